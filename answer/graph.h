@@ -146,7 +146,7 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
                    const optune_config *config, ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
 /* From now on it runs at the sizes of this call, all of them constants, within its ranges. */
-void ot_kernel_resize(ot_kernel *kernel, const optune_call *sized);
+int ot_kernel_resize(ot_kernel *kernel, const optune_call *sized, optune_err *err);
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);
 void ot_kernel_release(ot_kernel *kernel);
 

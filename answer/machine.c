@@ -116,13 +116,13 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
-void ot_kernel_resize(ot_kernel *k, const optune_call *sized)
+int ot_kernel_resize(ot_kernel *k, const optune_call *sized, optune_err *err)
 {
     k->session.call = *sized;
     k->nothing = true;
     for (int o = 0; o < sized->n_outputs; o++)
         k->nothing = k->nothing && optune_tensor_elements(&sized->output[o]) == 0;
-    ot_bound_resize(k->bound);
+    return ot_bound_resize(k->bound, err);
 }
 
 int ot_kernel_run(ot_kernel *k, optune_err *err)

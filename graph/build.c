@@ -215,6 +215,54 @@ int optune_graph_set_data(optune_graph *g, int node, const void *data, optune_er
     return data ? copy_data(at, data, err) : OPTUNE_OK;
 }
 
+/* A node that is this value. */
+static int node_of(optune_graph *g, ot_value value, optune_err *err)
+{
+    return g->node[value.node].n_out == 1
+               ? value.node
+               : optune_graph_get(g, NULL, value.node, value.output, err);
+}
+
+/* More inputs than one call has: neighbours are joined, then what they give, so that an element
+ * moves once for each level. */
+static int join_many(optune_graph *g, const char *name, const optune_call *call, int *node,
+                     int n, optune_err *err)
+{
+    const int most = ot_op_input_count(call->op);
+    int id = 0;
+    while (n > most && id >= 0) {
+        int joined = 0;
+        for (int i = 0; i < n && id >= 0; i += most) {
+            const int some = n - i < most ? n - i : most;
+            id = some == 1 ? node[i]
+                           : optune_graph_call_like(g, NULL, call, node + i, some, err);
+            node[joined++] = id;
+        }
+        n = joined;
+    }
+    return id < 0 ? id : optune_graph_call_like(g, name, call, node, n, err);
+}
+
+/* Calls for inputs that are more than the operator's. */
+static int call_many(optune_graph *g, const char *name, const optune_call *call,
+                     const int *inputs, int n, optune_err *err)
+{
+    int total = 0, id = 0, n_nodes = 0;
+    for (int i = 0; i < n; i++)
+        total += ot_graph_tensors(g, inputs[i], NULL, 0);
+    ot_value *value = ot_alloc((size_t)total * sizeof *value);
+    int *node = ot_alloc((size_t)total * sizeof *node);
+    for (int i = 0, at = 0; i < n; i++)
+        at += ot_graph_tensors(g, inputs[i], value + at, total - at);
+    for (; n_nodes < total && id >= 0; n_nodes++)
+        node[n_nodes] = id = node_of(g, value[n_nodes], err);
+    if (id >= 0)
+        id = join_many(g, name, call, node, total, err);
+    free(value);
+    free(node);
+    return id;
+}
+
 int optune_graph_call_like(optune_graph *g, const char *name, const optune_call *call,
                            const int *inputs, int n, optune_err *err)
 {
@@ -235,6 +283,8 @@ int optune_graph_call_like(optune_graph *g, const char *name, const optune_call 
             break; /* too many, however many more there are */
     }
     const int most = ot_op_input_count(op);
+    if (n_in > most && op->joins && !call->n_epilogues)
+        return call_many(g, name, call, inputs, n, err);
     if (n_in > most)
         return optune_fail(err, OPTUNE_ESYNTAX, "too many inputs: '%s' takes %s%d, not %d",
                            op->name, most && op->inputs[most - 1].optional ? "at most " : "",

@@ -11,7 +11,7 @@
 #include "graph/reader.h"
 
 enum {
-    MAX_FIELDS = 64,
+    MAX_FIELDS = 512,
     FILE_LIMIT = 16 << 20,
     MAX_DEPTH = 128, /* of calls in calls: reading one inside another takes stack */
 };

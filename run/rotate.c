@@ -87,7 +87,7 @@ static int piece_of(ot_rotation *r, const optune_arg *arg, int64_t bytes)
 static void *address(const ot_session *s, const optune_arg *arg, void *value)
 {
     const bool buffer = arg->kind == OPTUNE_ARG_INPUT || arg->kind == OPTUNE_ARG_OUTPUT ||
-                        arg->kind == OPTUNE_ARG_SCRATCH;
+                        arg->kind == OPTUNE_ARG_SCRATCH || arg->kind == OPTUNE_ARG_DIMS;
     return buffer && value ? s->row->address(s->state, value) : value;
 }
 

@@ -236,6 +236,22 @@ static int64_t dim_at(const optune_call *call, const optune_arg *arg)
     return ot_call_arg_dim(call, arg)->min; /* the plan was checked */
 }
 
+/* The sizes at hand, where stages find those of a list. */
+static int write_dims(const ot_bound *b, int list, optune_err *err)
+{
+    const ot_session *s = b->session;
+    const optune_plan *plan = &b->loaded->plan;
+    const optune_arg dims = optune_dims_arg(list, plan->list[list].n);
+    int64_t size[OT_PLAN_DIMS];
+    for (int k = 0; k < dims.value; k++) {
+        const optune_arg dim = ot_plan_dim(plan, &dims, k);
+        size[k] = dim_at(&s->call, &dim);
+    }
+    const int status = s->row->write(s->state, b->dims[list], size,
+                                     dims.value * (int64_t)sizeof *size);
+    return status < 0 ? optune_fail(err, OPTUNE_EIO, "cannot write the sizes of dims") : status;
+}
+
 /* The address or handle that an argument of a stage stands for. */
 static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
 {
@@ -250,6 +266,9 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
         return OPTUNE_OK;
     case OPTUNE_ARG_SCRATCH:
         *to = b->scratch[arg->index];
+        return OPTUNE_OK;
+    case OPTUNE_ARG_DIMS:
+        *to = b->dims[arg->index];
         return OPTUNE_OK;
     case OPTUNE_ARG_INT:
         *to = &arg->value;
@@ -393,6 +412,17 @@ static int open_scratch(ot_bound *b, int i, optune_err *err)
     return status;
 }
 
+static int open_dims(ot_bound *b, int list, optune_err *err)
+{
+    const ot_session *s = b->session;
+    const int64_t bytes = b->loaded->plan.list[list].n * (int64_t)sizeof(int64_t);
+    OT_RETURN_UNLESS_OK(
+        s->row->alloc(s->state, bytes, b->kind == OT_GUARDED, &b->dims[list], err));
+    if (b->kind == OT_GUARDED)
+        name_zone(s, b->dims[list], bytes, "dims");
+    return write_dims(b, list, err);
+}
+
 static int bind(ot_bound *b, optune_err *err)
 {
     ot_session *s = b->session;
@@ -402,6 +432,8 @@ static int bind(ot_bound *b, optune_err *err)
         if (status < 0)
             return status;
     }
+    for (int i = 0; i < plan->n_lists; i++)
+        OT_RETURN_UNLESS_OK(open_dims(b, i, err));
     for (int i = 0; i < 2 * plan->n_stages; i++) {
         optune_stage *stage = &plan->stage[i % plan->n_stages];
         const bool restores = stage->phase == OPTUNE_RESTORE;
@@ -453,7 +485,7 @@ int ot_bound_prepack(ot_bound *b, optune_err *err)
                                 b->n[OPTUNE_PREPACK], err);
 }
 
-void ot_bound_resize(ot_bound *b)
+int ot_bound_resize(ot_bound *b, optune_err *err)
 {
     optune_plan *plan = &b->loaded->plan;
     for (int i = 0; i < plan->n_stages; i++)
@@ -462,6 +494,9 @@ void ot_bound_resize(ot_bound *b)
             if (arg->kind == OPTUNE_ARG_DIM)
                 arg->value = dim_at(&b->session->call, arg);
         }
+    for (int i = 0; i < plan->n_lists; i++)
+        OT_RETURN_UNLESS_OK(write_dims(b, i, err));
+    return OPTUNE_OK;
 }
 
 /* In place where its memory can be written to: what is written elsewhere has to be made first. */
@@ -507,6 +542,11 @@ bool ot_bound_intact(const ot_bound *b, char *message, size_t size)
                      b->loaded->plan.scratch[i].name);
             return false;
         }
+    for (int i = 0; i < b->loaded->plan.n_lists; i++)
+        if (!s->row->intact(s->state, b->dims[i])) {
+            snprintf(message, size, "wrote outside the sizes of dims");
+            return false;
+        }
     return true;
 }
 
@@ -521,5 +561,7 @@ void ot_bound_close(ot_bound *b)
         if (b->scratch[i] && !is_shared(s->shared, b->scratch[i]) &&
             !(s->packed && s->packed->scratch[i] == b->scratch[i]))
             close_buffer(s, &b->scratch[i]);
+    for (int i = 0; i < b->loaded->plan.n_lists; i++)
+        close_buffer(s, &b->dims[i]);
     free(b);
 }

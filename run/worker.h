@@ -172,6 +172,7 @@ typedef struct ot_bound { /* its launches over one set of buffers */
     ot_loaded *loaded;
     int kind; /* OT_GUARDED or OT_ALIGNED */
     void *scratch[OPTUNE_MAX_SCRATCH];
+    void *dims[OPTUNE_MAX_DIM_LISTS];              /* sizes of the session's call */
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS]; /* the plan's, of these buffers */
     /* By optune_phase; what restores is in front of what is timed, as a run does both. */
     int n[3], n_restoring;
@@ -182,7 +183,7 @@ int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,
                   optune_err *err);
 int ot_bound_prepack(ot_bound *b, optune_err *err);
 /* Arguments that are dims become those of the session's call, which has changed. */
-void ot_bound_resize(ot_bound *b);
+int ot_bound_resize(ot_bound *b, optune_err *err);
 /* Fills the outputs, and scratch that is not kept between runs, with a pattern that no right answer
  * has (NaN for floats). After prepacking. */
 int ot_bound_poison(ot_bound *b, optune_err *err);

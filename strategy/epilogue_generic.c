@@ -80,6 +80,18 @@ static optune_arg translate(const optune_call *call, const optune_epilogue *e,
     return arg;
 }
 
+/* A list of the operator's own plan as one of the whole call's. */
+static optune_arg translate_dims(const optune_call *call, const optune_epilogue *e,
+                                 const optune_call *step, const optune_plan *own,
+                                 const optune_arg *dims, optune_plan *plan)
+{
+    optune_arg dim[OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK];
+    const int n = (int)dims->value < OT_COUNT(dim) ? (int)dims->value : OT_COUNT(dim);
+    for (int k = 0; k < n; k++)
+        dim[k] = translate(call, e, step, ot_plan_dim(own, dims, k));
+    return optune_dims_arg(optune_plan_dims(plan, dim, n), n);
+}
+
 static void add_step(const optune_task *task, int i, optune_plan *plan)
 {
     optune_call step;
@@ -101,8 +113,13 @@ static void add_step(const optune_task *task, int i, optune_plan *plan)
     for (int s = 0; s < own->n_stages; s++) {
         optune_stage stage = own->stage[s];
         stage.module = module;
-        for (int a = 0; a < stage.n_args; a++)
-            stage.arg[a] = translate(task->call, &task->call->epilogue[i], &step, stage.arg[a]);
+        for (int a = 0; a < stage.n_args; a++) {
+            const optune_epilogue *e = &task->call->epilogue[i];
+            const optune_arg arg = stage.arg[a];
+            stage.arg[a] = arg.kind == OPTUNE_ARG_DIMS
+                               ? translate_dims(task->call, e, &step, own, &arg, plan)
+                               : translate(task->call, e, &step, arg);
+        }
         optune_plan_stage(plan, &stage);
     }
     if (own->problem.status < 0 && plan->problem.status >= 0)

@@ -125,6 +125,21 @@ void optune_plan_repeat(optune_plan *plan, int input, uint32_t along)
     plan->repeat = (ot_repeat){.asked = true, .input = input, .along = along};
 }
 
+int optune_plan_dims(optune_plan *plan, const optune_arg *dim, int n)
+{
+    if (plan->n_lists == OPTUNE_MAX_DIM_LISTS || n < 1 || n > OT_PLAN_DIMS - plan->n_dims) {
+        misuse(plan, OPTUNE_ELIMIT, "none or too many dims in a list of", plan->impl->name);
+        return 0;
+    }
+    plan->list[plan->n_lists] = (ot_dim_list){.first = plan->n_dims, .n = n};
+    for (int k = 0; k < n; k++) {
+        if (dim[k].kind != OPTUNE_ARG_DIM)
+            misuse(plan, OPTUNE_EUSAGE, "what is no dim in a list of", plan->impl->name);
+        plan->dim[plan->n_dims++] = dim[k].index;
+    }
+    return plan->n_lists++;
+}
+
 int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map)
 {
     if (plan->n_maps == OPTUNE_MAX_TENSOR_MAPS) {

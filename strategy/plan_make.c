@@ -73,6 +73,17 @@ static const char *check_arg(const optune_task *task, const optune_plan *plan,
         if (!ot_call_arg_dim(task->call, arg))
             return "an argument is no dim of an input or an output";
         return prepack ? "a prepack stage uses a dim's run-time value" : NULL;
+    case OPTUNE_ARG_DIMS:
+        if (arg->index < 0 || arg->index >= plan->n_lists ||
+            arg->value != plan->list[arg->index].n)
+            return "an argument is no list of dims of the plan";
+        for (int k = 0; k < arg->value; k++) {
+            const optune_arg dim = ot_plan_dim(plan, arg, k);
+            const char *what = check_arg(task, plan, stage, &dim);
+            if (what)
+                return what;
+        }
+        return NULL;
     case OPTUNE_ARG_FUNCTION:
         if (arg->index < 0 || arg->index >= plan->n_modules)
             return "an argument is a function of no module";

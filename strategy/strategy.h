@@ -150,6 +150,12 @@ typedef struct ot_repeat {
     int first_arg[OPTUNE_MAX_STAGES], n_args[OPTUNE_MAX_STAGES];
     int64_t step[OPTUNE_MAX_ARGS]; /* bytes that an argument goes on by */
 } ot_repeat;
+/* One that optune_plan_dims added: its dims are the plan's dim[first .. first + n). */
+typedef struct ot_dim_list {
+    int first, n;
+} ot_dim_list;
+/* As many as an operator and those fused behind it can have. */
+enum { OT_PLAN_DIMS = (1 + OPTUNE_MAX_EPILOGUES) * OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK };
 struct optune_plan {
     const optune_impl *impl;
     int n_modules, n_scratch, n_stages;
@@ -159,6 +165,9 @@ struct optune_plan {
     int threads; /* of a CPU that its modules use; 0: the device's */
     int n_maps;
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
+    int n_lists, n_dims;
+    ot_dim_list list[OPTUNE_MAX_DIM_LISTS];
+    int dim[OT_PLAN_DIMS]; /* as OPTUNE_ARG_DIM's index has it: see ot_plan_dim */
     bool fused;         /* its modules compute what is fused behind the call */
     ot_repeat repeat;
     optune_err problem; /* the first misuse; status 0: none */
@@ -168,6 +177,11 @@ struct optune_plan {
 static inline const char *ot_plan_text(const optune_plan *plan, uint16_t at)
 {
     return plan->text + at;
+}
+/* Dim `k` of a list, as the argument that it would be. */
+static inline optune_arg ot_plan_dim(const optune_plan *plan, const optune_arg *dims, int k)
+{
+    return optune_dim_arg(0, plan->dim[plan->list[dims->index].first + k]);
 }
 /* Fills `plan`. EUSAGE when the implementation refuses the config, or misused the builder (bad
  * index, too many, a TIMED stage missing, PREPACK reading a var input, an output nobody

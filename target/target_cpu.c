@@ -340,7 +340,7 @@ static int prepare(const optune_launch *launch, int n, ready *to, optune_err *er
             const optune_arg_kind kind = launch[i].stage->arg[k].kind;
             void *arg = launch[i].arg[k];
             const bool buffer = kind == OPTUNE_ARG_INPUT || kind == OPTUNE_ARG_OUTPUT ||
-                                kind == OPTUNE_ARG_SCRATCH;
+                                kind == OPTUNE_ARG_SCRATCH || kind == OPTUNE_ARG_DIMS;
             if (kind == OPTUNE_ARG_TENSOR_MAP)
                 return optune_fail(err, OPTUNE_EUNSUPPORTED, "cpu has no tensor maps");
             to[i].arg[k] = buffer && arg ? ot_cpu_buffer_address(arg) : arg;

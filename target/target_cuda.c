@@ -287,6 +287,7 @@ static int prepare_args(const optune_launch *launch, ready *to, optune_err *err)
         case OPTUNE_ARG_INPUT:
         case OPTUNE_ARG_OUTPUT:
         case OPTUNE_ARG_SCRATCH:
+        case OPTUNE_ARG_DIMS:
             to->pointer[i] = b ? b->part : 0;
             to->arg[i] = host ? (void *)(uintptr_t)to->pointer[i] : &to->pointer[i];
             break;

@@ -297,6 +297,7 @@ static cl_int set_arg(const opencl_state *s, const optune_launch *launch, int i,
     case OPTUNE_ARG_INPUT:
     case OPTUNE_ARG_OUTPUT:
     case OPTUNE_ARG_SCRATCH:
+    case OPTUNE_ARG_DIMS:
         return set_buffer(s, kernel, at, launch->arg[i]);
     case OPTUNE_ARG_INT:
     case OPTUNE_ARG_DIM:

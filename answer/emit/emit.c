@@ -129,6 +129,15 @@ static void add_source(const ot_source *e, ot_text *to)
     ot_text_add(to, "}\n\n");
 }
 
+/* Dims of a list, each as an argument that is one dim has it. */
+static json_t *dims_json(const optune_plan *plan, const optune_arg *dims)
+{
+    json_t *index = json_array();
+    for (int k = 0; k < dims->value; k++)
+        json_array_append_new(index, json_integer(ot_plan_dim(plan, dims, k).index));
+    return index;
+}
+
 static json_t *plan_json(const ot_source *e, const char *tier)
 {
     static const char *const phases[] = {"prepack", "timed", "teardown", "restore"};
@@ -157,9 +166,9 @@ static json_t *plan_json(const ot_source *e, const char *tier)
         const optune_stage *stage = &e->plan->stage[s];
         json_t *args = json_array();
         for (int a = 0; a < stage->n_args; a++) {
-            static const char *const kinds[] = {"input", "output",     "scratch",
-                                                "int",   "float",      "symbol",
-                                                "dim",   "tensor_map", "function"};
+            static const char *const kinds[] = {"input", "output",     "scratch",  "int",
+                                                "float", "symbol",     "dim",      "tensor_map",
+                                                "function", "dims"};
             const optune_arg *arg = &stage->arg[a];
             json_t *item = json_pack("{s:s}", "kind", kinds[arg->kind]);
             if (arg->kind == OPTUNE_ARG_SYMBOL)
@@ -171,6 +180,8 @@ static json_t *plan_json(const ot_source *e, const char *tier)
                 json_object_set_new(item, "value", json_integer(arg->value));
             else if (arg->kind == OPTUNE_ARG_FLOAT)
                 json_object_set_new(item, "value", json_real(arg->real));
+            else if (arg->kind == OPTUNE_ARG_DIMS)
+                json_object_set_new(item, "index", dims_json(e->plan, arg));
             else
                 json_object_set_new(item, "index", json_integer(arg->index));
             json_array_append_new(args, item);

@@ -127,20 +127,42 @@ static void add_dim(const ot_source *e, const optune_arg *arg, ot_text *to)
         ot_dim_formula(e->task.call, o, arg->index % OPTUNE_MAX_RANK, to, NULL);
 }
 
-int ot_source_sized(const ot_source *e, optune_err *err)
+static int formula_of(const ot_source *e, const optune_arg *dim, optune_err *err)
 {
+    const int o = dim->index / OPTUNE_MAX_RANK - OPTUNE_MAX_INPUTS;
     ot_text text = {0};
-    int status = OPTUNE_OK;
-    for (int s = 0; s < e->plan->n_stages; s++)
-        for (int a = 0; a < e->plan->stage[s].n_args && status >= 0; a++) {
-            const optune_arg *arg = &e->plan->stage[s].arg[a];
-            const int o = arg->index / OPTUNE_MAX_RANK - OPTUNE_MAX_INPUTS;
-            if (arg->kind == OPTUNE_ARG_DIM && o >= 0)
-                status =
-                    ot_dim_formula(e->task.call, o, arg->index % OPTUNE_MAX_RANK, &text, err);
-        }
+    if (o < 0)
+        return OPTUNE_OK;
+    const int status =
+        ot_dim_formula(e->task.call, o, dim->index % OPTUNE_MAX_RANK, &text, err);
     ot_text_release(&text);
     return status;
+}
+
+int ot_source_sized(const ot_source *e, optune_err *err)
+{
+    const optune_plan *plan = e->plan;
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int a = 0; a < plan->stage[s].n_args; a++)
+            if (plan->stage[s].arg[a].kind == OPTUNE_ARG_DIM)
+                OT_RETURN_UNLESS_OK(formula_of(e, &plan->stage[s].arg[a], err));
+    for (int k = 0; k < plan->n_dims; k++) {
+        const optune_arg dim = optune_dim_arg(0, plan->dim[k]);
+        OT_RETURN_UNLESS_OK(formula_of(e, &dim, err));
+    }
+    return OPTUNE_OK;
+}
+
+/* What an argument that holds sizes is called in front of the call. */
+static void add_sizes(const ot_source *e, int a, const optune_arg *dims, ot_text *to)
+{
+    ot_text_printf(to, "        int64_t value%d[] = {", a);
+    for (int k = 0; k < dims->value; k++) {
+        const optune_arg dim = ot_plan_dim(e->plan, dims, k);
+        ot_text_add(to, k ? ", " : "");
+        add_dim(e, &dim, to);
+    }
+    ot_text_add(to, "};\n");
 }
 
 static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to)
@@ -155,6 +177,8 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
             ot_text_printf(to, "        int64_t value%d = ", a);
             add_dim(e, arg, to);
             ot_text_add(to, ";\n");
+        } else if (arg->kind == OPTUNE_ARG_DIMS) {
+            add_sizes(e, a, arg, to);
         } else if (arg->kind == OPTUNE_ARG_FLOAT) {
             ot_text_printf(to, "        static double value%d = %.17g;\n", a, arg->real);
         }
@@ -181,6 +205,9 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
             break;
         case OPTUNE_ARG_FUNCTION:
             ot_text_printf(to, "%s(void *)%s_m%d_%s", comma, e->name, arg->index, arg->symbol);
+            break;
+        case OPTUNE_ARG_DIMS:
+            ot_text_printf(to, "%svalue%d", comma, a);
             break;
         default:
             ot_text_printf(to, "%s&value%d", comma, a);

@@ -240,6 +240,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_DIM,     /* optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
     OPTUNE_ARG_FUNCTION,   /* symbol: a function of module `index`, see optune_function_arg */
+    OPTUNE_ARG_DIMS,       /* index: what optune_plan_dims returned; value: how many */
 } optune_arg_kind;
 
 typedef struct optune_arg {
@@ -259,6 +260,10 @@ typedef struct optune_arg {
     ((optune_arg){.kind = OPTUNE_ARG_DIM, .index = (i)*OPTUNE_MAX_RANK + (d)})
 /* The same of output `o`: what the type relation makes of the sizes at hand. */
 #define optune_output_dim_arg(o, d) optune_dim_arg(OPTUNE_MAX_INPUTS + (o), d)
+/* Many dims as one argument: the address, in memory that the stage can read, of as many 64-bit
+ * integers as there are dims in the list. A call's dims are more than a stage's arguments. */
+#define optune_dims_arg(i, n)                                                                  \
+    ((optune_arg){.kind = OPTUNE_ARG_DIMS, .index = (i), .value = (n)})
 #define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
 #define optune_tensor_map_arg(i) ((optune_arg){.kind = OPTUNE_ARG_TENSOR_MAP, .index = (i)})
@@ -276,6 +281,7 @@ enum {
     OPTUNE_MAX_STAGES = 16,
     OPTUNE_MAX_ARGS = 24, /* of one stage */
     OPTUNE_MAX_TENSOR_MAPS = 6,
+    OPTUNE_MAX_DIM_LISTS = 8,
     OPTUNE_TENSOR_MAP_RANK = 5,
 };
 
@@ -329,6 +335,9 @@ OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
  * of input `input`, which is known at run time; `along` has a bit for each input that goes along,
  * as every output does. Called behind the last stage. CPUs only: a GPU's grid counts images. */
 OPTUNE_API void optune_plan_repeat(optune_plan *plan, int input, uint32_t along);
+/* Adds a list of `n` dims known at run time, each from optune_dim_arg or optune_output_dim_arg;
+ * returns its index, for optune_dims_arg. */
+OPTUNE_API int optune_plan_dims(optune_plan *plan, const optune_arg *dim, int n);
 /* Adds a tensor map; returns its index, for optune_tensor_map_arg. */
 OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map *map);
 /* Offers to compute what is fused behind the call in the registers of the module's body, with

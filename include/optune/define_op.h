@@ -210,6 +210,9 @@ typedef struct optune_op {
     /* What a cost is, for people: "its wall time", "1/rate". NULL: the time of one run. */
     const char *minimised;
     bool unitless; /* it is not in seconds */
+    /* Calls over neighbouring inputs, and one over what they give, mean the same as one call: a
+     * graph makes these of more inputs than one call can have. */
+    bool joins;
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

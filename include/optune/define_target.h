@@ -25,9 +25,10 @@ OPTUNE_API void optune_argv_release(optune_argv *argv);
 typedef struct optune_launch {
     void *function; /* from `symbol` */
     const optune_stage *stage;
-    void *arg[OPTUNE_MAX_ARGS]; /* buffers: `buffer` handles; INT, DIM, FLOAT: address of the
-                                   value; SYMBOL: the function's address; TENSOR_MAP: a const
-                                   optune_tensor_map with its buffer */
+    void *arg[OPTUNE_MAX_ARGS]; /* buffers, and DIMS, which lie in one: `buffer` handles; INT,
+                                   DIM, FLOAT: address of the value; SYMBOL: the function's
+                                   address; TENSOR_MAP: a const optune_tensor_map with its
+                                   buffer */
 } optune_launch;
 
 /* What runs in the process that loads modules, the worker's mostly: `state` is state_size

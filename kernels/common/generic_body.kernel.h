@@ -72,7 +72,9 @@
 typedef struct generic_call {
     GENERIC_TIMES(INPUTS, GENERIC_X)
     GENERIC_TIMES(OUTPUTS, GENERIC_O)
-    i64 s[SYMBOLS + 1]; /* dims known at run time; read by the text of DIMS */
+#if SYMBOLS
+    GLOBAL const i64 *s; /* dims known at run time; read by the text of DIMS */
+#endif
 } generic_call;
 
 #define DIMS(name, tensor) i64 name[8] = {tensor##_DIMS}
@@ -100,10 +102,15 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #ifdef OT_WARP
 #define GENERIC_X_PARAMETER(k) GLOBAL const X##k##_T *x##k,
 #define GENERIC_O_PARAMETER(k) GLOBAL O##k##_T *o##k,
-#define GENERIC_S_PARAMETER(k) , i64 s##k
 #define GENERIC_X_SET(k) call.x##k = x##k;
 #define GENERIC_O_SET(k) call.o##k = o##k;
-#define GENERIC_S_SET(k) call.s[k] = s##k;
+#if SYMBOLS
+#define GENERIC_S_PARAMETER , GLOBAL const i64 *s
+#define GENERIC_S_SET call.s = s;
+#else
+#define GENERIC_S_PARAMETER
+#define GENERIC_S_SET
+#endif
 #if OUTPUTS == 1
 #define GENERIC_O_PARAMETERS GLOBAL O0_T *o0
 #elif OUTPUTS == 2
@@ -117,12 +124,12 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #define GENERIC_ENTRY                                                                          \
     KERNEL(THREADS, 1, 1)                                                                      \
     loops(EACH_INPUT(GENERIC_X_PARAMETER)                                                      \
-              GENERIC_O_PARAMETERS GENERIC_TIMES(SYMBOLS, GENERIC_S_PARAMETER))                \
+              GENERIC_O_PARAMETERS GENERIC_S_PARAMETER)                                        \
     {                                                                                          \
         generic_call call;                                                                     \
         EACH_INPUT(GENERIC_X_SET)                                                              \
         GENERIC_TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
-        GENERIC_TIMES(SYMBOLS, GENERIC_S_SET)                                                  \
+        GENERIC_S_SET                                                                          \
         const i64 all = items(&call);                                                          \
         for (i64 i = (i64)BLOCK_X * THREADS + THREAD_X; i < all; i += (i64)BLOCKS * THREADS)   \
             some(&call, i, i + 1);                                                             \
@@ -130,7 +137,11 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
 #else
 #define GENERIC_X_SET(k) call.x##k = arg[k];
 #define GENERIC_O_SET(k) call.o##k = arg[INPUTS + k];
-#define GENERIC_S_SET(k) call.s[k] = *(const i64 *)arg[INPUTS + OUTPUTS + k];
+#if SYMBOLS
+#define GENERIC_S_SET call.s = arg[INPUTS + OUTPUTS];
+#else
+#define GENERIC_S_SET
+#endif
 #ifndef ALONE
 #define ALONE 0
 #endif
@@ -140,7 +151,7 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
         generic_call call;                                                                     \
         EACH_INPUT(GENERIC_X_SET)                                                              \
         GENERIC_TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
-        GENERIC_TIMES(SYMBOLS, GENERIC_S_SET)                                                  \
+        GENERIC_S_SET                                                                          \
         const i64 all = items(&call), share = all / (8 * OT_THREADS) + 1;                      \
         const i64 task = MIN(share, (i64)4096);                                                \
         if (all <= ALONE) {                                                                    \

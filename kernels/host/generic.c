@@ -16,16 +16,15 @@ static const char *generic_sum(optune_dtype dtype)
     return dtype.code == OPTUNE_DTYPE_UINT && dtype.bits == 64 ? "u64" : "i64";
 }
 
-/* The symbol of this dim, added where it is new; GENERIC_SYMBOLS: there are too many. */
-static int generic_symbol(generic_symbols *s, const optune_dim *dim, int input, int d)
+/* Adds the symbol of this dim where it is new. */
+static void generic_symbol(generic_symbols *s, const optune_dim *dim, int input, int d)
 {
     for (int i = 0; i < s->n; i++)
         if (dim->name[0] && strcmp(s->at[i].name, dim->name) == 0)
-            return i;
+            return;
     s->at[s->n].name = dim->name;
     s->at[s->n].input = input;
-    s->at[s->n].dim = d;
-    return s->n < GENERIC_SYMBOLS ? s->n++ : GENERIC_SYMBOLS;
+    s->at[s->n++].dim = d;
 }
 
 int generic_symbol_at(const generic_symbols *s, const optune_dim *dim)
@@ -42,15 +41,13 @@ generic_symbols generic_symbols_of(const optune_call *call)
     for (int i = 0; i < call->n_inputs; i++)
         for (int d = 0; d < call->input[i].type.rank; d++)
             if (!optune_dim_known(&call->input[i].type.dim[d]))
-                s.over |=
-                    generic_symbol(&s, &call->input[i].type.dim[d], i, d) == GENERIC_SYMBOLS;
+                generic_symbol(&s, &call->input[i].type.dim[d], i, d);
     return s;
 }
 
 bool generic_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    const generic_symbols s = generic_symbols_of(call);
     bool types = true;
     for (int i = 0; i < call->n_inputs; i++)
         types = types && generic_type(call->input[i].type.dtype);
@@ -58,8 +55,8 @@ bool generic_applies(const optune_task *task, char *why)
         types = types && call->output[i].rank >= 0 && generic_type(call->output[i].dtype);
     if (!types)
         return optune_refuse(why, "has no C type for a dtype of the call");
-    return (!s.over && call->n_inputs + call->n_outputs + s.n <= OPTUNE_MAX_ARGS) ||
-           optune_refuse(why, "has more tensors and dims known at run time than arguments");
+    return call->n_inputs + call->n_outputs < OPTUNE_MAX_ARGS ||
+           optune_refuse(why, "has more tensors than a stage has arguments");
 }
 
 void generic_define_dims(optune_plan *plan, int m, const optune_call *call, const char *macro,
@@ -153,8 +150,12 @@ void generic_stage(const optune_task *task, optune_plan *plan, int m)
         stage.arg[stage.n_args++] = optune_input_arg(i);
     for (int i = 0; i < call->n_outputs; i++)
         stage.arg[stage.n_args++] = optune_output_arg(i);
-    for (int i = 0; i < s.n; i++)
-        stage.arg[stage.n_args++] = optune_dim_arg(s.at[i].input, s.at[i].dim);
+    if (s.n) {
+        optune_arg dim[GENERIC_SYMBOLS];
+        for (int i = 0; i < s.n; i++)
+            dim[i] = optune_dim_arg(s.at[i].input, s.at[i].dim);
+        stage.arg[stage.n_args++] = optune_dims_arg(optune_plan_dims(plan, dim, s.n), s.n);
+    }
     if (task->device->warp > 0) {
         int64_t threads = GENERIC_THREADS;
         while (threads > 1 &&

@@ -12,7 +12,8 @@
 
 #include "kernels/host/pattern_gpu.h"
 
-enum { GENERIC_SYMBOLS = OPTUNE_MAX_ARGS - 2, GENERIC_THREADS = 64 };
+/* A call can have no more of them. */
+enum { GENERIC_SYMBOLS = OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK, GENERIC_THREADS = 64 };
 
 /* Dims known at run time: one for each name, and where it is found. */
 typedef struct generic_symbols {
@@ -20,8 +21,7 @@ typedef struct generic_symbols {
     struct {
         const char *name;
         int input, dim;
-    } at[GENERIC_SYMBOLS + 1];
-    bool over; /* there are more */
+    } at[GENERIC_SYMBOLS];
 } generic_symbols;
 
 static inline bool generic_half(optune_dtype dtype)

@@ -191,5 +191,6 @@ OPTUNE_OP(concatenate) = {
     .support_level = 1,
     .inputs = inputs,
     .presets = presets,
+    .joins = true,
     INJECTIVE_OWN_OP,
 };

@@ -399,7 +399,7 @@ static bool print_pieces_at(const optune_call *call, polys_kind kind, bool top, 
                             piece_polys *to)
 {
     *f = (fit){.call = call, .rows = kind == POLYS_ROWS, .symbols = generic_symbols_of(call)};
-    if (f->symbols.n > (f->rows ? FEW_SYMBOLS : SYMBOLS_MOST) || f->symbols.over)
+    if (f->symbols.n > (f->rows ? FEW_SYMBOLS : SYMBOLS_MOST))
         return false;
     for (int k = 0; k < f->symbols.n; k++) {
         const optune_dim *dim =

@@ -51,6 +51,10 @@ static const char *const general[] = {
     "concatenate(f32[?n:1..8,3], f32[?n:1..8,4], axis=1)",
     "transpose(f32[?n:1..9,5,6], axes=[0,2,1])",
     "reverse(f32[?n:1..9,7], axis=1)",
+    /* More inputs and sizes than a stage has arguments. */
+    "concatenate(f32[?a:0..3,2], f32[?b:1..4,2], f32[?c:0..2,2], f32[?d:0..3,2], f32[?2*a,2], "
+    "f32[?2*b,2], f32[?2*c,2], f32[?2*d,2], f32[?a+b,2], f32[?a+c,2], f32[?a+d,2], f32[?b+c,2], "
+    "f32[?b+d,2], f32[?c+d,2], f32[?a+1,2], f32[?d+1,2])",
 };
 
 /* One row for all sizes: what is chosen untuned. */
@@ -128,9 +132,13 @@ static int run(const built *b, void *workspace, const void *const *in, void *con
     if (n == 1)
         return ((int (*)(void *, const void *const *, void *const *, int64_t))b->run)(
             workspace, in, out, size[0]);
-    assert_int_equal(n, 2);
-    return ((int (*)(void *, const void *const *, void *const *, int64_t, int64_t))b->run)(
-        workspace, in, out, size[0], size[1]);
+    if (n == 2)
+        return ((int (*)(void *, const void *const *, void *const *, int64_t, int64_t))b->run)(
+            workspace, in, out, size[0], size[1]);
+    typedef int (*four)(void *, const void *const *, void *const *, int64_t, int64_t, int64_t,
+                        int64_t);
+    assert_int_equal(n, 4);
+    return ((four)b->run)(workspace, in, out, size[0], size[1], size[2], size[3]);
 }
 
 static double element(const optune_tensor *type, const void *data, int64_t i)
@@ -232,7 +240,7 @@ static void try_workload(optune *o, const char *workload, bool rows, int number,
         }
         try_sizes(table, &b, workspace, (const void *const *)weights, size, rng);
     }
-    const int64_t beyond[] = {table->dims.dim[0].max + 1, 1};
+    const int64_t beyond[MOST] = {table->dims.dim[0].max + 1, 1};
     assert_int_equal(run(&b, workspace, NULL, NULL, beyond, table->dims.n), -1);
     b.close(workspace);
     free(workspace);

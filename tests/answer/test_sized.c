@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { MOST = 4, GUARD = 64 };
+enum { MOST = 100, GUARD = 64 };
 
 static optune_graph *parse(const char *text)
 {
@@ -82,13 +82,19 @@ typedef struct opened {
     optune_program *program;
 } opened;
 
-static opened open_graph(const char *text)
+static opened open_graph_on(const char *target, const char *text)
 {
     optune_err err = {0};
-    opened of = {.o = tuning_open("sized"), .g = parse(text)};
+    opened of = {.o = tuning_open_with("sized", (optune_options){.target = target}),
+                 .g = parse(text)};
     check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
     check_ok(optune_program_open(of.partition, &of.program, &err));
     return of;
+}
+
+static opened open_graph(const char *text)
+{
+    return open_graph_on(NULL, text);
 }
 
 static void close_graph(opened *of)
@@ -152,6 +158,56 @@ static void test_equal_by_expression(void **state)
     close_graph(&of);
 }
 
+/* More tensors than one call has, each with a size of its own, one of them of a tuple. */
+static void join_many(const char *target, int n)
+{
+    ot_text text = {0}, sizes = {0}, type = {0};
+    for (int i = 0; i < n; i++)
+        ot_text_printf(&text, "x%d = var f32[?n%d:0..%d,3]\n", i, i, 2 + i % 4);
+    ot_text_add(&text, "v = topk(x0, k=3)\nt = tuple(v.0, x1)\nc = concatenate(t");
+    for (int i = 2; i < n; i++)
+        ot_text_printf(&text, ", x%d", i);
+    ot_text_add(&text, ")\nd = relu(c)\noutput c, d\n");
+    opened of = open_graph_on(target, ot_text_str(&text));
+    int most = 0;
+    for (int i = 0; i < n; i++)
+        most += 2 + i % 4;
+    char bound[32];
+    ot_tensor_print(optune_graph_output_type(of.g, 0), &type);
+    snprintf(bound, sizeof bound, ":0..%d,3]", most);
+    check_contains(ot_text_str(&type), bound);
+    for (int turn = 0; turn < 4; turn++) {
+        ot_text_clear(&sizes);
+        for (int i = 0; i < n; i++)
+            ot_text_printf(&sizes, "%sf32[%d,3]", i ? " " : "",
+                           turn == 0   ? 2 + i % 4
+                           : turn == 1 ? i == n - 1
+                                       : (i * turn) % (3 + i % 4));
+        run_at(of.g, of.program, ot_text_str(&sizes));
+    }
+    close_graph(&of);
+    ot_text_release(&text);
+    ot_text_release(&sizes);
+    ot_text_release(&type);
+}
+
+static void test_more_inputs_than_a_call_has(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"cpu -threads=2", "opencl"};
+    for (int i = 0; i < OT_COUNT(targets); i++) {
+        optune_target target;
+        optune_device device;
+        optune_err err = {0};
+        check_ok(ot_target_parse(targets[i], &target, &err));
+        if (ot_target_probe(&target, &device, &err) == OPTUNE_ENODEV)
+            continue;
+        join_many(targets[i], 25);
+        join_many(targets[i], 40);
+        join_many(targets[i], 100);
+    }
+}
+
 /* What only the sizes at hand contradict is refused where it is computed. */
 static void test_sizes_that_a_node_refuses(void **state)
 {
@@ -207,6 +263,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_program_for_all_sizes),
         cmocka_unit_test(test_equal_by_expression),
+        cmocka_unit_test(test_more_inputs_than_a_call_has),
         cmocka_unit_test(test_sizes_that_a_node_refuses),
         cmocka_unit_test(test_bounds_are_given_later),
     };

@@ -109,6 +109,13 @@ static const struct {
      "avg_pool2d_direct"},
     /* Two names of one dim. */
     {"concatenate(f32[?a:1..4,5], f32[?b:1..4,3], axis=1)", "concatenate_rows"},
+    /* More inputs and sizes than a stage has arguments. */
+    {"concatenate(f32[?a:0..3,?x:1..4], f32[?b:1..4,?x:1..4], f32[?c:0..2,?x:1..4], "
+     "f32[?d:0..3,?x:1..4], f32[?e:0..3,?x:1..4], f32[?f:1..4,?x:1..4], f32[?g:0..2,?x:1..4], "
+     "f32[?h:0..3,?x:1..4], f32[?i:0..3,?x:1..4], f32[?j:1..4,?x:1..4], f32[?k:0..2,?x:1..4], "
+     "f32[?l:0..3,?x:1..4], f32[?m:0..3,?x:1..4], f32[?n:1..4,?x:1..4], f32[?o:0..2,?x:1..4]) "
+     "-> add(f32[?y:1..4]) -> relu()",
+     "concatenate_loops.generic"},
     /* More dims than may be tabled; and of a flat copy next to no sizes that fit. */
     {"transpose(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3], axes=[4,3,5,2,1,0])",
      "transpose_loops.generic"},

@@ -195,6 +195,47 @@ static void mapped_output(optune_plan *plan)
 BAD(bad_map, add(plan, OPTUNE_TIMED, module, optune_tensor_map_arg(0), optune_output_arg(0)))
 BAD(bad_maps, for (int i = 0; i < 9; i++) optune_plan_tensor_map(plan, &the_map))
 
+static int listed, others; /* dims in the list, and of another kind behind them */
+static int64_t said;       /* how many the argument says there are */
+
+static void with_dims(optune_plan *plan)
+{
+    const int module = optune_plan_module(plan);
+    optune_arg dim[OT_PLAN_DIMS + 1];
+    for (int k = 0; k < listed; k++)
+        dim[k] = k % 2 ? optune_output_dim_arg(0, 1) : optune_dim_arg(1, 0);
+    for (int k = 0; k < others; k++)
+        dim[listed + k] = optune_int_arg(1);
+    const int list = optune_plan_dims(plan, dim, listed + others);
+    add(plan, OPTUNE_TIMED, module, optune_dims_arg(list, said), optune_output_arg(0));
+}
+
+static void test_lists_of_dims(void **state)
+{
+    (void)state;
+    static const char *const call = "fake_mm(f32[4,8], f32[16,8])";
+    optune_err err = {0};
+    said = listed = 40; /* more than a stage has arguments */
+    check_ok(make(call, with_dims, &err));
+    assert_int_equal(made.n_lists, 1);
+    assert_int_equal(made.n_dims, 40);
+    const optune_arg first = ot_plan_dim(&made, &made.stage[0].arg[0], 0);
+    const optune_arg second = ot_plan_dim(&made, &made.stage[0].arg[0], 1);
+    assert_int_equal(first.index, OPTUNE_MAX_RANK);
+    assert_int_equal(second.index, OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK + 1);
+    said = 41;
+    assert_int_equal(make(call, with_dims, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "no list of dims of the plan");
+    listed = 0;
+    assert_int_equal(make(call, with_dims, &err), OPTUNE_ELIMIT);
+    listed = OT_PLAN_DIMS + 1;
+    assert_int_equal(make(call, with_dims, &err), OPTUNE_ELIMIT);
+    listed = others = 1;
+    assert_int_equal(make(call, with_dims, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "what is no dim");
+    others = 0;
+}
+
 /* Every limit from both sides. */
 static void test_tensor_maps(void **state)
 {
@@ -495,6 +536,7 @@ int main(void)
         cmocka_unit_test(test_strange_config),
         cmocka_unit_test(test_prepack_of_var),
         cmocka_unit_test(test_tensor_maps),
+        cmocka_unit_test(test_lists_of_dims),
         cmocka_unit_test(test_functions),
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_fused_in_registers),
