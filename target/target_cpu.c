@@ -6,7 +6,8 @@
  *
  * The one idea: everything that decides how fast code runs here (threads, where each one
  * sits, how it waits, which kernels a library picks) is set by `open` in the worker
- * process, before the first shared object is loaded.
+ * process, before the first shared object is loaded. In a program of somebody else's only how
+ * idle threads wait is: its threads sit where it lets them, and teams where their first thread may.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "target/library.h"
+#include "target/process.h"
 
 enum { COMPILER_LIMIT_S = 20 };
 
@@ -190,34 +192,68 @@ typedef struct cpu_state {
     ot_libraries libraries;
 } cpu_state;
 
+static const char omp_library[] = "libgomp.so.1";
+
+/* It must outlive the modules that use it, its threads would run unmapped code. */
+static void load_omp(void)
+{
+    dlopen(omp_library, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+}
+
+static void say_spins(void)
+{
+    char count[24];
+    snprintf(count, sizeof count, "%lld", (long long)ot_cpu_spins(SPIN_S));
+    setenv("GOMP_SPINCOUNT", count, 0);
+}
+
+/* All of this process: its first thread, those of teams, and what libraries will read. */
+static int settle_process(int threads, optune_err *err)
+{
+    const int status = ot_cpu_bind(0, threads, err);
+    if (status < 0)
+        return status;
+    char count[16];
+    ot_text places = {0};
+    for (int i = 0; i < threads; i++)
+        ot_text_printf(&places, "%s{%d}", i ? "," : "", ot_cpu_place(i));
+    snprintf(count, sizeof count, "%d", threads);
+    setenv("OMP_NUM_THREADS", count, 1);
+    setenv("OMP_PLACES", ot_text_str(&places), 1);
+    setenv("OMP_PROC_BIND", "close", 1);
+    setenv("OMP_DYNAMIC", "false", 1);
+    say_spins();
+    ot_text_release(&places);
+    if (threads == 1)
+        return ot_cpu_bind(0, 1, err);
+    load_omp();
+    return OPTUNE_OK;
+}
+
+/* Told to bind, libgomp binds the first thread of every team, whoever's it is, to one and the same
+ * core, for good. So it is not told, and reads what else there is while it is loaded. */
+static void join_process(int threads)
+{
+    if (threads == 1 || dlopen(omp_library, RTLD_NOW | RTLD_NOLOAD))
+        return;
+    const bool told = getenv("GOMP_SPINCOUNT") != NULL;
+    say_spins();
+    load_omp();
+    if (!told)
+        unsetenv("GOMP_SPINCOUNT");
+}
+
 static int open_cpu(void *state, const optune_target *target, const optune_device *device,
                     optune_err *err)
 {
     cpu_state *s = state;
     s->threads = target->threads ? target->threads : device->threads;
     s->l3 = device->l3;
-    const int status = ot_cpu_bind(0, s->threads, err);
-    if (status < 0)
-        return status;
-    char count[16];
-    ot_text places = {0};
-    for (int i = 0; i < s->threads; i++)
-        ot_text_printf(&places, "%s{%d}", i ? "," : "", ot_cpu_place(i));
-    snprintf(count, sizeof count, "%d", s->threads);
-    setenv("OMP_NUM_THREADS", count, 1);
-    setenv("OMP_PLACES", ot_text_str(&places), 1);
-    setenv("OMP_PROC_BIND", "close", 1);
-    setenv("OMP_DYNAMIC", "false", 1);
-    snprintf(count, sizeof count, "%lld", (long long)ot_cpu_spins(SPIN_S));
-    setenv("GOMP_SPINCOUNT", count, 0);
-    ot_text_release(&places);
     /* Modules find it here only; who opened this library may have kept it to itself. */
     dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-    /* It must outlive the modules that use it, its threads would run unmapped code. */
-    if (s->threads > 1)
-        dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-    else
-        return ot_cpu_bind(0, 1, err);
+    if (ot_process_claimed())
+        return settle_process(s->threads, err);
+    join_process(s->threads);
     return OPTUNE_OK;
 }
 

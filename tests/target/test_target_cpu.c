@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "target/process.h"
 #include "target/target.h"
 
 static const optune_target_row *row;
@@ -17,6 +18,7 @@ static int setup(void **state)
 {
     (void)state;
     optune_err err = {0};
+    ot_process_claim(); /* as a worker's */
     row = ot_target_find("cpu");
     check_ok(ot_temp_dir(dir, sizeof dir, &err));
     check_ok(ot_target_parse("cpu -threads=1", &target, &err));
