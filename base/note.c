@@ -109,8 +109,9 @@ static int notes_folder(bool make)
     return fd;
 }
 
-/* Those that were written last stay; what a killed process left is one of the others some day. */
-static void prune(int folder)
+/* Those that were written last stay, and `latest`, whatever the clock says of it; what a killed
+ * process left is one of the others some day. */
+static void prune(int folder, const char *latest)
 {
     for (;;) {
         const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -122,8 +123,9 @@ static void prune(int folder)
             close(fd);
         for (const struct dirent *entry; all && (entry = readdir(all));) {
             struct stat info;
-            if (entry->d_name[0] == '.' ||
-                fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0)
+            if (entry->d_name[0] == '.' || strcmp(entry->d_name, latest) == 0 ||
+                fstatat(folder, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0 ||
+                S_ISDIR(info.st_mode))
                 continue;
             const struct timespec t = info.st_mtim;
             if (n++ == 0 || t.tv_sec < oldest.tv_sec ||
@@ -134,7 +136,7 @@ static void prune(int folder)
         }
         if (all)
             closedir(all);
-        if (n <= MOST_NOTES || unlinkat(folder, name, 0) < 0)
+        if (n < MOST_NOTES || unlinkat(folder, name, 0) < 0)
             return;
     }
 }
@@ -223,7 +225,7 @@ void ot_note_write(const char *name, const char *circumstances, const char *text
         ot_text_printf(&all, "%s\n", hex);
         ot_text_add_n(&all, rest.s, rest.n);
         replace(folder, file, all.s, all.n);
-        prune(folder);
+        prune(folder, file);
         close(folder);
     }
     ot_text_release(&rest);

@@ -127,6 +127,7 @@ typedef struct ot_brought {
  * ESYNTAX with the place, ECONFLICT: an operator of that name exists. See ot_plugin_load. */
 int ot_rows_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                  optune_err *err);
+void ot_brought_free(ot_brought *b); /* one whose rows were not added */
 /* Whether it would be read as a kernel's file. */
 bool ot_is_brought_path(const char *path);
 /* What this process has read from that path, or as that operator; NULL: nothing. */

@@ -93,7 +93,7 @@ static int read_file(ot_brought *b, optune_err *err)
     return status < 0 ? status : ot_brought_settle(b, err);
 }
 
-static void forget(ot_brought *b)
+void ot_brought_free(ot_brought *b)
 {
     ot_formula *const one[] = {&b->grid, &b->block, &b->shared, &b->flops, &b->bytes};
     for (int i = 0; i < OT_COUNT(one); i++)
@@ -164,7 +164,7 @@ static int bring(const char *path, optune_err *err)
             const optune_err inner = *err;
             optune_fail(err, status, "%s: %s", b->file, inner.text);
         }
-        forget(b);
+        ot_brought_free(b);
         return status;
     }
     pthread_mutex_lock(&lock);

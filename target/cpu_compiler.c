@@ -126,8 +126,9 @@ static bool found_lately(char *version, size_t size, const char *known_version, 
 int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char known_path[4096], known_version[128];
+    static char known_path[4096], known_version[128], known_file[256];
     char path[4096];
+    ot_text file = {0};
     pthread_mutex_lock(&lock);
     const bool lately = found_lately(to, size, known_version, false);
     pthread_mutex_unlock(&lock);
@@ -136,13 +137,16 @@ int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
     int status = ot_cpu_compiler(path, sizeof path, err);
     if (status < 0)
         return status;
+    ot_file_identity(path, &file);
     pthread_mutex_lock(&lock);
-    if (strcmp(path, known_path) != 0) {
+    if (strcmp(path, known_path) != 0 || strcmp(ot_text_str(&file), known_file) != 0) {
         char version[sizeof known_version];
         status = find_version(path, version, sizeof version, err);
         if (status >= 0) {
             ot_copy(known_version, sizeof known_version, version);
             ot_copy(known_path, sizeof known_path, path);
+            if (!ot_copy(known_file, sizeof known_file, ot_text_str(&file)))
+                known_path[0] = 0; /* asked again */
         }
     }
     if (status >= 0) {
@@ -150,5 +154,6 @@ int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
         found_lately(to, size, known_version, true);
     }
     pthread_mutex_unlock(&lock);
+    ot_text_release(&file);
     return status;
 }

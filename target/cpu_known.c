@@ -12,11 +12,13 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/vfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -111,13 +113,30 @@ static void add_processor(ot_text *to)
 #endif
 }
 
-/* The file that a function is in, and which it is. */
-static void add_code(ot_text *to, const char *name, const void *function)
+/* The file that a function is in, and which it is; false: that cannot be told. The program's own
+ * name is what its caller chose, and one without a folder in front is of another file once this
+ * process is elsewhere. */
+static bool add_code(ot_text *to, const char *name, void *function)
 {
     Dl_info in;
+    struct link_map *map = NULL;
     ot_text_printf(to, "\n%s=", name);
-    if (dladdr(function, &in) && in.dli_fname && ot_file_identity(in.dli_fname, to))
-        ot_text_printf(to, " %s", in.dli_fname);
+    if (!dladdr1(function, &in, (void **)&map, RTLD_DL_LINKMAP) || !map || !map->l_name)
+        return false;
+    const char *const path = *map->l_name ? map->l_name : "/proc/self/exe";
+    if (*path != '/' || !ot_file_identity(path, to))
+        return false;
+    ot_text_printf(to, " %s", path);
+    return true;
+}
+
+/* A container may see something else there than the kernel's own. */
+static void add_source(ot_text *to, const char *path)
+{
+    struct statfs info;
+    ot_text_printf(to, "\n%s=", path);
+    if (statfs(path, &info) == 0)
+        ot_text_printf(to, "%llx", (unsigned long long)info.f_type);
 }
 
 bool ot_cpu_machine(ot_text *to)
@@ -133,6 +152,8 @@ bool ot_cpu_machine(ot_text *to)
         ot_text_printf(to, "\nmemory=%llu*%u", (unsigned long long)info.totalram,
                        info.mem_unit);
         add_processor(to);
+        add_source(to, "/sys/devices/system/cpu");
+        add_source(to, "/proc/cpuinfo");
     }
     ot_text_release(&boot);
     return told;
@@ -142,9 +163,9 @@ static bool circumstances(ot_text *to)
 {
     if (hwloc_is_told() || !ot_cpu_machine(to))
         return false;
-    add_code(to, "library", (const void *)(uintptr_t)ot_cpu_known);
-    add_code(to, "hwloc", ot_cpu_looker());
-    return add_processors(to) && add_nodes(to);
+    return add_code(to, "library", (void *)(uintptr_t)ot_cpu_known) &&
+           add_code(to, "hwloc", (void *)(uintptr_t)ot_cpu_looker()) && add_processors(to) &&
+           add_nodes(to);
 }
 
 /* ---- the device as lines ----------------------------------------------------------------- */

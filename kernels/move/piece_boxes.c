@@ -87,7 +87,7 @@ int piece_boxes_ask(const optune_call *of, const generic_symbols *symbols, const
         for (int d = 0; d < call.input[i].type.rank; d++) {
             optune_dim *dim = &call.input[i].type.dim[d];
             for (int k = 0; k < symbols->n; k++)
-                if (size[k] > 0 && !optune_dim_known(dim) &&
+                if (size[k] >= 0 && !optune_dim_known(dim) &&
                     (symbols->at[k].name == of->input[i].type.dim[d].name ||
                      (dim->name[0] && strcmp(symbols->at[k].name, dim->name) == 0)))
                     *dim = optune_dim_of(size[k]);
@@ -554,7 +554,7 @@ static bool all_alike(model *m, const segment *whole, piece_boxes *to)
         int64_t rest = i;
         for (int k = 0; k < m->symbols.n; k++) {
             const int64_t extent = k == open ? 1 : whole[k].hi - whole[k].lo + 1;
-            size[k] = k == open ? 0 : whole[k].lo + rest % extent;
+            size[k] = k == open ? -1 : whole[k].lo + rest % extent;
             rest /= extent;
         }
         if (met ? !holds(m, size)
@@ -604,9 +604,7 @@ bool piece_boxes_of(const optune_call *call, piece_boxes *to)
         const optune_dim *dim =
             &call->input[m->symbols.at[k].input].type.dim[m->symbols.at[k].dim];
         const int64_t highest = host_max(HIGHEST, dim->min + HIGHEST / 16);
-        const int64_t beyond = dim->min == 0 ? 3 : 0; /* what 0 or 1 make is told by these */
-        whole[k] = (segment){host_max(dim->min, 1),
-                             host_max(host_min(dim->max, highest), beyond), 1, false};
+        whole[k] = (segment){dim->min, host_min(dim->max, highest), 1, false};
         m->top[k] = whole[k].hi;
         m->most[k] = host_min(dim->max, OPTUNE_MAX_DIM);
         good = whole[k].lo <= whole[k].hi;

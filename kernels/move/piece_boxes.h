@@ -26,7 +26,7 @@ typedef struct piece_boxes {
     int64_t block[BOXES_BLOCKS];
 } piece_boxes;
 
-/* The op's pieces where the symbols have these sizes, 0 what the others make of it; negative: its
+/* The op's pieces where the symbols have these sizes, -1 what the others make of it; negative: its
  * types do not allow them, or leave something open, or its elements cannot be counted. */
 int piece_boxes_ask(const optune_call *call, const generic_symbols *symbols,
                     const int64_t *size, optune_piece *piece);

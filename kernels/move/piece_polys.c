@@ -31,8 +31,8 @@ typedef struct fit {
     int64_t least[SYMBOLS_MOST], low[SYMBOLS_MOST], high[SYMBOLS_MOST], first[SYMBOLS_MOST],
         step[SYMBOLS_MOST], most[SYMBOLS_MOST];
     int points[SYMBOLS_MOST], corners;
-    bool empty[SYMBOLS_MOST]; /* it may be 0, which no op is asked about */
-    int n; /* pieces */
+    bool empty[SYMBOLS_MOST]; /* it may be 0 */
+    int n;                    /* pieces */
     optune_piece piece[CORNERS][OPTUNE_MAX_PIECES];
 } fit;
 
@@ -241,11 +241,24 @@ static bool is_empty(const optune_piece *p)
     return false;
 }
 
-/* Other sizes than those of the corners: ends, some small ones, random ones, also beside ends; at
- * last each symbol at its very largest, where what a far end cuts off is seen. */
+/* How many there are: all symbols that may be 0 are so at last, each alone before. */
+static int trials_of(const fit *f)
+{
+    int n = TRIALS + f->symbols.n;
+    for (int k = 0; k < f->symbols.n; k++)
+        n = f->empty[k] ? TRIALS + 2 * f->symbols.n + 1 : n;
+    return f->symbols.n ? n : 0;
+}
+
+/* Other sizes than those of the corners: ends, some small ones, random ones, also beside ends; then
+ * each symbol at its very largest, where what a far end cuts off is seen, and at 0, where a piece
+ * that is as long at all other sizes may have nothing. */
 static void trial_sizes(const fit *f, int t, uint64_t *rng, int64_t *size)
 {
-    for (int k = 0; k < f->symbols.n && t >= TRIALS; k++)
+    const int zeros = TRIALS + f->symbols.n, all = zeros + f->symbols.n;
+    for (int k = 0; k < f->symbols.n && t >= zeros; k++)
+        size[k] = f->empty[k] && (t == all || t - zeros == k) ? 0 : f->first[k];
+    for (int k = 0; k < f->symbols.n && t >= TRIALS && t < zeros; k++)
         size[k] = t - TRIALS == k
                       ? f->first[k] + (f->most[k] - f->first[k]) / f->step[k] * f->step[k]
                       : f->first[k];
@@ -270,14 +283,19 @@ static bool holds(const fit *f, int piece, int which, const double *v)
     uint64_t rng = 5;
     int64_t size[SYMBOLS_MOST];
     optune_piece at[OPTUNE_MAX_PIECES];
-    for (int t = 0; t < TRIALS + f->symbols.n && f->symbols.n; t++) {
+    for (int t = 0; t < trials_of(f); t++) {
         trial_sizes(f, t, &rng, size);
         const int n = pieces_at(f, size, at);
         if (n < 0)
             continue;
         bool one = false; /* then a loop may be left out, which does not change the piece */
-        for (int k = 0; k < f->symbols.n; k++)
+        bool none = false; /* how many elements there are is all that counts then: counts_hold */
+        for (int k = 0; k < f->symbols.n; k++) {
             one = one || size[k] == 1;
+            none = none || size[k] == 0;
+        }
+        if (none && n == f->n && is_empty(&at[piece]))
+            continue;
         const bool whole = n == f->n && at[piece].rank == f->piece[0][piece].rank;
         const bool empty = n == f->n && is_empty(&at[piece]);
         const double value = value_at(f, v, size);
@@ -304,10 +322,13 @@ static bool counts_hold(const fit *f, int piece)
     const int rank = f->piece[0][piece].rank;
     for (int d = 0; d < rank; d++)
         find_polynomial(f, piece, 2 + 3 * d, extent[d]);
-    for (int t = 0; t < TRIALS + f->symbols.n && f->symbols.n; t++) {
+    for (int t = 0; t < trials_of(f); t++) {
         double own = 1, fitted = 1;
         trial_sizes(f, t, &rng, size);
-        if (pieces_at(f, size, at) != f->n)
+        const int n = pieces_at(f, size, at);
+        if (n >= 0 && n != f->n && t >= TRIALS + f->symbols.n)
+            return false;
+        if (n != f->n)
             continue;
         for (int d = 0; d < at[piece].rank; d++)
             own *= (double)at[piece].extent[d];

@@ -12,7 +12,7 @@
 
 static const char *const names[] = {"workload", "graph", "target", "config", "condition",
                                     "dispatch", "type",  "line",   "log",    "value",
-                                    "pack"};
+                                    "pack",     "kernel", "note"};
 
 static void inputs_are_read(void **state)
 {

@@ -254,6 +254,36 @@ static void not_too_many(void **state)
     free(large);
 }
 
+/* All notes are of a later day, as after a clock that went wrong; there is a folder among them. */
+static void clock_backwards(void **state)
+{
+    (void)state;
+    char one[40], path[4600];
+    notes_begin(dir);
+    ot_note_write("cpu", as, "cores=2\n");
+    snprintf(path, sizeof path, "%s/old", notes_path());
+    assert_int_equal(mkdir(path, 0700), 0);
+    const struct timespec then[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, path, then, 0), 0);
+    for (int i = 0; i < 40; i++) {
+        const time_t day = (time_t)4000000000 + i;
+        const struct timespec times[2] = {{.tv_sec = day}, {.tv_sec = day}};
+        snprintf(one, sizeof one, "boot=%d", i);
+        ot_note_write("gone", one, "x");
+        snprintf(path, sizeof path, "%s", notes_one("gone-"));
+        char later[4700];
+        snprintf(later, sizeof later, "%s/later-%d", notes_path(), i);
+        assert_int_equal(rename(path, later), 0);
+        assert_int_equal(utimensat(AT_FDCWD, later, times, 0), 0);
+    }
+    assert_in_range(notes_count(), 32, 34); /* the last one was renamed */
+    ot_note_write("cpu", as, "cores=4\n");
+    assert_true(says("cpu", as, "cores=4\n"));
+    assert_in_range(notes_count(), 32, 33);
+    snprintf(path, sizeof path, "%s/old", notes_path());
+    assert_int_equal(rmdir(path), 0);
+}
+
 static void identity(void **state)
 {
     (void)state;
@@ -285,7 +315,8 @@ int main(void)
         cmocka_unit_test(damaged),          cmocka_unit_test(of_a_newer_version),
         cmocka_unit_test(others_may_write), cmocka_unit_test(links),
         cmocka_unit_test(nowhere),          cmocka_unit_test(of_another_user),
-        cmocka_unit_test(not_too_many),     cmocka_unit_test(identity),
+        cmocka_unit_test(not_too_many),     cmocka_unit_test(clock_backwards),
+        cmocka_unit_test(identity),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

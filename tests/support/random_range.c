@@ -7,14 +7,16 @@
 
 #include "support/check.h"
 
-/* A range around a size: from it, 1 or 0 on, to it or more than twice as far; wide ones end where
+/* A range around a size: from it, 1 or 0 on, to it, the next or twice as far; wide ones end where
  * nobody would compute. */
 static void draw_range(uint64_t *rng, int64_t size, bool wide, optune_dim *dim)
 {
     const bool fixed = random_chance(rng, 0.1);
     *dim =
         (optune_dim){.min = fixed || random_chance(rng, 0.4) ? size : random_chance(rng, 0.7),
-                     .max = fixed || random_chance(rng, 0.1) ? size : 2 * size + 3};
+                     .max = fixed || random_chance(rng, 0.1) ? size
+                            : random_chance(rng, 0.2)        ? size + 1
+                                                             : 2 * size + 3};
     if (wide && random_chance(rng, 0.7))
         dim->max = size + ((int64_t)1 << random_between(rng, 6, 34));
     dim->min = dim->min < size ? dim->min : size;

@@ -150,5 +150,5 @@ static void read_type(const char *text)
 const reader readers[READERS] = {
     {"workload", read_call}, {"graph", read_graph},         {"target", read_target},
     {"config", read_config}, {"condition", read_condition}, {"dispatch", read_dispatch},
-    {"type", read_type},
+    {"type", read_type},     {"kernel", read_kernel},
 };

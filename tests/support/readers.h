@@ -24,16 +24,20 @@ enum {
     READ_CONDITION,
     READ_DISPATCH,
     READ_TYPE,
+    READ_KERNEL,
     READERS
 };
 extern const reader readers[READERS];
 
-/* readers_db.c: what is no text, of n bytes in memory of exactly that size. */
+void read_kernel(const char *text); /* readers_kernel.c */
+
+/* readers_db.c, readers_note.c: what is no text, of n bytes in memory of exactly that size. */
 typedef struct byte_reader {
     const char *name;
     void (*read)(const char *bytes, size_t n);
 } byte_reader;
-enum { BYTE_READERS = 4 };
+void read_note(const char *bytes, size_t n);
+enum { BYTE_READERS = 5 };
 extern const byte_reader byte_readers[BYTE_READERS];
 
 /* fuzzer.c: by a name of either list; false: there is none of that name. */

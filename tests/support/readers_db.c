@@ -217,4 +217,8 @@ static void read_pack(const char *bytes, size_t n)
 }
 
 const byte_reader byte_readers[BYTE_READERS] = {
-    {"line", read_line}, {"log", read_log}, {"value", read_value}, {"pack", read_pack}};
+    {"line", read_line},
+    {"log", read_log},
+    {"value", read_value},
+    {"pack", read_pack},
+    {"note", read_note}};

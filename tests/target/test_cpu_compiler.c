@@ -145,11 +145,35 @@ static void of_wrappers(void **state)
     check_contains(version(), "!no C compiler");
 }
 
+/* A process that lives on while its compiler is updated, or another one is put in its place. */
+static void in_one_process(void **state)
+{
+    (void)state;
+    enum { LATELY_US = 25000 };
+    optune_err err = {0};
+    char text[128];
+    notes_begin(dir);
+    make_program("x86_64-gcc-12", "cc (Debian 12.2.0-14) 12.2.0" FSF);
+    link_cc("x86_64-gcc-12");
+    check_ok(ot_cpu_compiler_version(text, sizeof text, &err));
+    assert_string_equal(text, "gcc 12.2.0");
+    make_program("x86_64-gcc-12", "cc (Debian 12.3.0-1) 12.3.0" FSF);
+    usleep(LATELY_US);
+    check_ok(ot_cpu_compiler_version(text, sizeof text, &err));
+    assert_string_equal(text, "gcc 12.3.0");
+    make_program("clang-14", "Debian clang version 14.0.6");
+    link_cc("clang-14");
+    usleep(LATELY_US);
+    check_ok(ot_cpu_compiler_version(text, sizeof text, &err));
+    assert_string_equal(text, "clang 14.0.6");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_this_file),
         cmocka_unit_test(of_wrappers),
+        cmocka_unit_test(in_one_process),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -5,9 +5,11 @@
  */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/note.h"
 #include "support/check.h"
 #include "support/notes.h"
 #include "target/target.h"
@@ -180,12 +182,66 @@ static void another_machine(void **state)
     check_contains(known().name, "planted ");
 }
 
-int main(void)
+/* Which file the program is does not depend on what its caller calls it, or where. */
+static void under_another_name(void **state)
 {
+    (void)state;
+    int how;
+    optune_err err = {0};
+    ot_text note = {0};
+    char file[256], wanted[300];
+    notes_begin(dir);
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/proc/self/exe", "nobody", "known", (char *)NULL);
+        _exit(2);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+    ot_text is = {0};
+    assert_true(ot_file_identity("/proc/self/exe", &is));
+    assert_true(ot_copy(file, sizeof file, is.s));
+    snprintf(wanted, sizeof wanted, "\nlibrary=%s ", file);
+    check_ok(ot_read_file(notes_one("cpu-"), &note, 1 << 20, &err));
+    check_contains(note.s, wanted);
+    ot_text_release(&is);
+    ot_text_release(&note);
+}
+
+/* A container whose /sys/devices/system/cpu is a folder of its maker. */
+static void another_tree(void)
+{
+    optune_err err = {0};
+    optune_device said = {0}, is = {0};
+    static const char cpu[] = "/sys/devices/system/cpu";
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", cpu, "tmpfs", 0, NULL) < 0)
+        _exit(0); /* nor can anybody else here */
+    insist(ot_cpu_topology(&is, &err) >= 0 && ot_cpu_known(&said, &err) >= 0);
+    insist(memcmp(&is, &said, sizeof is) == 0);
+}
+
+static void in_a_container(void **state)
+{
+    (void)state;
+    plant();
+    in_child(another_tree);
+    check_contains(known().name, "planted ");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "known") == 0) {
+        optune_err err;
+        optune_device d = {0};
+        return ot_cpu_known(&d, &err) < 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(noted),
         cmocka_unit_test(damaged),
         cmocka_unit_test(another_machine),
+        cmocka_unit_test(under_another_name),
+        cmocka_unit_test(in_a_container),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
