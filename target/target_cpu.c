@@ -55,15 +55,21 @@ static void add_optimisation(const optune_target *target, optune_argv *argv)
     optune_argv_add(argv, "-ffp-contract=fast");
 }
 
-/* Linking takes half as long without the start files of a program, which no module has a use for,
- * and without the system's libraries: what loads modules has libc, libm and libgomp. Other
- * compilers' OpenMP is another library, and flags may ask for more. */
+/* Linking takes little more than half as long without the system's libraries: what loads modules
+ * has libc, libm and libgomp, but for the few functions that each module has of its own (atexit,
+ * of older ones stat). Other compilers' OpenMP is another library, and flags may ask for more. */
 static bool is_gcc(void)
 {
     char version[128];
     optune_err err = {0};
     return ot_cpu_compiler_version(version, sizeof version, &err) >= 0 &&
            strncmp(version, "gcc ", 4) == 0;
+}
+
+/* A linker looks into it for what was in front of it only. */
+static bool is_library(const char *flag)
+{
+    return strncmp(flag, "-l", 2) == 0;
 }
 
 static int compile(const optune_target *target, const optune_device *device,
@@ -85,14 +91,22 @@ static int compile(const optune_target *target, const optune_device *device,
     if ((target->threads ? target->threads : device->threads) > 1)
         optune_argv_add(argv, "-fopenmp");
     if (bare)
-        optune_argv_add(argv, "-nostdlib");
+        optune_argv_add(argv, "-nodefaultlibs");
     for (int i = 0; i < n_flags; i++)
-        optune_argv_add(argv, flags[i]);
+        if (!is_library(flags[i]))
+            optune_argv_add(argv, flags[i]);
     optune_argv_add(argv, "-o");
     optune_argv_add(argv, module);
     optune_argv_add(argv, source);
-    if (bare)
+    for (int i = 0; i < n_flags; i++)
+        if (is_library(flags[i]))
+            optune_argv_add(argv, flags[i]);
+    if (bare) {
         optune_argv_add(argv, "-lgcc"); /* 128-bit division, half precision */
+#ifdef __GLIBC__
+        optune_argv_add(argv, "-l:libc_nonshared.a");
+#endif
+    }
     return OPTUNE_OK;
 }
 
@@ -235,6 +249,8 @@ static int open_cpu(void *state, const optune_target *target, const optune_devic
     cpu_state *s = state;
     s->threads = target->threads ? target->threads : device->threads;
     s->l3 = device->l3;
+    /* Modules find it here only; who opened this library may have kept it to itself. */
+    dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
     if (ot_process_claimed())
         return settle_process(s->threads, err);
     join_process(s->threads);
@@ -251,12 +267,21 @@ static void close_cpu(void *state)
     s->libraries.n = 0;
 }
 
+static int cannot_load(const char *why, optune_err *err)
+{
+    const char *const remedy =
+        strstr(why, "undefined symbol")
+            ? "; where a library has it, flags name that: '-lNAME' ('-lc' for all of the system's)"
+            : "";
+    return optune_fail(err, OPTUNE_EIO, "cannot load module: %s%s", why, remedy);
+}
+
 static int load(void *state, const char *module, void **handle, optune_err *err)
 {
     cpu_state *s = state;
     *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
     if (!*handle)
-        return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+        return cannot_load(dlerror(), err);
     ot_library_words_add(&s->words, *handle);
     return OPTUNE_OK;
 }

@@ -265,6 +265,8 @@ static void handles(void **state)
     REFUSED(optune_report, none, &report, &result);
     REFUSED(optune_report, o, NULL, &result);
     REFUSED(optune_report, o, &report, NULL);
+    REFUSED(optune_report_write, NULL, "page.html", NULL);
+    REFUSED(optune_report_write, "{}", NULL, NULL);
     optune_found *found = NULL;
     const optune_config config = {0};
     char text[8];
