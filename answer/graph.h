@@ -145,9 +145,9 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
 int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
                    const optune_config *config, ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
-/* A kernel on `m` for the same call by the same config as `like`, which is loaded by then and outlives
- * it; load_like takes `like`'s modules, with `same_constants` what was packed, too, unless a library
- * packs. */
+/* A kernel on `m` for the same call by the same config as `like`, which is to be loaded before it
+ * and to outlive it. Loading takes `like`'s modules and, with `same_constants`, what was packed,
+ * unless a library packs. */
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *kernel);
 int ot_kernel_load_like(ot_kernel *kernel, const ot_kernel *like, bool same_constants,
                         optune_err *err);
