@@ -145,6 +145,14 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
 int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
                    const optune_config *config, ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
+/* A kernel on `m` for the same call by the same config as `like`, which is to be loaded before it
+ * and to outlive it. Loading takes `like`'s modules and, with `same_constants`, what was packed,
+ * unless a library packs. */
+void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *kernel);
+int ot_kernel_load_like(ot_kernel *kernel, const ot_kernel *like, bool same_constants,
+                        optune_err *err);
+/* Whether both groups, of one workload, pack the same constants. */
+bool ot_groups_pack_alike(const optune_partition *p, const optune_plan *plan, int a, int b);
 /* From now on it runs at the sizes of this call, all of them constants, within its ranges. */
 int ot_kernel_resize(ot_kernel *kernel, const optune_call *sized, optune_err *err);
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);

@@ -109,6 +109,50 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
+void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
+{
+    *k = (ot_kernel){
+        .machine = m, .impl = like->impl, .config = like->config, .scratch = like->scratch};
+    ot_session *s = &k->session;
+    *s = (ot_session){.row = like->session.row,
+                      .state = like->session.state,
+                      .target = like->session.target,
+                      .device = like->session.device,
+                      .call = like->session.call,
+                      .shared = &m->scratch};
+    s->task = (optune_task){&s->call, &s->target, &s->device};
+    k->task = s->task;
+}
+
+int ot_kernel_load_like(ot_kernel *k, const ot_kernel *like, bool same_constants,
+                        optune_err *err)
+{
+    ot_session *s = &k->session;
+    s->packed = same_constants && !k->impl->library ? like->bound : NULL;
+    const int status = ot_bound_open(s, like->bound->loaded, OT_ALIGNED, &k->bound, err);
+    return status < 0 || s->packed ? status : ot_bound_prepack(k->bound, err);
+}
+
+static bool packs(const optune_plan *plan, int input)
+{
+    bool does = false;
+    for (int i = 0; i < plan->n_stages; i++)
+        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase == OPTUNE_PREPACK; a++)
+            does = does || (plan->stage[i].arg[a].kind == OPTUNE_ARG_INPUT &&
+                            plan->stage[i].arg[a].index == input);
+    return does;
+}
+
+bool ot_groups_pack_alike(const optune_partition *p, const optune_plan *plan, int a, int b)
+{
+    const ot_group *one = &p->groups.group[a], *other = &p->groups.group[b];
+    bool same = plan->n_maps == 0;
+    for (int k = 0; k < one->n_in && same; k++)
+        same = !packs(plan, k) || (one->in[k].node == other->in[k].node &&
+                                   one->in[k].output == other->in[k].output);
+    return same;
+}
+
 int ot_kernel_resize(ot_kernel *k, const optune_call *sized, optune_err *err)
 {
     k->session.call = *sized;

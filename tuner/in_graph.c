@@ -144,18 +144,37 @@ static int take(contest *c, seat *s, entrant *e, optune_err *err)
     e->kernel = ot_alloc((size_t)s->n_groups * sizeof *e->kernel);
     int status = OPTUNE_OK;
     for (int g = 0; g < s->n_groups && status >= 0; g++) {
-        status = ot_kernel_take(&c->program->machine, s->call, e->impl, &e->config,
-                                &e->kernel[g], err);
+        if (g && ot_call_static(s->call))
+            ot_kernel_like(&c->program->machine, &e->kernel[0], &e->kernel[g]);
+        else
+            status = ot_kernel_take(&c->program->machine, s->call, e->impl, &e->config,
+                                    &e->kernel[g], err);
         c->held += (double)e->kernel[g].scratch;
     }
     return status;
+}
+
+/* As a program loads it: modules once, and what was packed of equal constants. */
+static int load_like(contest *c, const seat *s, entrant *e, int g, optune_err *err)
+{
+    const optune_plan *plan = &e->kernel[0].bound->loaded->plan;
+    int like = 0;
+    bool same = false;
+    for (int k = 0; k < g && !same; k++) {
+        same = ot_groups_pack_alike(c->partition, plan, s->group[k], s->group[g]);
+        like = same ? k : 0;
+    }
+    ot_program_bind(c->program, s->group[g], &e->kernel[g]);
+    return ot_kernel_load_like(&e->kernel[g], &e->kernel[like], same, err);
 }
 
 static int load(contest *c, seat *s, entrant *e, optune_err *err)
 {
     int status = OPTUNE_OK;
     for (int g = 0; g < s->n_groups && status >= 0; g++)
-        status = ot_program_load(c->program, s->group[g], &e->kernel[g], err);
+        status = g && ot_call_static(s->call)
+                     ? load_like(c, s, e, g, err)
+                     : ot_program_load(c->program, s->group[g], &e->kernel[g], err);
     return status;
 }
 
@@ -385,7 +404,7 @@ static void close_all(contest *c)
     for (int i = 0; i < c->n; i++) {
         seat *s = &c->seat[i];
         for (int k = 0; k < s->n; k++) {
-            for (int g = 0; g < s->n_groups && s->item[k].kernel; g++)
+            for (int g = s->n_groups - 1; g >= 0 && s->item[k].kernel; g--) /* users first */
                 ot_kernel_release(&s->item[k].kernel[g]);
             free(s->item[k].kernel);
         }

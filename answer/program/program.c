@@ -117,6 +117,37 @@ int ot_program_prepare(optune_partition *partition, optune_program **program, op
     return status;
 }
 
+/* The first group in front of this one with its workload, of which the same is chosen; -1: none. */
+static int same_workload(const optune_program *p, int i)
+{
+    const ot_partition_row *row = p->partition->row;
+    if (row[i].workload < 0 || !ot_call_static(&p->partition->groups.group[i].call))
+        return -1;
+    for (int j = 0; j < i; j++)
+        if (row[j].workload == row[i].workload)
+            return j;
+    return -1;
+}
+
+/* What is loaded for equal groups is loaded once, and packed once of equal constants: a layer that
+ * is written out step by step has a group for each step. */
+static int load_kernel(optune_program *p, int i, optune_err *err)
+{
+    const ot_partition_row *row = p->partition->row;
+    int like = same_workload(p, i);
+    if (like < 0)
+        return ot_program_load(p, i, &p->kernel[i], err);
+    const optune_plan *plan = &p->kernel[like].bound->loaded->plan;
+    bool same = false;
+    for (int j = like; j < i && !same; j++)
+        if (row[j].workload == row[i].workload) {
+            same = ot_groups_pack_alike(p->partition, plan, j, i);
+            like = same ? j : like;
+        }
+    ot_program_bind(p, i, &p->kernel[i]);
+    return ot_kernel_load_like(&p->kernel[i], &p->kernel[like], same, err);
+}
+
 /* Constants are written right before they are packed, and go as soon as nobody needs them: no more
  * of them than what one group packs is there at a time. */
 static int load_group(optune_program *p, int i, optune_err *err)
@@ -124,7 +155,7 @@ static int load_group(optune_program *p, int i, optune_err *err)
     const bool runs = p->partition->places.idle[i] == OT_RUNS;
     int status = ot_program_write_constants(p, i, err);
     if (status >= 0 && runs)
-        status = ot_program_load(p, i, &p->kernel[i], err);
+        status = load_kernel(p, i, err);
     if (status >= 0)
         ot_program_drop_packed(p, i);
     return status;
@@ -142,8 +173,12 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
         optune_err inner = {0};
         if (partition->places.idle[i] != OT_RUNS)
             continue;
-        status = ot_kernel_choose(&p->machine, &groups->group[i].call, partition->asked,
-                                  &p->kernel[i], &inner);
+        const int like = same_workload(p, i);
+        if (like >= 0)
+            ot_kernel_like(&p->machine, &p->kernel[like], &p->kernel[i]);
+        else
+            status = ot_kernel_choose(&p->machine, &groups->group[i].call, partition->asked,
+                                      &p->kernel[i], &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
     }
@@ -244,7 +279,7 @@ void optune_program_close(optune_program *p)
     if (!p || atomic_fetch_sub(&p->users, 1) > 1)
         return; /* clones use what it has */
     optune_program *origin = p->origin;
-    for (int i = 0; i < p->partition->groups.n; i++)
+    for (int i = p->partition->groups.n - 1; i >= 0; i--) /* users first */
         ot_kernel_release(&p->kernel[i]);
     ot_program_free_buffers(p);
     if (!origin)

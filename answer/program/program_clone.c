@@ -12,22 +12,9 @@ static int clone_kernel(optune_program *p, int i, optune_err *err)
 {
     const ot_kernel *from = &p->origin->kernel[i];
     ot_kernel *k = &p->kernel[i];
-    *k = (ot_kernel){.machine = &p->machine,
-                     .impl = from->impl,
-                     .config = from->config,
-                     .scratch = from->scratch};
-    ot_session *s = &k->session;
-    *s = (ot_session){.row = from->session.row,
-                      .state = from->session.state,
-                      .target = from->session.target,
-                      .device = from->session.device,
-                      .call = from->session.call,
-                      .shared = &p->machine.scratch,
-                      .packed = from->impl->library ? NULL : from->bound};
-    s->task = (optune_task){&s->call, &s->target, &s->device};
+    ot_kernel_like(&p->machine, from, k);
     ot_program_bind(p, i, k);
-    const int status = ot_bound_open(s, from->loaded, OT_ALIGNED, &k->bound, err);
-    return status < 0 || s->packed ? status : ot_bound_prepack(k->bound, err);
+    return ot_kernel_load_like(k, from, true, err);
 }
 
 int optune_program_clone(optune_program *program, optune_program **clone, optune_err *err)

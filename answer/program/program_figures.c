@@ -10,15 +10,15 @@ static bool is_shared(const ot_shared *shared, const void *buffer)
     return false;
 }
 
+/* What was packed counts for whom it was packed. */
 static void add_kernel(const optune_program *p, const ot_kernel *k, ot_program_figures *f)
 {
     if (!k->bound)
         return;
-    const ot_loaded *loaded = k->bound->loaded; /* a clone's is its origin's */
-    const optune_plan *plan = &loaded->plan;
+    const optune_plan *plan = &k->bound->loaded->plan;
     for (int i = 0; i < plan->n_scratch; i++)
         if (plan->scratch[i].constant)
-            f->packed += p->origin && !loaded->impl->library ? 0 : plan->scratch[i].bytes;
+            f->packed += k->session.packed ? 0 : plan->scratch[i].bytes;
         else if (!is_shared(&p->machine.scratch, k->bound->scratch[i]))
             f->scratch += plan->scratch[i].bytes;
 }

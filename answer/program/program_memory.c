@@ -332,7 +332,7 @@ int ot_program_make_buffers(optune_program *p, optune_err *err)
  * its address, and a copy engine's map of it is not looked into. */
 static bool reads_again(const ot_kernel *k, int input)
 {
-    const optune_plan *plan = &k->loaded->plan;
+    const optune_plan *plan = &k->bound->loaded->plan;
     if (k->impl->library || plan->n_maps)
         return true;
     for (int i = 0; i < plan->n_stages; i++)
