@@ -235,7 +235,7 @@ static int place_of_chain(const char *p)
                  (starts && isspace((unsigned char)*p));
         inputs += depth == 1 && *p == ',';
         depth += *p == '(' || *p == '[';
-        depth -= *p == ']';
+        depth -= *p == ')' || *p == ']'; /* dims are expressions, too: ?(n+3)/5 */
     }
     return -1;
 }

@@ -143,13 +143,23 @@ void generic_define_scalar(optune_plan *plan, int m, const optune_call *call)
 
 void generic_stage(const optune_task *task, optune_plan *plan, int m)
 {
+    optune_arg tensor[OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS];
+    int n = 0;
+    for (int i = 0; i < task->call->n_inputs; i++)
+        tensor[n++] = optune_input_arg(i);
+    for (int i = 0; i < task->call->n_outputs; i++)
+        tensor[n++] = optune_output_arg(i);
+    generic_stage_over(task, plan, m, tensor);
+}
+
+void generic_stage_over(const optune_task *task, optune_plan *plan, int m,
+                        const optune_arg *tensor)
+{
     const optune_call *call = task->call;
     const generic_symbols s = generic_symbols_of(call);
     optune_stage stage = {.phase = OPTUNE_TIMED, .module = m, .function = "loops"};
-    for (int i = 0; i < call->n_inputs; i++)
-        stage.arg[stage.n_args++] = optune_input_arg(i);
-    for (int i = 0; i < call->n_outputs; i++)
-        stage.arg[stage.n_args++] = optune_output_arg(i);
+    for (int i = 0; i < call->n_inputs + call->n_outputs; i++)
+        stage.arg[stage.n_args++] = tensor[i];
     if (s.n) {
         optune_arg dim[GENERIC_SYMBOLS];
         for (int i = 0; i < s.n; i++)

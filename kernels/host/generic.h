@@ -58,6 +58,10 @@ void generic_define_scalar(optune_plan *plan, int m, const optune_call *call);
 /* The one stage: inputs, outputs, dims. Threads of a GPU take items in turn, so that the grid
  * need not know how many there are. */
 void generic_stage(const optune_task *task, optune_plan *plan, int m);
+/* One of several: `task` is of a call of its own, whose inputs and then outputs are these. Its dims
+ * known at run time are named and found in inputs that the whole call has at the same place. */
+void generic_stage_over(const optune_task *task, optune_plan *plan, int m,
+                        const optune_arg *tensor);
 
 /* The row of an op's generic implementation. */
 #define GENERIC_ROW(op_, text, plan_function)                                                  \

@@ -219,6 +219,22 @@ static void test_fusing(void **state)
     ot_text_release(&text);
 }
 
+/* Brackets within dims end no list of inputs. */
+static void test_fused_behind_expressions(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "fake_relu(f32[?(n+3)/5:1..3,?n:2..12]) -> fake_add(f32[?(n+3)/5:1..3,1], _)";
+    optune_err err = {0};
+    optune_call call;
+    ot_text again = {0};
+    check_ok(ot_call_parse(text, &call, &err));
+    assert_int_equal(call.n_epilogues, 1);
+    ot_call_print(&call, &again);
+    assert_string_equal(ot_text_str(&again), text);
+    ot_text_release(&again);
+}
+
 #define MM "fake_mm(f32[4,8], f32[16,8]) "
 static void test_fused_errors_point(void **state)
 {
@@ -417,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_errors_point),
         cmocka_unit_test(test_fused),
         cmocka_unit_test(test_fusing),
+        cmocka_unit_test(test_fused_behind_expressions),
         cmocka_unit_test(test_fused_errors_point),
         cmocka_unit_test(test_long_texts_are_cut_around_the_place),
         cmocka_unit_test(test_sizes_that_overflow),

@@ -24,6 +24,10 @@ enum { SIZES = 6 };
 /* How large calls are drawn, and how large they are computed. */
 static const random_limits drawn = {.elements = 2e4, .flops = 2e6, .empty = 0.05};
 static const random_limits computed = {.elements = 4e5, .flops = 1e8};
+/* Ranges so wide that no scratch is large enough: what a body would keep it computes again for each
+ * that needs it. That is a product of sums, of which none has more terms than there are flops. */
+static const random_limits of_wide = {.elements = 4e5, .flops = 1e6};
+static const double WIDE = 1 << 26; /* elements of a tensor */
 
 /* Who has to be selected, by the start of the name. */
 static const struct {
@@ -173,12 +177,26 @@ typedef struct places {
 
 static uint64_t rng;
 
+static bool is_wide(const optune_call *range)
+{
+    bool wide = false;
+    for (int i = 0; i < optune_call_inputs(range); i++) {
+        const optune_tensor *type = &range->input[i].type;
+        double most = 1;
+        for (int d = 0; d < type->rank; d++)
+            most *= (double)type->dim[d].max;
+        wide = wide || most > WIDE;
+    }
+    return wide;
+}
+
 static void draw_places(const optune_call *range, places *to)
 {
     static optune_call at;
+    const random_limits *limits = is_wide(range) ? &of_wide : &computed;
     *to = (places){0};
     for (int turn = 0; turn < SIZES; turn++)
-        if (random_sizes(&rng, range, turn, &computed, &at))
+        if (random_sizes(&rng, range, turn, limits, &at))
             ot_call_print(&at, &to->at[to->n++]);
 }
 

@@ -65,6 +65,15 @@ static int load(inside *in, const char *path, void **handle, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* A GPU's module has a number of kernel objects, one for each time that one is bound. */
+static void forget_modules(inside *in)
+{
+    for (; in->n_modules; in->n_modules--) {
+        free(in->path[in->n_modules - 1]);
+        in->session->row->unload(in->session->state, in->handle[in->n_modules - 1]);
+    }
+}
+
 static const char *renamed(inside *in, int module, const char *function)
 {
     ot_text text = {0};
@@ -78,6 +87,8 @@ static int open_plan(inside *in, int words, optune_err *err)
     optune_plan *plan = &l->plan;
     const optune_task task = {in->call, &in->session->target, &in->session->device};
     memset(l, 0, sizeof *l);
+    if (in->session->device.warp > 0)
+        forget_modules(in);
     l->impl = ot_impl_find(in->word[2]);
     if (!l->impl)
         return optune_fail(err, OPTUNE_ENOENT, "there is no implementation '%s'", in->word[2]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pointwise_depthwise_conv2d, generic: an item is an element of the output, for which the values in
- * between under its window are computed. */
+/* pointwise_depthwise_conv2d, generic. PART 1: an item is an element of the value in between, which
+ * is written; 2: one of the output, for which what lies under its window is read; 0: or computed,
+ * each time. */
 #include "kernels/common/generic_scalar.kernel.h"
 
 typedef struct chain {
@@ -27,7 +28,7 @@ INLINE chain chain_of(const generic_call *c)
 INLINE i64 items(const generic_call *c)
 {
     const chain s = chain_of(c);
-    return s.n * s.co * s.oh * s.ow;
+    return s.n * s.co * (PART == 1 ? s.h * s.w : s.oh * s.ow);
 }
 
 /* The numbers are those of chain_between in chain.h. */
@@ -54,10 +55,31 @@ INLINE SCALAR expanded(const generic_call *c, const chain *s, i64 n, i64 co, i64
         const i64 from = ((plane * s->h + y) * s->w + x) * IN_BLOCK + k % IN_BLOCK;
         sum += (SCALAR)READ(0, from) * (SCALAR)READ(1, co * s->ci + k);
     }
-#if INPUTS > 3
+#if BIASED
     sum += (SCALAR)READ(3, co);
 #endif
     return activated(sum);
+}
+
+#if PART == 1
+INLINE void some(const generic_call *c, i64 first, i64 last)
+{
+    const chain s = chain_of(c);
+    for (; first < last; first++) {
+        const i64 x = first % s.w, y = first / s.w % s.h, plane = first / s.w / s.h;
+        WRITE(0, first, expanded(c, &s, plane / s.co, plane % s.co, y, x));
+    }
+}
+#else
+INLINE SCALAR between(const generic_call *c, const chain *s, i64 n, i64 co, i64 y, i64 x)
+{
+#if PART == 0
+    return expanded(c, s, n, co, y, x);
+#elif BIASED
+    return c->x4[((n * s->co + co) * s->h + y) * s->w + x];
+#else
+    return c->x3[((n * s->co + co) * s->h + y) * s->w + x];
+#endif
 }
 
 INLINE SCALAR sum_of(const generic_call *c, const chain *s, i64 n, i64 co, i64 oy, i64 ox)
@@ -69,7 +91,7 @@ INLINE SCALAR sum_of(const generic_call *c, const chain *s, i64 n, i64 co, i64 o
             const i64 x = ox * SW - PL + j * DW;
             if (x >= 0 && x < s->w)
                 sum +=
-                    expanded(c, s, n, co, y, x) * (SCALAR)READ(2, (co * s->kh + i) * s->kw + j);
+                    between(c, s, n, co, y, x) * (SCALAR)READ(2, (co * s->kh + i) * s->kw + j);
         }
     }
     return sum;
@@ -86,5 +108,6 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
         WRITE(0, first, sum_of(c, &s, plane / blocks, co, oy, ox));
     }
 }
+#endif
 
 GENERIC_ENTRY
