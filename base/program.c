@@ -4,6 +4,9 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_HASHED = 256 << 20 };
 
 /* ---- words ------------------------------------------------------------------------------- */
 
@@ -78,6 +81,19 @@ void ot_word_quote(const char *word, ot_text *to)
         ot_text_add_n(to, word, 1);
     }
     ot_text_add(to, "\"");
+}
+
+/* ---- files ------------------------------------------------------------------------------- */
+
+void ot_file_digest(const char *path, char hex[33])
+{
+    struct stat info;
+    ot_text bytes = {0};
+    ot_copy(hex, 33, "absent");
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        ot_read_file(path, &bytes, MOST_HASHED, NULL) >= 0)
+        ot_digest_hex(ot_digest_of(ot_text_str(&bytes), bytes.n), hex);
+    ot_text_release(&bytes);
 }
 
 /* ---- places ------------------------------------------------------------------------------ */

@@ -87,6 +87,7 @@ typedef struct ot_program {
     const char *objective, *folder, *path; /* NULL: not said; the program's file */
     double timeout_s;                      /* of one run; 0: not said */
     bool same_output;                      /* each config prints what the default one does */
+    json_t *files; /* [path, digest] of each that it depends on, while it is settled */
     bool built[OT_BROUGHT_VALUES];         /* by slot: it has a place in the build command */
 } ot_program;
 

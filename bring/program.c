@@ -19,7 +19,6 @@
 
 #include "bring/bring.h"
 
-enum { MOST_HASHED = 256 << 20 };
 static const double TIMEOUT_S = 10, MOST_TIMEOUT_S = 600;
 
 /* ---- statements -------------------------------------------------------------------------- */
@@ -220,16 +219,13 @@ static bool is_file(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-/* Its bytes, or that it is not there. */
+/* Its bytes, or that it is not there; a run looks again whether they are the same. */
 static void digest_file(ot_brought *b, const char *path, ot_text *to)
 {
-    char hex[33] = "absent";
-    ot_text bytes = {0};
-    if (is_file(path) && ot_read_file(path, &bytes, MOST_HASHED, NULL) >= 0)
-        ot_digest_hex(ot_digest_of(ot_text_str(&bytes), bytes.n), hex);
-    (void)b;
+    char hex[33];
+    ot_file_digest(path, hex);
+    json_array_append_new(b->program.files, json_pack("[s,s]", path, hex));
     ot_text_printf(to, "%s %s\n", path, hex);
-    ot_text_release(&bytes);
 }
 
 /* Files among the words of the build command, but for what it makes. */
@@ -402,6 +398,7 @@ static int write_body(ot_brought *b, optune_err *err)
     json_object_set_new(doc, "timeout", json_real(p->timeout_s));
     json_object_set_new(doc, "same_output", json_boolean(p->same_output));
     json_object_set_new(doc, "digest", json_string(b->digest));
+    json_object_set(doc, "files", p->files);
     if (p->build.n)
         json_object_set_new(doc, "build", words_json(&p->build));
     if (p->check.n)
@@ -429,6 +426,11 @@ int ot_program_settle(ot_brought *b, optune_err *err)
     OT_RETURN_UNLESS_OK(find_program(b, err));
     OT_RETURN_UNLESS_OK(meet_all(b, err));
     OT_RETURN_UNLESS_OK(check_objective(b, err));
-    OT_RETURN_UNLESS_OK(digest_all(b, err));
-    return write_body(b, err);
+    p->files = json_array();
+    int status = digest_all(b, err);
+    if (status >= 0)
+        status = write_body(b, err);
+    json_decref(p->files);
+    p->files = NULL;
+    return status;
 }

@@ -80,15 +80,39 @@ static const char *text_at(const json_t *object, const char *name)
 
 /* ---- compiling: a build command, or nothing but filling ----------------------------------- */
 
-static int program_version(const optune_target *target, const optune_impl *impl, char *text,
-                           size_t size, optune_err *err)
+/* A file that was edited since the program was declared: what it does from then on is another's. */
+static int check_files(const json_t *files, optune_err *err)
+{
+    size_t i;
+    const json_t *file;
+    json_array_foreach(files, i, file)
+    {
+        const char *path = json_string_value(json_array_get(file, 0));
+        const char *then = json_string_value(json_array_get(file, 1));
+        char now[33];
+        if (!path || !then)
+            continue;
+        ot_file_digest(path, now);
+        if (strcmp(now, then) != 0)
+            return optune_fail(
+                err, OPTUNE_ECONFLICT,
+                "'%s' was edited while it is tuned; start again: what was measured "
+                "before is stored",
+                path);
+    }
+    return OPTUNE_OK;
+}
+
+static int dependencies(const optune_target *target, const optune_impl *impl, char *text,
+                        size_t size, optune_err *err)
 {
     (void)target;
-    (void)impl;
-    (void)err;
     if (size)
         text[0] = '\0'; /* what is built with is the build command's business */
-    return OPTUNE_OK;
+    json_t *doc = impl && impl->source ? json_loads(impl->source, 0, NULL) : NULL;
+    const int status = check_files(json_object_get(doc, "files"), err);
+    json_decref(doc);
+    return status;
 }
 
 static int compile(const optune_target *target, const optune_device *device,
@@ -624,7 +648,7 @@ OPTUNE_TARGET(program) = {
     .source_suffix = ".json",
     .module_suffix = ".program",
     .probe = probe,
-    .dependencies = program_version,
+    .dependencies = dependencies,
     .compile = compile,
     .translate = translate,
     .patience_s = 3600,

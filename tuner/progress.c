@@ -18,7 +18,8 @@ void ot_run_report(ot_run *run, const char *phase, const char *note)
 /* Whatever else befalls a workload is its own problem: the others go on. */
 bool ot_run_ends_all(const ot_run *run, int status)
 {
-    return status == OPTUNE_EINTERRUPTED || status == OPTUNE_ETOOL || run->broken;
+    return status == OPTUNE_EINTERRUPTED || status == OPTUNE_ETOOL ||
+           status == OPTUNE_ECONFLICT || run->broken;
 }
 
 void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err)

@@ -8,6 +8,7 @@
  * Hutter, Hoos and Leyton-Brown, "Sequential model-based optimization for general algorithm
  * configuration", LION 5 (2011).
  */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,8 @@ typedef struct learner {
     int n_features;
     int first[OPTUNE_MAX_KNOBS + 1]; /* feature of each knob */
     float *value[OPTUNE_MAX_KNOBS];  /* its features, of each digit */
+    bool few;                        /* so few features that there is room for derived ones */
+    bool derived[OT_MAX_FEATURES];   /* from another: the model's alone, no distance */
     float low[OT_MAX_FEATURES], high[OT_MAX_FEATURES];
     ot_forest *forest[2]; /* of ranks, of logarithms */
     int model;            /* the one fitted last */
@@ -84,44 +87,79 @@ typedef struct state {
 
 /* ---- configs as features --------------------------------------------------------------------- */
 
-static int add_knob(learner *l, const optune_space *space, int knob, ot_feature_kind *kind)
+/* What is left of a whole number when all factors of two are taken out; 0: it is none. */
+static double odd_part(double number)
+{
+    int exponent;
+    const double most = ldexp(1, DBL_MANT_DIG);
+    if (number < 1 || number > most || number != floor(number))
+        return 0;
+    double odd = frexp(number, &exponent);
+    while (odd != floor(odd))
+        odd *= 2;
+    return odd;
+}
+
+/* A part of a knob, or what it leaves without its factors of two. */
+typedef struct column {
+    int part;
+    bool odd;
+} column;
+
+static double number_of(const optune_space *space, int knob, int64_t digit, column c)
+{
+    double number[OPTUNE_MAX_LIST];
+    optune_space_numbers(space, knob, digit, number);
+    return c.odd ? odd_part(number[c.part]) : number[c.part];
+}
+
+/* false: all entities have the same, or some have none. */
+static bool differs(const optune_space *space, int knob, column c, double *least)
+{
+    double most = *least = number_of(space, knob, 0, c);
+    for (int64_t d = 1; d < optune_space_radix(space, knob); d++) {
+        const double number = number_of(space, knob, d, c);
+        *least = fmin(*least, number);
+        most = fmax(most, number);
+    }
+    return *least < most && (!c.odd || *least > 0);
+}
+
+static void add_knob(learner *l, const optune_space *space, int knob)
 {
     const int64_t radix = optune_space_radix(space, knob);
-    double number[OPTUNE_MAX_LIST];
+    double least, number[OPTUNE_MAX_LIST];
     const int parts = optune_space_numbers(space, knob, 0, number);
     const bool ordered = optune_space_ordered(space, knob);
+    column column_of[2 * OPTUNE_MAX_LIST];
+    int n = 0;
     l->first[knob] = l->n_features;
     if (radix < 2)
-        return 0;
-    int kept[OPTUNE_MAX_LIST], n = 0;
-    for (int p = 0; p < parts && l->n_features + n < OT_MAX_FEATURES; p++) {
-        double least = INFINITY, most = -INFINITY;
-        for (int64_t d = 0; d < radix; d++) {
-            optune_space_numbers(space, knob, d, number);
-            least = fmin(least, number[p]);
-            most = fmax(most, number[p]);
-        }
-        if (least == most)
+        return;
+    /* Of two entities each feature says as much as any other. */
+    const int all = l->few && ordered && radix > 2 ? 2 * parts : parts;
+    for (int i = 0; i < all && l->n_features + n < OT_MAX_FEATURES; i++) {
+        const column c = {i % parts, i >= parts};
+        if (!differs(space, knob, c, &least))
             continue;
-        kind[l->n_features + n] = !ordered                 ? OT_FEATURE_WORD
-                                  : least > 0 && radix > 2 ? OT_FEATURE_LOG
-                                                           : OT_FEATURE_ORDERED;
-        kept[n++] = p;
+        const int f = l->n_features + n;
+        l->derived[f] = c.odd;
+        l->kind[f] = !ordered                 ? OT_FEATURE_WORD
+                     : least > 0 && radix > 2 ? OT_FEATURE_LOG
+                                              : OT_FEATURE_ORDERED;
+        column_of[n++] = c;
     }
     l->value[knob] = ot_alloc((size_t)(radix * n + 1) * sizeof(float));
-    for (int64_t d = 0; d < radix; d++) {
-        optune_space_numbers(space, knob, d, number);
+    for (int64_t d = 0; d < radix; d++)
         for (int p = 0; p < n; p++) {
             const int f = l->n_features + p;
-            const float v =
-                (float)(kind[f] == OT_FEATURE_LOG ? log2(number[kept[p]]) : number[kept[p]]);
+            const double own = number_of(space, knob, d, column_of[p]);
+            const float v = (float)(l->kind[f] == OT_FEATURE_LOG ? log2(own) : own);
             l->value[knob][d * n + p] = v;
             l->low[f] = d ? fminf(l->low[f], v) : v;
             l->high[f] = d ? fmaxf(l->high[f], v) : v;
         }
-    }
     l->n_features += n;
-    return n;
 }
 
 static void features(const void *learner_, int64_t index, float *to)
@@ -141,11 +179,16 @@ static int start(optune_search_view *view)
     state *s = view->state;
     learner *l = s->learner = ot_alloc(sizeof *l);
     const int knobs = optune_space_knobs(view->space);
+    double number[OPTUNE_MAX_LIST];
     l->space = view->space;
     l->rng = view->seed;
     l->best = INFINITY;
+    int parts = 0;
     for (int k = 0; k < knobs; k++)
-        add_knob(l, view->space, k, l->kind);
+        parts += optune_space_numbers(view->space, k, 0, number);
+    l->few = 2 * parts <= OT_MAX_FEATURES;
+    for (int k = 0; k < knobs; k++)
+        add_knob(l, view->space, k);
     l->first[knobs] = l->n_features;
     l->x = ot_alloc((size_t)(POOL * l->n_features + 1) * sizeof *l->x);
     for (int m = 0; m < 2; m++)
@@ -201,7 +244,8 @@ static double distance(const learner *l, const float *a, const float *b)
 {
     double sum = 0;
     for (int f = 0; f < l->n_features; f++)
-        sum += fabs((double)(a[f] - b[f])) / (double)(l->high[f] - l->low[f]);
+        sum +=
+            l->derived[f] ? 0 : fabs((double)(a[f] - b[f])) / (double)(l->high[f] - l->low[f]);
     return sum;
 }
 

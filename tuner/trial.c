@@ -29,12 +29,25 @@ void ot_run_host(const ot_run *run, ot_text *to)
     ot_cpu_state(run->watch.root, run->watch.n ? run->watch.core[0] : 0, to);
 }
 
+/* What was measured after an edit is no record of what the run began with. */
+static int check_unchanged(const ot_run *run, const optune_impl *impl, optune_err *err)
+{
+    char text[2048];
+    optune_err own = {0};
+    const optune_target_row *row = run->o->row;
+    return row->dependencies && row->dependencies(&run->o->target, impl, text, sizeof text,
+                                                  &own) == OPTUNE_ECONFLICT
+               ? optune_fail(err, OPTUNE_ECONFLICT, "%s", own.text)
+               : OPTUNE_OK;
+}
+
 int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
                     double seconds, bool final, optune_err *err)
 {
     const optune_task *task = who->task;
     const optune_impl *impl = who->impl;
     optune_task at = *task;
+    OT_RETURN_UNLESS_OK(check_unchanged(run, impl, err));
     ot_arena arena = {0};
     if (who->at)
         at.call = who->at;

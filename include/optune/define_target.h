@@ -87,7 +87,8 @@ typedef struct optune_target_row {
     /* Finds the device. ENODEV with what is missing and where it was looked for. Called in
      * the process that tunes, never by one that only selects for a stored key. */
     int (*probe)(const optune_target *target, optune_device *device, optune_err *err);
-    /* What generated code depends on here: "compiler=gcc 12.2.0". Writes "name=value" lines. */
+    /* What generated code depends on here: "compiler=gcc 12.2.0". Writes "name=value" lines.
+     * ECONFLICT: what the implementation was made of has changed since; a run of it ends. */
     int (*dependencies)(const optune_target *target, const optune_impl *impl, char *text,
                         size_t size, optune_err *err);
     /* Command that turns `source` into `module`; runs in parallel in processes of its own. */

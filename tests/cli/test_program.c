@@ -132,6 +132,38 @@ static void a_build_command(void **state)
     ot_text_release(&build);
 }
 
+/* Edited by its own third config, as somebody does who saves a file in the middle of a run: no
+ * trial from then on is a record of what the run began with. */
+static void edited_in_the_middle(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_text text = {0};
+    char flag[512];
+    snprintf(flag, sizeof flag, "%s", command_path("edit-once"));
+    ot_text_printf(&text,
+                   "#!/bin/sh\nif [ $1 = 3 -a -e %s ]; then rm %s; echo '# saved' >> $0; fi\n"
+                   "echo cost $1\n",
+                   flag, flag);
+    write_script(ot_text_str(&text));
+    check_ok(ot_write_file(flag, "", 0, &err));
+    outcome o = optune(TUNE, "--knob", "n=7,3,5,9", COST, "--", script, "{n}");
+    assert_int_not_equal(o.code, 0);
+    check_contains(ot_text_str(&o.err), "was edited while it is tuned; start again");
+    release(&o);
+    /* As it was: the one that edited it is measured now, and what came before it is known. */
+    write_script(ot_text_str(&text));
+    o = optune(TUNE, "--json", "--knob", "n=7,3,5,9", COST, "--", script, "{n}");
+    json_t *json = json_of(&o);
+    const json_t *row = workload(json);
+    const json_int_t more = json_integer_value(json_object_get(row, "new_trials"));
+    assert_int_equal(json_integer_value(json_object_get(row, "trials")), 4);
+    assert_true(1 <= more && more < 4);
+    assert_int_equal(winner(json), 3);
+    json_decref(json);
+    ot_text_release(&text);
+}
+
 /* What a script that does this ends as; and the others are tuned all the same. */
 static void ends(const char *body, const char *outcome_name, const char *says)
 {
@@ -266,6 +298,7 @@ int main(void)
         cmocka_unit_test(the_least_number_wins), cmocka_unit_test(a_build_command),
         cmocka_unit_test(configs_that_fail),     cmocka_unit_test(what_is_right),
         cmocka_unit_test(words_that_are_wrong),  cmocka_unit_test(an_objective_is_no_time),
+        cmocka_unit_test(edited_in_the_middle),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }

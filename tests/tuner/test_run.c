@@ -10,6 +10,7 @@
 #include "support/plugin.h"
 #include "support/stand_in.h"
 #include "target/cuda.h"
+#include "tuner/tune.h"
 
 #include <pthread.h>
 
@@ -186,6 +187,90 @@ static void test_interrupted(void **state)
     assert_int_equal(s.finals, 1);
     json_decref(json);
     check_distinct("interrupted");
+    optune_close(o);
+}
+
+/* ---- how many are out -------------------------------------------------------------------- */
+
+/* Arms of the run that goes on, by their views, as the core shows them. */
+static const optune_search_view *watched[OT_MAX_CANDIDATES];
+static int n_watched, most_out;
+
+static void count_out(int asked)
+{
+    int out = asked;
+    for (int i = 0; i < n_watched; i++)
+        out += watched[i]->n_pending;
+    most_out = out > most_out ? out : most_out;
+}
+
+static int watch_start(optune_search_view *view)
+{
+    assert_true(n_watched < OT_COUNT(watched));
+    watched[n_watched++] = view;
+    return OPTUNE_OK;
+}
+
+static void watch_stop(optune_search_view *view)
+{
+    for (int i = 0; i < n_watched; i++)
+        if (watched[i] == view)
+            watched[i] = watched[--n_watched];
+}
+
+static int64_t watch_ask(optune_search_view *view)
+{
+    uint64_t rng = view->seed + (uint64_t)view->n_pending;
+    const int64_t index = optune_search_draw(view, &rng);
+    count_out(index >= 0);
+    return index;
+}
+
+static void see_out(void *arg, const optune_progress *p)
+{
+    (void)arg;
+    (void)p;
+    count_out(0);
+}
+
+/* Over all implementations together; what is asked for early is chosen with less known. */
+static void test_out_at_once(void **state)
+{
+    (void)state;
+    static const optune_search watch = {.name = "watch_out",
+                                        .summary = "counts what is out",
+                                        .start = watch_start,
+                                        .ask = watch_ask,
+                                        .stop = watch_stop};
+    const int depth = ot_queue_depth(0);
+    optune_err err = {0};
+    check_ok(ot_search_add(&watch, &err));
+    optune *o = tuning_open("out");
+    json_decref(tuning_run(o,
+                           (optune_run_options){.op = "dense",
+                                                .workloads = one,
+                                                .trials = 3 * depth + 6,
+                                                .search = "watch_out",
+                                                .no_transfer = true,
+                                                .progress = see_out},
+                           OPTUNE_OK));
+    assert_int_equal(most_out, depth);
+    assert_int_equal(n_watched, 0);
+    optune_close(o);
+    /* And of one implementation alone. */
+    most_out = 0;
+    o = tuning_open("out-alone");
+    json_decref(
+        tuning_run(o,
+                   (optune_run_options){.op = "dense",
+                                        .workloads = one,
+                                        .impls = (const char *const[]){"dense_gemm.cpu", NULL},
+                                        .trials = 3 * depth,
+                                        .search = "watch_out",
+                                        .no_transfer = true,
+                                        .progress = see_out},
+                   OPTUNE_OK));
+    assert_int_equal(most_out, depth);
     optune_close(o);
 }
 
@@ -499,6 +584,7 @@ int main(void)
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_out_at_once),
         cmocka_unit_test(test_several_workloads),
         cmocka_unit_test(test_fused),
         cmocka_unit_test(test_filter),

@@ -281,6 +281,46 @@ static void searches_see_what_is_out_and_how_it_ended(void **state)
     ot_arm_close(&arm);
 }
 
+static void from_3_to_34(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    int64_t value[32];
+    for (int i = 0; i < 32; i++)
+        value[i] = i + 3;
+    for (int k = 0; k < 5; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "k%d", k);
+        optune_space_ints(space, name, 32, value);
+    }
+}
+
+static const optune_impl sizes = {.op = "test", .name = "sizes.test", .space = from_3_to_34};
+
+/* What a size leaves of vectors, lines and banks is known by its odd part. */
+static double odd_parts(const optune_config *config)
+{
+    double cost = 1;
+    for (int k = 0; k < config->n; k++) {
+        int64_t odd = config->entity[k].v[0];
+        while (odd % 2 == 0)
+            odd /= 2;
+        cost *= 1 + log2((double)odd);
+    }
+    return cost;
+}
+
+static void forest_sees_factors_of_two(void **state)
+{
+    (void)state;
+    double sum = 0;
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        walk w;
+        explore(ot_search_find("forest"), &sizes, seed, 30, odd_parts, &w);
+        sum += log2(w.best);
+    }
+    assert_true(sum / 16 < 1); /* 0.5; 1.6 where the odd parts are no features */
+}
+
 /* A third of the space fails, by a knob that says nothing about cost. */
 static double third_fails(const optune_config *config)
 {
@@ -372,6 +412,7 @@ int main(void)
         cmocka_unit_test(budget_starves_none),
         cmocka_unit_test(draws_are_uniform),
         cmocka_unit_test(searches_see_what_is_out_and_how_it_ended),
+        cmocka_unit_test(forest_sees_factors_of_two),
         cmocka_unit_test(forest_learns_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
