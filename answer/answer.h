@@ -152,9 +152,11 @@ int ot_context_question(optune *o, const optune_task *task, ot_question *questio
                         ot_arena *arena);
 /* Settles what a stored device leaves open in the target. */
 void ot_context_settle(optune *o);
-/* export_tvm.c: whether AutoTVM would take this record for what it is, and its `input` with a
- * target that TVM knows; in the arena or the record's own. */
+/* export_tvm.c: whether AutoTVM would take this record for what it is; whether TVM can then be
+ * expected to compile it, or in `why` why not; and its `input` with a target that TVM knows, in the
+ * arena or the record's own. */
 bool ot_record_for_tvm(const optune_record *record);
+bool ot_tvm_compiles(const optune_record *record, char *why);
 const char *ot_task_for_tvm(ot_store *store, const optune_record *record, ot_arena *arena);
 /* answers.c: what would be used for a call, kept while nothing that it follows from changes. */
 /* What all answers of a handle have in common; shared by them, as they may outlive it. */

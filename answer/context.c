@@ -146,9 +146,20 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
     return ot_make_dirs(dir, err);
 }
 
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+/* A HOME in which nothing can be made is as none: containers have '/' or '/nonexistent' there. What
+ * was named is believed. */
 void ot_context_cache(const optune *o, char *path, size_t size)
 {
-    if (!ot_cache_home(path, size))
+    const bool named = is_set("OPTUNE_CACHE") || is_set("XDG_CACHE_HOME");
+    const bool known = ot_cache_home(path, size);
+    if (!known || (!named && *o->db &&
+                   (ot_make_dirs(path, NULL) < 0 || access(path, W_OK | X_OK) < 0)))
         snprintf(path, size, "%s/cache", o->db);
 }
 

@@ -181,6 +181,12 @@ optune_program *ot_program_new(optune_partition *partition);
 void ot_program_bind(const optune_program *p, int i, ot_kernel *kernel);
 /* The same, and it is loaded. */
 int ot_program_load(const optune_program *p, int i, ot_kernel *kernel, optune_err *err);
+/* program_inputs.c: elements for the i-th variable, as large as `type`: what an operator that reads
+ * it may be given. */
+void ot_graph_fill_variable(const optune_graph *g, int i, const optune_tensor *type,
+                            uint64_t seed, void *to);
+/* The same for all variables of a program, in their buffers. */
+int ot_program_fill_inputs(const optune_program *p, uint64_t seed, optune_err *err);
 /* program_check.c: runs each group once more on what its inputs hold and judges it as a trial is
  * judged. Returns how many are wrong: a line for each in `text`, and { "nodes", "impl", "message" }
  * in `list`. */

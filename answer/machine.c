@@ -3,7 +3,6 @@
  * Selected workloads in the calling process: the target's own hooks, as the worker uses them,
  * over buffers that others own. Nothing is verified or measured here: what is selected was.
  */
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,15 +24,9 @@ int ot_machine_open(optune *o, ot_machine *m, optune_err *err)
     status = ot_builder_open(&build, &m->builder, err);
     if (status < 0)
         return status;
-    /* The worker gives its process to the target; here the caller's thread stays where it may
-     * be. */
-    cpu_set_t before;
-    const bool known = sched_getaffinity(0, sizeof before, &before) == 0;
     m->row = &o->row->worker;
     m->state = ot_alloc(m->row->state_size + 16);
     status = m->row->open(m->state, &o->target, &o->device, err);
-    if (known)
-        sched_setaffinity(0, sizeof before, &before);
     if (status < 0) {
         free(m->state);
         m->state = NULL;

@@ -107,7 +107,7 @@ bool ot_call_move(const optune_call *call, const void *const *in, void *out);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 
 /* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */
-enum { OT_MAX_SYMBOLS = 4, OT_MOST_SYMBOLS = 24 };
+enum { OT_MAX_SYMBOLS = 4, OT_MOST_SYMBOLS = OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK };
 typedef struct ot_symbols {
     int n;
     optune_dim dim[OT_MOST_SYMBOLS]; /* in the order of the inputs; names differ */
@@ -115,13 +115,26 @@ typedef struct ot_symbols {
 /* The symbolic dims of a call's inputs. EUSAGE, with what to write instead: there is none, one has
  * no name or no upper bound, or more than the inputs' dims is unknown; ELIMIT: too many. */
 int ot_symbols_of(const optune_call *call, ot_symbols *symbols, optune_err *err);
-/* The same of a call that is computed and not tabled: as many as a kernel takes arguments. */
+/* The same of a call that is computed and not tabled: as many as it has dims. */
 int ot_symbols_all(const optune_call *call, ot_symbols *symbols, optune_err *err);
 /* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
 int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
                    optune_err *err);
 /* What is left of a value in a type: integers wrap, bool is 0 or 1; floats are left alone. */
 double ot_number_as(optune_dtype dtype, double value);
+/* ---- whole.c: references in integers, for those of 64 bits, which doubles do not hold -------- */
+bool ot_dtype_is_long(optune_dtype dtype); /* an integer of 64 bits */
+/* Whether ot_whole_reference does it. */
+bool ot_is_whole(const optune_call *call, int out_index);
+/* What an operator's `reference` gives, before anything fused: integers modulo 2^64, cut to the
+ * output's dtype. False, and nothing written: what is right of it is in doubles. */
+bool ot_whole_reference(const optune_call *call, const void *const *in, int out_index,
+                        const optune_region *region, uint64_t *out);
+/* The word of a number in an integer's dtype. */
+uint64_t ot_whole_of(optune_dtype dtype, double value);
+/* What is fused behind a call whose output has 64-bit integers, over its region's words. */
+void ot_whole_fused(const optune_call *call, const void *const *in, const optune_region *region,
+                    uint64_t *value);
 /* Whether the implementation takes at run time all that is no constant in the inputs. */
 bool ot_impl_takes(const optune_impl *impl, const optune_call *call, char *why);
 void ot_dim_print(const optune_dim *dim, ot_text *to); /* 4, ?, ?m, ?m:1..64 */

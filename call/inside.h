@@ -17,6 +17,24 @@ int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *er
 /* fuse.c: optune_call_fuse before any type is looked at. */
 int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
 
+/* pattern_reference.c: walking over what references compute. */
+/* Moves to the next point of a region, the last dim fastest; false behind the last. */
+bool ot_region_next(const optune_region *region, int64_t *at);
+bool ot_region_empty(const optune_region *region);
+/* Strides of an operand along the output's dims: 0 where it is broadcast. */
+void ot_broadcast_strides(const optune_tensor *in, int rank, int64_t *stride);
+typedef struct ot_reduced {
+    int n;
+    int64_t extent[OPTUNE_MAX_RANK], stride[OPTUNE_MAX_RANK];
+    int64_t kept[OPTUNE_MAX_RANK]; /* by dim of the output: stride of the input */
+    int64_t count;
+} ot_reduced;
+ot_reduced ot_reduced_of(const optune_call *call);
+/* Axes outermost first in the output, so that an offset has one decomposition. */
+void ot_piece_sort(optune_piece *p);
+/* Where the output's element at this offset comes from: true when it is of this piece, sorted. */
+bool ot_piece_has(const optune_piece *p, int64_t offset, int64_t *from);
+
 /* types.c: names that optune_dim_unify met as those of one dim, in one call. A relation that
  * joins one dim after another to the output leaves some of them under their old names. */
 enum { OT_MAX_UNIFIED = 64 };

@@ -59,8 +59,7 @@ double ot_number_as(optune_dtype dtype, double value)
 
 /* ---- walking ----------------------------------------------------------------------------- */
 
-/* Moves to the next point of a region, the last dim fastest; false behind the last. */
-static bool next(const optune_region *region, int64_t *at)
+bool ot_region_next(const optune_region *region, int64_t *at)
 {
     for (int d = region->rank - 1; d >= 0; d--) {
         if (++at[d] < region->hi[d])
@@ -70,7 +69,7 @@ static bool next(const optune_region *region, int64_t *at)
     return false;
 }
 
-static bool empty(const optune_region *region)
+bool ot_region_empty(const optune_region *region)
 {
     for (int d = 0; d < region->rank; d++)
         if (region->lo[d] >= region->hi[d])
@@ -78,8 +77,7 @@ static bool empty(const optune_region *region)
     return false;
 }
 
-/* Strides of an operand along the output's dims: 0 where it is broadcast. */
-static void broadcast_strides(const optune_tensor *in, int rank, int64_t *stride)
+void ot_broadcast_strides(const optune_tensor *in, int rank, int64_t *stride)
 {
     int64_t step = 1;
     for (int d = rank - 1; d >= 0; d--) {
@@ -111,7 +109,7 @@ static void scalar_reference(const optune_call *call, const void *const *in,
     for (int i = 0; i < OPTUNE_MAX_NUMBERS && n_in; i++) /* as templates have them */
         number[i] = optune_number_in(call->input[call->n_inputs - 1].type.dtype, number[i]);
     for (int i = 0; i < n_in; i++)
-        broadcast_strides(&call->input[i].type, region->rank, stride[i]);
+        ot_broadcast_strides(&call->input[i].type, region->rank, stride[i]);
     memcpy(at, region->lo, sizeof at);
     do {
         for (int i = 0; i < n_in; i++) {
@@ -123,23 +121,16 @@ static void scalar_reference(const optune_call *call, const void *const *in,
         out[n] = ot_number_as(call->output[0].dtype, call->op->scalar->value(x, number));
         magnitude[n] = fabs(out[n]);
         n++;
-    } while (next(region, at));
+    } while (ot_region_next(region, at));
 }
 
 /* ---- reductions -------------------------------------------------------------------------- */
 
-typedef struct reduced {
-    int n;
-    int64_t extent[OPTUNE_MAX_RANK], stride[OPTUNE_MAX_RANK];
-    int64_t kept[OPTUNE_MAX_RANK]; /* by dim of the output: stride of the input */
-    int64_t count;
-} reduced;
-
-static reduced reduced_of(const optune_call *call)
+ot_reduced ot_reduced_of(const optune_call *call)
 {
     const optune_tensor *in = &call->input[0].type, *out = &call->output[0];
     const uint32_t axes = optune_reduce_axes(call);
-    reduced r = {.count = 1};
+    ot_reduced r = {.count = 1};
     int64_t step = 1;
     int k = out->rank - 1, n_kept = 0;
     for (int d = 0; d < in->rank; d++)
@@ -182,7 +173,7 @@ static void reduce_reference(const optune_call *call, const void *const *in,
 {
     const optune_reduce *op = call->op->reduce;
     const optune_tensor *type = &call->input[0].type;
-    const reduced r = reduced_of(call);
+    const ot_reduced r = ot_reduced_of(call);
     int64_t at[OPTUNE_MAX_RANK], n = 0;
     double number[OPTUNE_MAX_NUMBERS];
     optune_call_numbers(call, number);
@@ -211,13 +202,12 @@ static void reduce_reference(const optune_call *call, const void *const *in,
                                   fabs(out[n]))
                            : fabs(out[n]);
         n++;
-    } while (next(region, at));
+    } while (ot_region_next(region, at));
 }
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-/* Where the output's element at this offset comes from: true when it is of this piece. */
-static bool within(const optune_piece *p, int64_t offset, int64_t *from)
+bool ot_piece_has(const optune_piece *p, int64_t offset, int64_t *from)
 {
     int64_t rest = offset - p->out_offset;
     *from = p->in_offset;
@@ -233,8 +223,7 @@ static bool within(const optune_piece *p, int64_t offset, int64_t *from)
     return rest == 0;
 }
 
-/* Outermost first in the output, so that an offset has one decomposition. */
-static void sort_axes(optune_piece *p)
+void ot_piece_sort(optune_piece *p)
 {
     for (int d = 1; d < p->rank; d++)
         for (int e = d; e > 0 && p->out_stride[e - 1] < p->out_stride[e]; e--) {
@@ -257,20 +246,20 @@ static void piece_reference(const optune_call *call, const void *const *in,
     int64_t at[OPTUNE_MAX_RANK], n = 0;
     int last = 0;
     for (int i = 0; i < n_pieces; i++)
-        sort_axes(&piece[i]);
+        ot_piece_sort(&piece[i]);
     memcpy(at, region->lo, sizeof at);
     do {
         int64_t offset = 0, from = 0;
         for (int d = 0; d < region->rank; d++)
             offset = offset * type->dim[d].min + at[d];
-        for (int tries = 0; tries < n_pieces && !within(&piece[last], offset, &from); tries++)
+        for (int tries = 0; tries < n_pieces && !ot_piece_has(&piece[last], offset, &from); tries++)
             last = (last + 1) % n_pieces;
         const optune_piece *p = &piece[last];
         out[n] =
             p->input < 0 ? p->fill : element(&call->input[p->input].type, in[p->input], from);
         magnitude[n] = fabs(out[n]);
         n++;
-    } while (next(region, at));
+    } while (ot_region_next(region, at));
 }
 
 /* ---- by declaration ---------------------------------------------------------------------- */
@@ -279,7 +268,7 @@ void optune_pattern_reference(const optune_call *call, const void *const *in, in
                               const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    if (empty(region))
+    if (ot_region_empty(region))
         return;
     if (call->op->scalar)
         scalar_reference(call, in, region, out, magnitude);

@@ -7,7 +7,7 @@
 
 typedef struct graph_values {
     ot_repeats bind;
-    bool gradient, plain, groups, execute, json;
+    bool gradient, plain, groups, execute, profile, json;
 } graph_values;
 
 static const ot_option options[] = {
@@ -32,17 +32,23 @@ static const ot_option options[] = {
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, execute),
      .help = "compute it with what is selected: errors and time instead of the graph"},
+    {.name = "profile",
+     .type = OT_OPTION_FLAG,
+     .offset = offsetof(graph_values, profile),
+     .help = "time each group while the whole runs and by itself, beside what it was measured"},
     OT_JSON_OPTION(graph_values),
     {.name = NULL},
 };
 
-static int execute(optune_partition *partition, bool json, bool *wrong, optune_err *err)
+static int execute(optune_partition *partition, const graph_values *values, bool *wrong,
+                   optune_err *err)
 {
     optune_result *result = NULL;
-    const int status = optune_partition_execute(partition, 1, &result, err);
+    const int status = values->profile ? optune_partition_profile(partition, 1, &result, err)
+                                       : optune_partition_execute(partition, 1, &result, err);
     *wrong = status == 1;
     if (status >= 0)
-        ot_print_result(result, json);
+        ot_print_result(result, values->json);
     if (*wrong)
         ot_say("what was computed is not within its error bound");
     optune_result_free(result);
@@ -68,7 +74,7 @@ static int on_target(const ot_cli *cli, optune_graph *graph, bool *wrong, optune
     if (status >= 0 && values->groups)
         print_groups(partition, values->json);
     else if (status >= 0)
-        status = execute(partition, values->json, wrong, err);
+        status = execute(partition, values, wrong, err);
     optune_partition_close(partition);
     return status;
 }
@@ -90,13 +96,13 @@ static int run(const ot_cli *cli)
     const graph_values *values = cli->values;
     optune_err err = {0};
     optune_graph *graph = NULL;
-    if (values->groups && values->execute)
-        return ot_say_usage(cli->cmd, "--groups and --execute exclude each other");
+    if (values->groups + values->execute + values->profile > 1)
+        return ot_say_usage(cli->cmd, "--groups, --execute and --profile exclude each other");
     bool wrong = false;
     int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
     if (status >= 0 && values->gradient)
         status = differentiate(&graph, &err);
-    if (status >= 0 && (values->groups || values->execute))
+    if (status >= 0 && (values->groups || values->execute || values->profile))
         status = on_target(cli, graph, &wrong, &err);
     else if (status >= 0)
         ot_print_text(values->json ? optune_graph_json(graph)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/graph_words.h"
-#include "cli/report.h"
 
 typedef struct report_values {
     const char *graph, *tune, *output;
@@ -55,7 +54,7 @@ static int give(const ot_cli *cli, optune_report_options *how)
     if (status >= 0 && values->json)
         ot_print_result(result, true);
     else if (status >= 0)
-        status = ot_report_write(path, optune_result_json(result), &bytes, &err);
+        status = optune_report_write(optune_result_json(result), path, &bytes, &err);
     if (status >= 0 && !values->json)
         printf("%s%s: %zu kB\n", optune_result_text(result), path, (bytes + 999) / 1000);
     optune_result_free(result);

@@ -28,6 +28,8 @@ typedef struct waiting {
 struct ot_batch {
     waiting *item;
     int n, capacity;
+    const ot_store *settled; /* against this one, as its transaction `snapshot` left it */
+    int64_t snapshot;
     ot_text bytes, scratch;
     ot_headings *headings; /* NULL: for no log */
 };
@@ -63,6 +65,7 @@ bool ot_batch_full(const ot_batch *b)
 void ot_batch_clear(ot_batch *b)
 {
     b->n = 0;
+    b->settled = NULL;
     ot_text_clear(&b->bytes);
 }
 
@@ -114,6 +117,7 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
     if (status < 0)
         return status;
     waiting *w = next(b);
+    b->settled = NULL;
     w->value = b->bytes.n;
     w->n_value = b->scratch.n;
     ot_text_add_n(&b->bytes, b->scratch.s, b->scratch.n);
@@ -131,17 +135,41 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
     return OPTUNE_OK;
 }
 
+static int by_digest(const void *a, const void *b)
+{
+    const waiting *const *x = a, *const *y = b;
+    return memcmp((*x)->digest.byte, (*y)->digest.byte, DIGEST);
+}
+
+/* Those that are not known, in the order of their digests; released with free(). */
+static waiting **sorted(const ot_batch *b, int *n)
+{
+    waiting **item = ot_alloc((size_t)(b->n + 1) * sizeof *item);
+    *n = 0;
+    for (int i = 0; i < b->n; i++)
+        if (!b->item[i].known)
+            item[(*n)++] = &b->item[i];
+    qsort(item, (size_t)*n, sizeof *item, by_digest);
+    return item;
+}
+
 int ot_batch_settle(ot_batch *b, ot_store *store)
 {
     ot_snapshot reader;
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
         return b->n;
     ot_parts parts = {.reader = &reader};
-    int left = 0;
-    for (int i = 0; i < b->n; i++) {
-        b->item[i].known = ot_parts_know(&parts, &b->item[i].digest);
-        left += !b->item[i].known;
+    int left = 0, n;
+    for (int i = 0; i < b->n; i++)
+        b->item[i].known = false;
+    waiting **item = sorted(b, &n);
+    for (int i = 0; i < n; i++) {
+        item[i]->known = ot_parts_know(&parts, &item[i]->digest);
+        left += !item[i]->known;
     }
+    b->settled = store;
+    b->snapshot = ot_snapshot_number(&reader);
+    free(item);
     ot_parts_release(&parts);
     ot_snapshot_end(&reader);
     return left;
@@ -166,12 +194,6 @@ int ot_batch_log(ot_batch *b, ot_log *log, optune_err *err)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static int by_digest(const void *a, const void *b)
-{
-    const waiting *const *x = a, *const *y = b;
-    return memcmp((*x)->digest.byte, (*y)->digest.byte, DIGEST);
-}
-
 static int by_best(const void *a, const void *b)
 {
     const waiting *const *x = a, *const *y = b;
@@ -182,6 +204,7 @@ typedef struct putting {
     ot_writer writer;
     ot_parts parts;
     ot_text squeezed;
+    bool settled; /* nobody has written since: what is not known is not there */
     const ot_batch *batch;
     optune_err *err;
 } putting;
@@ -190,7 +213,7 @@ typedef struct putting {
 static int put_record(putting *p, const waiting *w)
 {
     const ot_bytes key = {w->digest.byte, DIGEST};
-    if (ot_parts_know(&p->parts, &w->digest))
+    if (!p->settled && ot_parts_know(&p->parts, &w->digest))
         return 1;
     const ot_bytes whole = {p->batch->bytes.s + w->value, w->n_value};
     OT_RETURN_UNLESS_OK(ot_squeeze(&p->parts, whole, &p->squeezed, p->err));
@@ -200,9 +223,9 @@ static int put_record(putting *p, const waiting *w)
 
 static int put_all(putting *p, waiting **item, int n, int *fresh)
 {
-    qsort(item, (size_t)n, sizeof *item, by_digest);
     for (int i = 0; i < n; i++) {
-        const int status = put_record(p, item[i]);
+        const bool again = i && by_digest(&item[i - 1], &item[i]) == 0;
+        const int status = again ? 1 : put_record(p, item[i]);
         if (status < 0)
             return status;
         if (status == OPTUNE_OK)
@@ -227,17 +250,15 @@ static int put_all(putting *p, waiting **item, int n, int *fresh)
 
 int ot_batch_put(ot_batch *b, ot_store *store, int *added, optune_err *err)
 {
-    int fresh = 0, n = 0;
+    int fresh = 0, n;
     putting *p = ot_alloc(sizeof *p);
     p->batch = b;
     p->err = err;
     p->parts.writer = &p->writer;
-    waiting **item = ot_alloc((size_t)(b->n + 1) * sizeof *item);
-    for (int i = 0; i < b->n; i++)
-        if (!b->item[i].known)
-            item[n++] = &b->item[i];
+    waiting **item = sorted(b, &n);
     int status = ot_writer_begin(store, &p->writer, err);
     if (status >= 0) {
+        p->settled = b->settled == store && ot_writer_follows(&p->writer, b->snapshot);
         status = put_all(p, item, n, &fresh);
         if (status >= 0)
             status = ot_writer_commit(&p->writer, err);

@@ -73,7 +73,7 @@ typedef struct ot_stamp {
 } ot_stamp;
 /* *snapshot: of which commit this is said, as ot_store_snapshot. */
 bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stamp,
-                   int64_t *snapshot);
+                    int64_t *snapshot);
 /* catch_up.c: for who sees again and again that ot_store_last is ahead of what can be read: the
  * writer of that commit was killed before it said so to readers, and after a while this says it in
  * its place. Nothing happens where somebody writes, or this process may not. */
@@ -267,6 +267,21 @@ int ot_batch_settle(ot_batch *batch, ot_store *store);
 int ot_batch_log(ot_batch *batch, ot_log *log, optune_err *err);
 /* As ot_store_put; the batch stays. */
 int ot_batch_put(ot_batch *batch, ot_store *store, int *added, optune_err *err);
+
+/* intake.c: two batches, one of which is written, by a thread of its own, while the other is
+ * filled. That thread begins with the first batch that is full. */
+typedef struct ot_intake ot_intake;
+/* Settles, logs and stores a batch; called by one thread at a time, in the batches' order. */
+typedef int ot_intake_fn(void *arg, ot_batch *batch, optune_err *err);
+ot_intake *ot_intake_open(bool logged, ot_intake_fn *write, void *arg);
+void ot_intake_close(ot_intake *in); /* waits; NULL is fine */
+ot_batch *
+ot_intake_batch(ot_intake *in); /* the one to fill; another one after each call below */
+/* All of these say how what was written before went, if that was not yet said; nothing more is
+ * written then. */
+int ot_intake_full(ot_intake *in, optune_err *err); /* it is written while the next is filled */
+int ot_intake_wait(ot_intake *in, optune_err *err); /* nothing is being written any more */
+int ot_intake_flush(ot_intake *in, optune_err *err); /* all is written, by this thread */
 
 /* ---- http.c: the only file that includes curl -------------------------------------------- */
 typedef struct ot_http { /* how to speak; all zero is sensible */

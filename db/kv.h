@@ -125,6 +125,8 @@ int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes v
 int ot_writer_get(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes *value,
                   optune_err *err);
 int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_err *err);
+/* Whether nobody committed between that snapshot and this transaction. */
+bool ot_writer_follows(const ot_writer *writer, int64_t snapshot);
 int ot_writer_commit(ot_writer *writer, optune_err *err); /* durable on return */
 void ot_writer_abort(ot_writer *writer);
 /* What there is in the midst of a transaction; nothing is written before it ends. */

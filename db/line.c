@@ -291,8 +291,8 @@ bool ot_line_is_head(const char *text, size_t n)
     return begins(text, n, OT_HEAD_PREFIX, sizeof(OT_HEAD_PREFIX) - 1);
 }
 
-bool ot_line_parse(const char *text, size_t n, const char *source, ot_heads *heads,
-                   ot_arena *arena, ot_log_line *line, json_t **root)
+static bool parse_any(const char *text, size_t n, const char *source, ot_heads *heads,
+                      ot_arena *arena, ot_log_line *line, json_t **root)
 {
     *line = (ot_log_line){.record = {.config = {.index = -1}}};
     *root = NULL;
@@ -326,4 +326,25 @@ bool ot_line_parse(const char *text, size_t n, const char *source, ot_heads *hea
         line->device = NULL;
     }
     return true;
+}
+
+/* Who appended behind somebody's half a line has the head of its next lines on it. A head is named
+ * by what it says, so it may be taken wherever it stands. */
+static void take_head_inside(const char *text, size_t n, ot_heads *heads, ot_arena *arena)
+{
+    const size_t prefix = sizeof(OT_HEAD_PREFIX) - 1;
+    const char *last = NULL, *at = text + (n > 0);
+    while ((at = memmem(at, (size_t)(text + n - at), OT_HEAD_PREFIX, prefix)))
+        last = at++;
+    if (last)
+        ot_heads_take(heads, last + prefix, (size_t)(text + n - last) - prefix, arena);
+}
+
+bool ot_line_parse(const char *text, size_t n, const char *source, ot_heads *heads,
+                   ot_arena *arena, ot_log_line *line, json_t **root)
+{
+    const bool told = parse_any(text, n, source, heads, arena, line, root);
+    if (heads && (told ? line->problem != NULL : n > 0 && !ot_line_is_head(text, n)))
+        take_head_inside(text, n, heads, arena);
+    return told;
 }

@@ -239,6 +239,8 @@ static bool read_decimals(ot_tokens *t, int64_t decimals, double *sample, int ro
     while (OT_SKIP(t, ",")) {
         if (*n >= room || !ot_token_int(t, &one))
             return false;
+        if (!(fabs((double)one) < exact)) /* nor do two of them overflow */
+            return false;
         first = *n ? first : one;
         one = *n ? first + one : one;
         if (!(fabs((double)one) < exact))

@@ -23,10 +23,31 @@ struct ot_log {
     bool is_short;
     ot_headings *headings;
     ot_said said;
-    off_t size; /* at least, where it is a file: as long as nobody cuts it off */
+    off_t end; /* of what was appended last, where it is a file, and how that ended */
+    char tail[16];
 };
 
 /* ---- appending --------------------------------------------------------------------------- */
+
+static void remember_end(ot_log *log, const ot_text *written)
+{
+    const size_t n = sizeof log->tail;
+    log->end = written->n >= n ? lseek(log->fd, 0, SEEK_CUR) : -1;
+    if (log->end >= 0)
+        memcpy(log->tail, written->s + written->n - n, n);
+}
+
+/* Whether somebody cut the log off, or emptied it, since: others may have appended then. */
+static bool was_cut(const ot_log *log)
+{
+    const off_t n = sizeof log->tail;
+    char tail[sizeof log->tail];
+    struct stat info;
+    return fstat(log->fd, &info) == 0 && S_ISREG(info.st_mode) && log->end >= n &&
+           info.st_size != log->end &&
+           (pread(log->fd, tail, sizeof tail, log->end - n) != n ||
+            memcmp(tail, log->tail, sizeof tail) != 0);
+}
 
 static int append(ot_log *log, ot_text *line, optune_err *err)
 {
@@ -44,6 +65,8 @@ static int append(ot_log *log, ot_text *line, optune_err *err)
     bool good = n >= 0 && (size_t)n == whole->n;
     if (n > 0)
         log->half = !good;
+    if (good)
+        remember_end(log, whole);
     ot_text_release(&closed);
     if (good)
         return OPTUNE_OK;
@@ -110,15 +133,11 @@ int ot_log_append_lines(ot_log *log, ot_text *lines, optune_err *err)
     return append(log, lines, err);
 }
 
-/* Who cut the log off, or emptied it, has removed what was said. */
+/* What was said went with the rest of it. */
 ot_said *ot_log_said(ot_log *log)
 {
-    struct stat info;
-    if (fstat(log->fd, &info) == 0) {
-        if (info.st_size < log->size)
-            ot_said_forget(&log->said);
-        log->size = info.st_size;
-    }
+    if (was_cut(log))
+        ot_said_forget(&log->said);
     return &log->said;
 }
 

@@ -20,28 +20,42 @@
 typedef struct reading {
     ot_store *store;
     bool own;
-    ot_batch *batch;
+    ot_intake *in;
+    optune_device seen; /* the last one that a line told of; key empty: none */
     int64_t added, refused;
     optune_err *err;
 } reading;
 
 /* ---- one log ----------------------------------------------------------------------------- */
 
-static int flush(reading *r)
+static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
+    reading *r = arg;
     int added = 0;
-    const int status = ot_batch_settle(r->batch, r->store)
-                           ? ot_batch_put(r->batch, r->store, &added, r->err)
+    const int status = ot_batch_settle(batch, r->store)
+                           ? ot_batch_put(batch, r->store, &added, err)
                            : OPTUNE_OK;
     r->added += added;
-    ot_batch_clear(r->batch);
     return status;
 }
 
 static int take_forgotten(reading *r, const ot_digest *digest)
 {
-    const int status = flush(r);
+    const int status = ot_intake_flush(r->in, r->err);
     return status < 0 ? status : ot_store_drop(r->store, digest, 1, true, r->err);
+}
+
+/* The first that is told of a device stays. */
+static int take_device(reading *r, const optune_device *device)
+{
+    optune_device known;
+    if (strcmp(r->seen.key, device->key) == 0)
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_intake_wait(r->in, r->err));
+    r->seen = *device;
+    return ot_store_device(r->store, device->key, &known, NULL) >= 0
+               ? OPTUNE_OK
+               : ot_store_put_device(r->store, device, r->err);
 }
 
 static int on_line(void *arg, const ot_log_line *line)
@@ -49,32 +63,32 @@ static int on_line(void *arg, const ot_log_line *line)
     reading *r = arg;
     if (line->forgotten)
         return r->own ? take_forgotten(r, line->forgotten) : OPTUNE_OK;
-    if (line->device) {
-        optune_device known;
-        return ot_store_device(r->store, line->device->key, &known, NULL) >= 0
-                   ? OPTUNE_OK
-                   : ot_store_put_device(r->store, line->device, r->err);
-    }
+    if (line->device)
+        return take_device(r, line->device);
     if (line->problem || !line->ours) {
         r->refused++;
         return OPTUNE_OK;
     }
-    const int status = ot_batch_add(r->batch, &line->record, line, r->err);
-    return status >= 0 && ot_batch_full(r->batch) ? flush(r) : status;
+    ot_batch *batch = ot_intake_batch(r->in);
+    const int status = ot_batch_add(batch, &line->record, line, r->err);
+    return status >= 0 && ot_batch_full(batch) ? ot_intake_full(r->in, r->err) : status;
 }
 
 int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
                       int64_t *refused, optune_err *err)
 {
-    reading r = {.store = store, .own = own, .batch = ot_batch_new(false), .err = err};
+    reading *r = ot_alloc(sizeof *r);
+    *r = (reading){.store = store, .own = own, .err = err};
+    r->in = ot_intake_open(false, write_batch, r);
     const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(store)};
-    int status = ot_log_read_from(&source, on_line, &r, err);
-    if (status >= 0)
-        status = flush(&r);
-    *added += r.added;
+    int status = ot_log_read_from(&source, on_line, r, err);
+    const int last = status >= 0 ? ot_intake_flush(r->in, err) : ot_intake_wait(r->in, NULL);
+    status = status < 0 ? status : last;
+    *added += r->added;
     if (refused)
-        *refused += r.refused;
-    ot_batch_free(r.batch);
+        *refused += r->refused;
+    ot_intake_close(r->in);
+    free(r);
     return status;
 }
 

@@ -343,6 +343,11 @@ int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_
     return rc && rc != MDB_NOTFOUND ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
 
+bool ot_writer_follows(const ot_writer *writer, int64_t snapshot)
+{
+    return (int64_t)mdb_txn_id(writer->txn) == snapshot + 1;
+}
+
 int ot_writer_commit(ot_writer *writer, optune_err *err)
 {
     env *e = writer->store->env;

@@ -96,8 +96,15 @@ static int compute(const optune_call *call, const void *const *in, int output, h
         free(value);
         return OPTUNE_ENOMEM;
     }
+    ot_region_whole(type, &whole);
+    if (n > 0 && ot_dtype_is_long(type->dtype) &&
+        ot_whole_reference(call, in, output, &whole, own)) {
+        free(value);
+        free(magnitude);
+        return OPTUNE_OK;
+    }
     if (n > 0)
-        call->op->reference(call, in, output, ot_region_whole(type, &whole), value, magnitude);
+        call->op->reference(call, in, output, &whole, value, magnitude);
     ot_elements_set(type->dtype, own, 0, n, value);
     free(value);
     free(magnitude);

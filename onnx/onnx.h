@@ -44,6 +44,7 @@ typedef struct ot_onnx_piece {
     ot_onnx_file *file;
     int64_t offset, bytes;
     uint64_t digest;
+    bool known; /* the digest; else the file's time of change tells */
     bool bools; /* any byte but 0 is true */
 } ot_onnx_piece;
 typedef struct ot_onnx_pieces {
@@ -170,7 +171,7 @@ ot_onnx_file *ot_onnx_file_new(int fd, const char *path); /* takes `fd` over */
 void ot_onnx_file_close(ot_onnx_file *file);              /* NULL is fine */
 int ot_onnx_file_read(const ot_onnx_file *file, int64_t offset, int64_t bytes, void *to,
                       optune_err *err);
-/* Reads it once; fills `digest`. */
+/* Fills `digest`, where only reading it can tell later whether it was changed. */
 int ot_onnx_piece_digest(ot_onnx_piece *piece, optune_err *err);
 ot_backing *ot_onnx_piece_backing(const ot_onnx_piece *piece, optune_err *err);
 /* What stands in a message in place of elements, and the piece that it stands for, or NULL. */

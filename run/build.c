@@ -316,40 +316,67 @@ static void start(ot_builder *b, unit *u)
 
 /* ---- jobs -------------------------------------------------------------------------------- */
 
+/* Module `i` of a job: found, or made from now on. */
+static int add_module(ot_builder *b, work *w, int i, const ot_module *module,
+                      const ot_text *text, optune_err *err)
+{
+    char key[33];
+    ot_job *job = w->job;
+    int status = key_of(b, module, ot_text_str(text), key, err);
+    if (status < 0)
+        return status;
+    w->unit[i] = find_unit(b, key);
+    if (!w->unit[i]) {
+        status = add_unit(b, module, key, text, &w->unit[i], err);
+        if (status < 0)
+            return status;
+        if (w->unit[i]->state == WAITING) /* a compiler of its own, not another job's */
+            job->cached = false;
+    }
+    if (!ot_copy(job->module[i], sizeof job->module[i], w->unit[i]->path))
+        return optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", w->unit[i]->path);
+    return OPTUNE_OK;
+}
+
+static work *open_work(ot_job *job, int n_modules)
+{
+    work *w = ot_alloc(sizeof *w);
+    *job = (ot_job){.n_modules = n_modules, .cached = true, .work = w};
+    w->job = job;
+    return w;
+}
+
+static int queue(ot_builder *b, work *w, int status)
+{
+    w->next = b->works;
+    b->works = w;
+    if (status < 0)
+        ot_builder_forget(b, w->job);
+    else
+        ot_builder_pump(b);
+    return status;
+}
+
 int ot_builder_submit(ot_builder *b, const optune_task *task, const optune_plan *plan,
                       ot_job *job, optune_err *err)
 {
     ot_text text = {0};
     int status = OPTUNE_OK;
-    work *w = ot_alloc(sizeof *w);
-    *job = (ot_job){.n_modules = plan->n_modules, .cached = true, .work = w};
-    w->job = job;
+    work *w = open_work(job, plan->n_modules);
     for (int i = 0; i < plan->n_modules && status >= 0; i++) {
-        char key[33];
         ot_text_clear(&text);
         ot_plan_source(task, plan, i, &text);
-        status = key_of(b, &plan->module[i], ot_text_str(&text), key, err);
-        if (status < 0)
-            break;
-        w->unit[i] = find_unit(b, key);
-        if (!w->unit[i]) {
-            status = add_unit(b, &plan->module[i], key, &text, &w->unit[i], err);
-            if (status < 0)
-                break;
-            if (w->unit[i]->state == WAITING) /* a compiler of its own, not another job's */
-                job->cached = false;
-        }
-        if (!ot_copy(job->module[i], sizeof job->module[i], w->unit[i]->path))
-            status = optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", w->unit[i]->path);
+        status = add_module(b, w, i, &plan->module[i], &text, err);
     }
     ot_text_release(&text);
-    w->next = b->works;
-    b->works = w;
-    if (status < 0)
-        ot_builder_forget(b, job);
-    else
-        ot_builder_pump(b);
-    return status;
+    return queue(b, w, status);
+}
+
+int ot_builder_submit_text(ot_builder *b, const ot_module *flags, const ot_text *text,
+                           ot_job *job, optune_err *err)
+{
+    work *w = open_work(job, 1);
+    return queue(b, w, add_module(b, w, 0, flags, text, err));
 }
 
 int ot_builder_renew(ot_builder *b, const optune_task *task, const optune_plan *plan,

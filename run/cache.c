@@ -54,14 +54,18 @@ static bool nobody_elses(const char *dir, optune_err *err)
 
 int ot_cache_open(const char *dir, optune_err *err)
 {
-    const int status = ot_make_dirs(dir, err);
-    if (status < 0)
-        return status;
+    optune_err why = {0};
+    if (ot_make_dirs(dir, &why) < 0)
+        return optune_fail(err, OPTUNE_EIO,
+                           "no module cache: %s; name a folder of your own with OPTUNE_CACHE",
+                           why.text);
     if (!nobody_elses(dir, err))
         return OPTUNE_EIO;
     if (access(dir, W_OK | X_OK) < 0)
-        return optune_fail(err, OPTUNE_EIO, "cannot write to the module cache '%s': %s", dir,
-                           strerror(errno));
+        return optune_fail(err, OPTUNE_EIO, 
+                           "cannot write to the module cache '%s': %s; name a folder of your "
+                           "own with OPTUNE_CACHE",
+                           dir, strerror(errno));
     return OPTUNE_OK;
 }
 

@@ -4,6 +4,7 @@
  * operator says that an input may hold.
  */
 #include <math.h>
+#include <string.h>
 
 #include "run/worker.h"
 
@@ -53,6 +54,21 @@ bool ot_input_range(const optune_call *call, int index, double *low, double *hig
            call->op->range(call, index, low, high) && *low <= *high;
 }
 
+/* Words of any size, where they are compared in integers. */
+static bool fill_words(const optune_call *call, uint64_t start, int index, void *to)
+{
+    const optune_tensor *type = &call->input[index].type;
+    if (!ot_dtype_is_long(type->dtype) || call->op->shape || !ot_is_whole(call, 0))
+        return false;
+    const int64_t n = optune_tensor_elements(type);
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t r = mix(start + 0x9e3779b97f4a7c15 * (uint64_t)i);
+        const uint64_t size = mix(r) >> (r & 63), word = r >> 63 ? -size : size;
+        memcpy((char *)to + i * (int64_t)sizeof word, &word, sizeof word);
+    }
+    return true;
+}
+
 void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void *to)
 {
     enum { SOME = 1024 };
@@ -63,7 +79,8 @@ void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void 
     const bool real = ot_dtype_is_float(type->dtype) && !call->op->shape;
     double low, high, piece[SOME];
     if (!ot_input_range(call, index, &low, &high)) {
-        ot_fill_input(type, seed, index, to);
+        if (!fill_words(call, start, index, to))
+            ot_fill_input(type, seed, index, to);
         return;
     }
     for (int64_t at = 0; at < n; at += SOME) {

@@ -86,8 +86,10 @@ static bool jumps(const step *s, double *x, double a, double b)
     return fabs(fb - fa) > whole / 4;
 }
 
-/* How far f moves when x does by as much as `reach`; infinity where it jumps: then nothing can
- * be said of the result. */
+/* How far f moves when x does by as much as `reach`, or by a part of it: where f turns back, as a
+ * cosine does, the ends alone say little. Infinity where it jumps: then nothing can be said of the
+ * result. */
+enum { PARTS = 4 };
 static double spread(const step *s, double *x, double value, double here, double reach)
 {
     const double up = fabs(at(s, x, value + reach) - here);
@@ -96,7 +98,13 @@ static double spread(const step *s, double *x, double value, double here, double
         return INFINITY;
     if (down > 2 * reach && jumps(s, x, value, value - reach))
         return INFINITY;
-    return fmax(up, down);
+    double most = fmax(up, down);
+    for (int part = 1; part < PARTS; part++) {
+        const double by = reach * part / PARTS;
+        most = fmax(most, fabs(at(s, x, value + by) - here));
+        most = fmax(most, fabs(at(s, x, value - by) - here));
+    }
+    return most;
 }
 
 static void apply(const step *s, const int64_t *place, int rank, double *value,

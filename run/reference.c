@@ -157,12 +157,45 @@ static void wrap(optune_dtype dtype, const optune_region *region, double *value)
         value[i] = ot_number_as(dtype, value[i]);
 }
 
+/* In integers where those of 64 bits are computed or come out: the latter are written as words. */
+static bool exact_block(const making *m, const void *const *in, const optune_region *region,
+                        double *value, double *magnitude)
+{
+    const optune_call *call = m->call;
+    const int output = m->cut->output;
+    const optune_dtype dtype = call->output[output].dtype;
+    const bool words = ot_dtype_is_long(dtype);
+    int64_t n = 1;
+    for (int d = 0; d < region->rank; d++)
+        n *= region->hi[d] - region->lo[d];
+    if (n == 0 || (!words && (!ot_is_whole(call, output) || call->n_epilogues)))
+        return false;
+    uint64_t *whole = ot_alloc((size_t)n * sizeof *whole);
+    if (!ot_whole_reference(call, in, output, region, whole)) {
+        call->op->reference(call, in, output, region, value, magnitude);
+        for (int64_t i = 0; i < n; i++)
+            whole[i] = ot_whole_of(dtype, value[i]);
+    }
+    if (words && output == 0)
+        ot_whole_fused(call, m->in, region, whole);
+    for (int64_t i = 0; i < n && !words; i++)
+        value[i] = dtype.code == OPTUNE_DTYPE_INT ? (double)(int64_t)whole[i]
+                                                  : (double)whole[i];
+    if (words)
+        memcpy(value, whole, (size_t)n * sizeof *whole);
+    memset(magnitude, 0, (size_t)n * sizeof *magnitude);
+    free(whole);
+    return true;
+}
+
 /* By the operator's own reference and those of what is fused behind it. */
 static void compute_block(const making *m, const optune_region *region, double *value,
                           double *magnitude)
 {
     const void *own[OPTUNE_MAX_INPUTS] = {0}; /* one left out is NULL */
     memcpy(own, m->in, sizeof *own * (size_t)m->call->n_inputs);
+    if (exact_block(m, own, region, value, magnitude))
+        return;
     m->call->op->reference(m->call, own, m->cut->output, region, value, magnitude);
     wrap(m->call->output[m->cut->output].dtype, region, value);
     ot_reference_fused(m->call, m->in, region, value, magnitude);
@@ -176,6 +209,9 @@ static void copy_block(const making *m, const ot_block *block, double *value, do
     const double factor =
         ot_error_bound(m->call, ot_impl_find(op->standard), (int)block->output);
     ot_elements(dtype, m->standard[block->output], block->offset, block->count, value);
+    if (ot_dtype_is_long(dtype))
+        memcpy(value, (const char *)m->standard[block->output] + block->offset * 8,
+               (size_t)block->count * 8);
     const double usual = ot_usual_tolerance(dtype);
     const double absolute = op->absolute < 0 ? usual : op->absolute;
     const double relative = op->relative < 0 ? usual : op->relative;

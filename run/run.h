@@ -41,6 +41,9 @@ typedef struct ot_job {                     /* one plan's modules */
  * when no compiler can be run at all (ETOOL, with what to install) or the disk refuses. */
 int ot_builder_submit(ot_builder *builder, const optune_task *task, const optune_plan *plan,
                       ot_job *job, optune_err *err);
+/* The same of one module of any text, with the compiler flags of `flags`. */
+int ot_builder_submit_text(ot_builder *builder, const ot_module *flags, const ot_text *text,
+                           ot_job *job, optune_err *err);
 /* Of a job that is done: builds again what somebody damaged since, so that a candidate that writes
  * into the cache harms no other. */
 int ot_builder_renew(ot_builder *builder, const optune_task *task, const optune_plan *plan,

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "run/standard.h"
+#include "target/process.h"
 
 static const double COMPILE_S = 60, MOST_S = 60;
 
@@ -137,6 +138,7 @@ static int run_guarded(setup *s, shared *to, optune_err *err)
     ot_loaded *loaded;
     ot_bound *bound = NULL;
     int outcome;
+    ot_process_claim();
     OT_RETURN_UNLESS_OK(ot_session_open(session, &s->target, &s->device, err));
     OT_RETURN_UNLESS_OK(ot_session_shape(session, s->text, err));
     OT_RETURN_UNLESS_OK(ot_session_buffers(session, OT_GUARDED, err));

@@ -28,6 +28,7 @@ static void print_place(const optune_tensor *type, int64_t offset, ot_text *to)
 typedef struct comparison {
     int64_t wrong, seen, first; /* elements; the first wrong one's offset */
     double got, want, bound;
+    uint64_t word[2]; /* of 64-bit integers: got, wanted */
     double error;
 } comparison;
 
@@ -39,11 +40,33 @@ static bool overflows(double got, double want, double bound, double most)
     return most > 0 && isinf(got) && (got > 0 ? want + bound > most : want - bound < -most);
 }
 
+/* Integers of 64 bits are equal or wrong. */
+static void compare_words(const ot_reference *reference, const ot_block *block,
+                          const void *out, comparison *c)
+{
+    const char *want = reference->map + block->value;
+    const char *got = (const char *)out + block->offset * (int64_t)sizeof *c->word;
+    for (int64_t i = 0; i < block->count; i++) {
+        uint64_t word[2];
+        memcpy(&word[0], got + i * 8, sizeof *word);
+        memcpy(&word[1], want + i * 8, sizeof *word);
+        if (word[0] != word[1] && (c->wrong++ == 0 || block->offset + i < c->first)) {
+            c->first = block->offset + i;
+            memcpy(c->word, word, sizeof word);
+        }
+    }
+    c->seen += block->count;
+}
+
 static void compare_block(const optune_call *call, const ot_reference *reference,
                           const ot_block *block, const void *out, double bound_factor,
                           comparison *c)
 {
     const optune_dtype dtype = call->output[block->output].dtype;
+    if (ot_dtype_is_long(dtype)) {
+        compare_words(reference, block, out, c);
+        return;
+    }
     const double *want = (const double *)(reference->map + block->value);
     const float *magnitude = (const float *)(reference->map + block->magnitude);
     const double tiny = ot_dtype_smallest(dtype), most = ot_dtype_largest(dtype);
@@ -90,6 +113,16 @@ static void say_wrong(const optune_tensor *type, int output, const comparison *c
 {
     ot_text place = {0};
     print_place(type, c->first, &place);
+    if (ot_dtype_is_long(type->dtype)) {
+        const bool sign = type->dtype.code == OPTUNE_DTYPE_INT;
+        ot_format(message, size,
+                  sign ? "output %d%s: got %lld, want %lld (%lld of %lld wrong)"
+                       : "output %d%s: got %llu, want %llu (%lld of %lld wrong)",
+                  output, ot_text_str(&place), (long long)c->word[0], (long long)c->word[1],
+                  (long long)c->wrong, (long long)c->seen);
+        ot_text_release(&place);
+        return;
+    }
     ot_format(message, size,
               "output %d%s: got %.9g, want %.9g, bound %.3g (%lld of %lld wrong)", output,
               ot_text_str(&place), c->got, c->want, c->bound, (long long)c->wrong,

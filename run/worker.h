@@ -55,7 +55,8 @@ void ot_device_unlock(int fd);
  * and last rows and random ones. */
 typedef struct ot_block {
     int64_t output, offset, count;
-    int64_t value, magnitude; /* byte offsets in the file: double[], float[] */
+    /* Byte offsets in the file: double[], of 64-bit integers their words, and float[]. */
+    int64_t value, magnitude;
 } ot_block;
 typedef struct ot_reference {
     const char *map;

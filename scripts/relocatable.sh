@@ -26,6 +26,11 @@ relocatable_install() {
     cp -P "$staging"/b/lib/liboptune.so* "$staging"/b/lib/liboptune-kernels.a "$out/lib/"
     cp -R "$staging/b/include" "$out/"
     rm -rf "$staging"
+    # What draws the pages of reports, which says itself whose it is; elsewhere the system's is taken.
+    if [[ -r /usr/share/javascript/chart.js/chart.min.js ]]; then
+        install -m 644 "$(realpath /usr/share/javascript/chart.js/chart.min.js)" \
+            "$out/lib/optune/chart.min.js"
+    fi
     # What they need and the C library does not bring.
     ldd "$out/bin/optune" "$out/lib/optune/optune-worker" "$@" |
         awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |

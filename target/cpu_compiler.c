@@ -23,13 +23,19 @@ int ot_cpu_compiler(char *path, size_t size, optune_err *err)
 }
 
 /* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang
- * 14.0.6". */
+ * 14.0.6". Others are neither, and what they say stays as it is. */
 static void version_of(const char *said, char *to, size_t size)
 {
     char line[256] = "", *rest = NULL;
+    const bool gcc = strstr(said, "Free Software Foundation") != NULL;
+    said += strspn(said, " \n");
     snprintf(line, sizeof line, "%.*s", (int)strcspn(said, "\n"), said);
     const bool clang = strstr(line, "clang") != NULL;
     const char *version = "unknown";
+    if (!clang && !gcc) {
+        snprintf(to, size, "%s", *line ? line : version);
+        return;
+    }
     for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         if (word[0] >= '0' && word[0] <= '9' && strchr(word, '.'))
             version = word;

@@ -120,25 +120,31 @@ static void add_code(ot_text *to, const char *name, const void *function)
         ot_text_printf(to, " %s", in.dli_fname);
 }
 
-static bool circumstances(ot_text *to)
+bool ot_cpu_machine(ot_text *to)
 {
     struct utsname system;
     struct sysinfo info;
     ot_text boot = {0};
-    bool told = !hwloc_is_told() && uname(&system) == 0 && sysinfo(&info) == 0 &&
-                ot_read_file("/proc/sys/kernel/random/boot_id", &boot, 256, NULL) >= 0;
+    const bool told = uname(&system) == 0 && sysinfo(&info) == 0 &&
+                      ot_read_file("/proc/sys/kernel/random/boot_id", &boot, 256, NULL) >= 0;
     if (told) {
         ot_text_printf(to, "boot=%.*s\nkernel=%s %s %s %s", (int)strcspn(boot.s, "\n"), boot.s,
                        system.sysname, system.release, system.version, system.machine);
         ot_text_printf(to, "\nmemory=%llu*%u", (unsigned long long)info.totalram,
                        info.mem_unit);
         add_processor(to);
-        add_code(to, "library", (const void *)(uintptr_t)ot_cpu_known);
-        add_code(to, "hwloc", ot_cpu_looker());
-        told = add_processors(to) && add_nodes(to);
     }
     ot_text_release(&boot);
     return told;
+}
+
+static bool circumstances(ot_text *to)
+{
+    if (hwloc_is_told() || !ot_cpu_machine(to))
+        return false;
+    add_code(to, "library", (const void *)(uintptr_t)ot_cpu_known);
+    add_code(to, "hwloc", ot_cpu_looker());
+    return add_processors(to) && add_nodes(to);
 }
 
 /* ---- the device as lines ----------------------------------------------------------------- */
@@ -186,7 +192,8 @@ int ot_cpu_known(optune_device *device, optune_err *err)
     optune_device found;
     int status = OPTUNE_OK;
     const bool told = circumstances(&as);
-    if (told && ot_note_read(note_name, ot_text_str(&as), &lines) && read_lines(lines.s, &found)) {
+    if (told && ot_note_read(note_name, ot_text_str(&as), &lines) &&
+        read_lines(lines.s, &found)) {
         *device = found;
     } else {
         found = (optune_device){0};

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "target/library.h"
+#include "target/process.h"
 
 typedef struct library {
     const char *name;
@@ -100,7 +101,8 @@ static bool usable(const library *lib, void *handle, const ot_library_identity *
 
 /* The file that the environment names and no other; else the first that is not the reference
  * BLAS, which counts only where nothing else does. */
-static void *open_first(const library *lib, ot_library_identity *is, optune_err *err)
+static void *open_first(const library *lib, ot_library_identity *is, ot_library_look *look,
+                        optune_err *err)
 {
     const char *path = getenv(lib->path);
     const bool named = path && *path;
@@ -113,6 +115,10 @@ static void *open_first(const library *lib, ot_library_identity *is, optune_err 
         ot_text_printf(&tried, "%s%s", i ? ", " : "", file);
         if (handle)
             ot_library_identify(handle, lib->symbol, is);
+        if (handle && look)
+            ot_library_look_opened(look, is);
+        else if (look)
+            ot_library_look_failed(look, file, ot_text_str(&why));
         if (handle && !usable(lib, handle, is, &why)) {
             ot_text_printf(&tried, " (%s)", why.s);
             dlclose(handle);
@@ -148,7 +154,7 @@ static void *open_first(const library *lib, ot_library_identity *is, optune_err 
  * OpenBLAS is opened once more where that is older than the CPU: `core` then says what it was.
  * OPTUNE_OPENBLAS_CORETYPE is the way to insist on one. */
 static void *open_best(const library *lib, ot_library_identity *is, char *was, size_t size,
-                       optune_err *err)
+                       ot_library_look *look, optune_err *err)
 {
     static const char *const narrowing[] = {
         "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE",   "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR",
@@ -161,7 +167,7 @@ static void *open_best(const library *lib, ot_library_identity *is, char *was, s
         unsetenv(narrowing[i]);
     if (insisted)
         setenv("OPENBLAS_CORETYPE", insisted, 1);
-    void *handle = open_first(lib, is, err);
+    void *handle = open_first(lib, is, look, err);
     ot_cpu_features_here(&features);
     const char *better = handle ? ot_library_newer_core(is->core, &features) : NULL;
     if (!better || insisted || strcmp(is->name, "OpenBLAS") != 0)
@@ -169,7 +175,7 @@ static void *open_best(const library *lib, ot_library_identity *is, char *was, s
     ot_copy(was, size, is->core);
     dlclose(handle);
     setenv("OPENBLAS_CORETYPE", better, 1);
-    handle = open_first(lib, is, err);
+    handle = open_first(lib, is, look, err);
     if (handle && strcmp(was, is->core) == 0)
         *was = '\0'; /* a build that has no other kernels */
     return handle;
@@ -217,14 +223,14 @@ static void say_threads(int threads)
 }
 
 static int open_known(const library *lib, int threads, void **handle, ot_library_identity *is,
-                      char *was, size_t size, optune_err *err)
+                      char *was, size_t size, ot_library_look *look, optune_err *err)
 {
     say_threads(threads);
     pid_t *before = ot_alloc(2 * MOST_THREADS * sizeof *before), *after = before + MOST_THREADS;
     const int n_before = list_threads(before);
     optune_err bound;
-    const bool bind = ot_cpu_bind(0, threads, &bound) >= 0;
-    *handle = open_best(lib, is, was, size, err);
+    const bool bind = ot_process_claimed() && ot_cpu_bind(0, threads, &bound) >= 0;
+    *handle = open_best(lib, is, was, size, look, err);
     void (*set_threads)(int);
     if (*handle && ot_library_bind(*handle, "openblas_set_num_threads", &set_threads))
         set_threads(threads);
@@ -244,7 +250,8 @@ int ot_cpu_library_open(const char *name, int threads, void **handle, optune_err
     const library *lib = find_known(name, err);
     ot_library_identity is;
     char was[sizeof is.core];
-    return lib ? open_known(lib, threads, handle, &is, was, sizeof was, err) : OPTUNE_ENOENT;
+    return lib ? open_known(lib, threads, handle, &is, was, sizeof was, NULL, err)
+               : OPTUNE_ENOENT;
 }
 
 void *ot_cpu_library_function(const char *name, void *handle, const char *function,
@@ -264,13 +271,13 @@ void *ot_cpu_library_function(const char *name, void *handle, const char *functi
 
 /* ---- what it is -------------------------------------------------------------------------- */
 
-int ot_cpu_library_describe(const char *name, char *text, size_t size, optune_err *err)
+static int describe(const library *lib, ot_library_look *look, char *text, size_t size,
+                    optune_err *err)
 {
-    const library *lib = find_known(name, err);
     ot_library_identity is;
     char was[sizeof is.core], full[400];
     void *handle;
-    int status = lib ? open_known(lib, 1, &handle, &is, was, sizeof was, err) : OPTUNE_ENOENT;
+    int status = open_known(lib, 1, &handle, &is, was, sizeof was, look, err);
     if (status < 0)
         return status;
     ot_cpu_features features;
@@ -285,9 +292,22 @@ int ot_cpu_library_describe(const char *name, char *text, size_t size, optune_er
                        unused ? unused : "");
     if (!ot_copy(text, size, ot_text_str(&lines)))
         status = optune_fail(err, OPTUNE_ELIMIT, "the description of library '%s' is too long",
-                             name);
+                             lib->name);
     ot_text_release(&lines);
     return status;
+}
+
+int ot_cpu_library_describe(const char *name, char *text, size_t size, optune_err *err)
+{
+    const library *lib = find_known(name, err);
+    ot_library_look look;
+    optune_err why = {0};
+    if (!lib)
+        return OPTUNE_ENOENT;
+    ot_library_look_begin(&look, name);
+    const int status = describe(lib, &look, text, size, &why);
+    ot_library_look_end(&look, status, status < 0 ? why.text : text);
+    return status < 0 ? optune_fail(err, status, "%s", why.text) : status;
 }
 
 /* ---- asking from a process that must not load it ----------------------------------------- */
@@ -305,7 +325,11 @@ static void ask(const char *name, struct answer *answer)
     char program[4096];
     ot_text said = {0};
     optune_err err = {0};
+    answer->known = true;
     answer->status = ot_worker_program(program, sizeof program, &err);
+    if (answer->status >= 0 &&
+        ot_library_noted(name, program, &answer->status, answer->text, sizeof answer->text))
+        return;
     if (answer->status >= 0) {
         char option[] = "--library", lib[OPTUNE_NAME_SIZE];
         ot_copy(lib, sizeof lib, name);
@@ -319,7 +343,6 @@ static void ask(const char *name, struct answer *answer)
     }
     const char *text = answer->status < 0 ? err.text : ot_text_str(&said);
     snprintf(answer->text, sizeof answer->text, "%s", text);
-    answer->known = true;
     ot_text_release(&said);
 }
 

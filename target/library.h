@@ -25,6 +25,24 @@ void *ot_library_function(void *handle, const char *name);
 /* The same into a pointer of the caller's type, without a cast that ISO C forbids. */
 bool ot_library_bind(void *handle, const char *name, void *pointer);
 
+/* library_note.c: what a library is, noted by the process that opens it for those that ask. */
+typedef struct ot_library_look {
+    ot_text as;   /* the note's circumstances */
+    ot_text seen; /* folders and files that decided it */
+    bool told;    /* nothing else did */
+} ot_library_look;
+/* In front of the first change of the environment. */
+void ot_library_look_begin(ot_library_look *look, const char *library);
+/* While a file that was opened still is. */
+void ot_library_look_opened(ot_library_look *look, const ot_library_identity *is);
+void ot_library_look_failed(ot_library_look *look, const char *file, const char *why);
+/* `said`: what those who ask are told. */
+void ot_library_look_end(ot_library_look *look, int status, const char *said);
+/* What this worker program would say: *status as that of ot_library_look_end. False: nobody
+ * knows. */
+bool ot_library_noted(const char *library, const char *program, int *status, char *text,
+                      size_t size);
+
 /* library_once.c: those that a worker has opened, which stay open: threads of theirs may still be
  * inside. */
 enum { OT_MOST_LIBRARIES = 8 };

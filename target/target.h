@@ -48,6 +48,8 @@ int ot_cpu_topology(optune_device *device, optune_err *err); /* cores, caches, m
                                                                 the key's first part */
 /* cpu_known.c: the same, as an earlier process of this user noted it where nothing has changed. */
 int ot_cpu_known(optune_device *device, optune_err *err);
+/* Circumstances of a note: lines that say which machine this is, and since when it runs. */
+bool ot_cpu_machine(ot_text *to);
 const void *ot_cpu_looker(void); /* a function of the library that looks at the machine */
 /* Binds this thread and those it makes. */
 int ot_cpu_bind(int first_core, int n, optune_err *err);

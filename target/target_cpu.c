@@ -6,7 +6,8 @@
  *
  * The one idea: everything that decides how fast code runs here (threads, where each one
  * sits, how it waits, which kernels a library picks) is set by `open` in the worker
- * process, before the first shared object is loaded.
+ * process, before the first shared object is loaded. In a program of somebody else's only how
+ * idle threads wait is: its threads sit where it lets them, and teams where their first thread may.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "target/library.h"
+#include "target/process.h"
 
 enum { COMPILER_LIMIT_S = 20 };
 
@@ -53,15 +55,21 @@ static void add_optimisation(const optune_target *target, optune_argv *argv)
     optune_argv_add(argv, "-ffp-contract=fast");
 }
 
-/* Linking takes half as long without the start files of a program, which no module has a use for,
- * and without the system's libraries: what loads modules has libc, libm and libgomp. Other
- * compilers' OpenMP is another library, and flags may ask for more. */
+/* Linking takes little more than half as long without the system's libraries: what loads modules
+ * has libc, libm and libgomp, but for the few functions that each module has of its own (atexit,
+ * of older ones stat). Other compilers' OpenMP is another library, and flags may ask for more. */
 static bool is_gcc(void)
 {
     char version[128];
     optune_err err = {0};
     return ot_cpu_compiler_version(version, sizeof version, &err) >= 0 &&
            strncmp(version, "gcc ", 4) == 0;
+}
+
+/* A linker looks into it for what was in front of it only. */
+static bool is_library(const char *flag)
+{
+    return strncmp(flag, "-l", 2) == 0;
 }
 
 static int compile(const optune_target *target, const optune_device *device,
@@ -83,14 +91,22 @@ static int compile(const optune_target *target, const optune_device *device,
     if ((target->threads ? target->threads : device->threads) > 1)
         optune_argv_add(argv, "-fopenmp");
     if (bare)
-        optune_argv_add(argv, "-nostdlib");
+        optune_argv_add(argv, "-nodefaultlibs");
     for (int i = 0; i < n_flags; i++)
-        optune_argv_add(argv, flags[i]);
+        if (!is_library(flags[i]))
+            optune_argv_add(argv, flags[i]);
     optune_argv_add(argv, "-o");
     optune_argv_add(argv, module);
     optune_argv_add(argv, source);
-    if (bare)
+    for (int i = 0; i < n_flags; i++)
+        if (is_library(flags[i]))
+            optune_argv_add(argv, flags[i]);
+    if (bare) {
         optune_argv_add(argv, "-lgcc"); /* 128-bit division, half precision */
+#ifdef __GLIBC__
+        optune_argv_add(argv, "-l:libc_nonshared.a");
+#endif
+    }
     return OPTUNE_OK;
 }
 
@@ -176,32 +192,68 @@ typedef struct cpu_state {
     ot_libraries libraries;
 } cpu_state;
 
+static const char omp_library[] = "libgomp.so.1";
+
+/* It must outlive the modules that use it, its threads would run unmapped code. */
+static void load_omp(void)
+{
+    dlopen(omp_library, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+}
+
+static void say_spins(void)
+{
+    char count[24];
+    snprintf(count, sizeof count, "%lld", (long long)ot_cpu_spins(SPIN_S));
+    setenv("GOMP_SPINCOUNT", count, 0);
+}
+
+/* All of this process: its first thread, those of teams, and what libraries will read. */
+static int settle_process(int threads, optune_err *err)
+{
+    const int status = ot_cpu_bind(0, threads, err);
+    if (status < 0)
+        return status;
+    char count[16];
+    ot_text places = {0};
+    for (int i = 0; i < threads; i++)
+        ot_text_printf(&places, "%s{%d}", i ? "," : "", ot_cpu_place(i));
+    snprintf(count, sizeof count, "%d", threads);
+    setenv("OMP_NUM_THREADS", count, 1);
+    setenv("OMP_PLACES", ot_text_str(&places), 1);
+    setenv("OMP_PROC_BIND", "close", 1);
+    setenv("OMP_DYNAMIC", "false", 1);
+    say_spins();
+    ot_text_release(&places);
+    if (threads == 1)
+        return ot_cpu_bind(0, 1, err);
+    load_omp();
+    return OPTUNE_OK;
+}
+
+/* Told to bind, libgomp binds the first thread of every team, whoever's it is, to one and the same
+ * core, for good. So it is not told, and reads what else there is while it is loaded. */
+static void join_process(int threads)
+{
+    if (threads == 1 || dlopen(omp_library, RTLD_NOW | RTLD_NOLOAD))
+        return;
+    const bool told = getenv("GOMP_SPINCOUNT") != NULL;
+    say_spins();
+    load_omp();
+    if (!told)
+        unsetenv("GOMP_SPINCOUNT");
+}
+
 static int open_cpu(void *state, const optune_target *target, const optune_device *device,
                     optune_err *err)
 {
     cpu_state *s = state;
     s->threads = target->threads ? target->threads : device->threads;
     s->l3 = device->l3;
-    const int status = ot_cpu_bind(0, s->threads, err);
-    if (status < 0)
-        return status;
-    char count[16];
-    ot_text places = {0};
-    for (int i = 0; i < s->threads; i++)
-        ot_text_printf(&places, "%s{%d}", i ? "," : "", ot_cpu_place(i));
-    snprintf(count, sizeof count, "%d", s->threads);
-    setenv("OMP_NUM_THREADS", count, 1);
-    setenv("OMP_PLACES", ot_text_str(&places), 1);
-    setenv("OMP_PROC_BIND", "close", 1);
-    setenv("OMP_DYNAMIC", "false", 1);
-    snprintf(count, sizeof count, "%lld", (long long)ot_cpu_spins(SPIN_S));
-    setenv("GOMP_SPINCOUNT", count, 0);
-    ot_text_release(&places);
-    /* It must outlive the modules that use it, its threads would run unmapped code. */
-    if (s->threads > 1)
-        dlopen("libgomp.so.1", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-    else
-        return ot_cpu_bind(0, 1, err);
+    /* Modules find it here only; who opened this library may have kept it to itself. */
+    dlopen("libm.so.6", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+    if (ot_process_claimed())
+        return settle_process(s->threads, err);
+    join_process(s->threads);
     return OPTUNE_OK;
 }
 
@@ -215,12 +267,21 @@ static void close_cpu(void *state)
     s->libraries.n = 0;
 }
 
+static int cannot_load(const char *why, optune_err *err)
+{
+    const char *const remedy =
+        strstr(why, "undefined symbol")
+            ? "; where a library has it, flags name that: '-lNAME' ('-lc' for all of the system's)"
+            : "";
+    return optune_fail(err, OPTUNE_EIO, "cannot load module: %s%s", why, remedy);
+}
+
 static int load(void *state, const char *module, void **handle, optune_err *err)
 {
     cpu_state *s = state;
     *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
     if (!*handle)
-        return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+        return cannot_load(dlerror(), err);
     ot_library_words_add(&s->words, *handle);
     return OPTUNE_OK;
 }

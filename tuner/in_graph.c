@@ -194,26 +194,6 @@ static int open_all(contest *c, optune_err *err)
     return status;
 }
 
-int ot_in_graph_inputs(const optune_program *p, uint64_t seed, optune_err *err)
-{
-    const optune_graph *g = p->partition->graph;
-    int status = OPTUNE_OK, n = 0;
-    for (int id = 0; id < g->n && status >= 0; id++) {
-        if (g->node[id].kind != OT_NODE_VAR)
-            continue;
-        const ot_value value = {id, 0};
-        void *data =
-            ot_try_alloc((size_t)ot_program_bytes(p, value) + 1, "an input of the graph", err);
-        if (!data)
-            return OPTUNE_ENOMEM;
-        ot_fill_input(&g->node[id].out[0], seed, n++, data);
-        status = p->machine.row->write(p->machine.state, ot_program_buffer(p, value), data,
-                                       ot_program_bytes(p, value));
-        free(data);
-    }
-    return status;
-}
-
 /* ---- runs -------------------------------------------------------------------------------- */
 
 static int run_once(contest *c, double *seconds, optune_err *err)
@@ -429,7 +409,7 @@ static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
     if (status >= 0)
         status = open_all(c, err);
     if (status >= 0)
-        status = ot_in_graph_inputs(c->program, c->run->options->seed, err);
+        status = ot_program_fill_inputs(c->program, c->run->options->seed, err);
     if (status >= 0)
         status = try_all(c, end - COMPARING * (end - start), err);
     for (int i = 0; i < c->n && status >= 0; i++)

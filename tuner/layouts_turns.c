@@ -183,7 +183,7 @@ static int open_side(turns *t, side *s, optune_err *err)
 {
     int status = optune_program_open(s->partition, &s->program, err);
     if (status >= 0)
-        status = ot_in_graph_inputs(s->program, t->run->options->seed, err);
+        status = ot_program_fill_inputs(s->program, t->run->options->seed, err);
     return status;
 }
 

@@ -238,8 +238,6 @@ double ot_in_graph_share(const struct optune_partition *partition, double second
 /* Until about `end` (ot_now()). */
 int ot_in_graph_finals(ot_run *run, struct optune_partition *partition, double end,
                        optune_err *err);
-/* Elements for the variables of the program's graph. */
-int ot_in_graph_inputs(const optune_program *p, uint64_t seed, optune_err *err);
 void ot_in_graph_say(const ot_in_graph *told,
                      ot_text *to);                 /* for people; nothing unless done */
 json_t *ot_in_graph_json(const ot_in_graph *told); /* new reference */

@@ -255,7 +255,7 @@ static bool has_name(const names *all, const char *name, size_t n)
 
 static void add_name(names *all, const char *name, size_t n)
 {
-    if (n >= OPTUNE_NAME_SIZE || has_name(all, name, n))
+    if (!n || n >= OPTUNE_NAME_SIZE || has_name(all, name, n))
         return;
     all->name = ot_room(all->name, all->n, &all->capacity, sizeof *all->name);
     snprintf(all->name[all->n++], OPTUNE_NAME_SIZE, "%.*s", (int)n, name);
@@ -271,20 +271,25 @@ static size_t identifier(const char *p)
     return n;
 }
 
-/* Constants that a macro defines by numbers, `static const T a##i = ...`, are named by no text:
- * those of an op's own attributes (include/optune/define.h). */
+/* Names that a macro makes of numbers, `static const T a##i = ...` of an op's own attributes
+ * (include/optune/define.h) or `VECTOR(vec_x##k, ...)` and what follows it, are in no text. */
 static void add_numbered(names *own, const char *value, const char *end)
 {
-    const char *paste = strstr(value, "##");
-    if (identifier(value) != 6 || strncmp(value, "static", 6) != 0 || !paste || paste >= end)
+    const char *vector = strstr(value, "VECTOR(");
+    if ((identifier(value) != 6 || strncmp(value, "static", 6) != 0) &&
+        (!vector || vector >= end))
         return;
-    const char *from = paste;
-    while (isalnum((unsigned char)from[-1]) || from[-1] == '_')
-        from--;
-    for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
-        char name[OPTUNE_NAME_SIZE];
-        snprintf(name, sizeof name, "%.*s%d", (int)(paste - from), from, i);
-        add_name(own, name, strlen(name));
+    for (const char *paste = value; (paste = strstr(paste, "##")) && paste < end; paste += 2) {
+        const char *from = paste, *number = paste + 2;
+        while (isalnum((unsigned char)from[-1]) || from[-1] == '_')
+            from--;
+        if (!islower((unsigned char)*from) || strncmp(number + identifier(number), "##", 2) == 0)
+            continue;
+        for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
+            char name[OPTUNE_NAME_SIZE];
+            snprintf(name, sizeof name, "%.*s%d", (int)(paste - from), from, i);
+            add_name(own, name, strlen(name));
+        }
     }
 }
 
@@ -337,6 +342,32 @@ static bool is_defined(const char *p)
     return false;
 }
 
+/* True when a body is all that follows the parameters. */
+static bool is_function(const char *p)
+{
+    int depth = 0;
+    do {
+        depth += *p == '(';
+        depth -= *p == ')';
+    } while (*p++ && depth > 0);
+    return p[-1] && p[strspn(p, " \t\r\n")] == '{';
+}
+
+/* What OpenCL's compiler has names for: uint, float4. */
+static bool is_opencl_type(const char *p, size_t n)
+{
+    static const char *const words[] = {"char", "short", "int", "long", "float", "double",
+                                        "half", "bool"};
+    const size_t sign = n && *p == 'u';
+    while (n && isdigit((unsigned char)p[n - 1]))
+        n--;
+    for (int i = 0; i < OT_COUNT(words); i++)
+        for (size_t from = 0; from <= sign; from++)
+            if (strlen(words[i]) == n - from && strncmp(words[i], p + from, n - from) == 0)
+                return true;
+    return false;
+}
+
 static bool is_keyword(const char *p, size_t n)
 {
     static const char *const words[] = {
@@ -347,12 +378,14 @@ static bool is_keyword(const char *p, size_t n)
     for (int i = 0; i < OT_COUNT(words); i++)
         if (strlen(words[i]) == n && strncmp(words[i], p, n) == 0)
             return true;
-    return n > 1 && p[0] == '_' && p[1] == '_'; /* the compiler's own */
+    return (n > 1 && p[0] == '_' && p[1] == '_') || /* the compiler's own */
+           is_opencl_type(p, n);
 }
 
 /* What the text defines at file scope: macros, and names of functions, types and constants. What it
  * asks for by #ifdef is a macro, if any: a name of ours would be its answer. */
-static void find_names(const char *text, names *macros, names *asked, names *own)
+static void find_names(const char *text, names *macros, names *asked, names *own,
+                       names *functions)
 {
     int braces = 0, parens = 0;
     bool line_start = true, type = false, constants = false, pending_enum = false;
@@ -372,6 +405,13 @@ static void find_names(const char *text, names *macros, names *asked, names *own
             const char *next = p + n + strspn(p + n, " \t\n");
             if (!is_keyword(p, n) && (type || *next != '(' || is_defined(next)))
                 add_name(own, p, n);
+            if (functions && *next == '(' && is_function(next))
+                add_name(functions, p, n);
+            if (*next == '(' && has_name(macros, p, n)) { /* VECTOR(tile_rows, float, 4); */
+                const char *first = next + 1 + strspn(next + 1, " \t\n");
+                if (!is_keyword(first, identifier(first)))
+                    add_name(own, first, identifier(first));
+            }
         }
         if (n) {
             p += n;
@@ -399,7 +439,7 @@ static void find_names(const char *text, names *macros, names *asked, names *own
 static void rename_functions(const ot_source *e, int module, const char *text, ot_text *to)
 {
     names macros = {0}, asked = {0}, own = {0};
-    find_names(text, &macros, &asked, &own);
+    find_names(text, &macros, &asked, &own, NULL);
     for (int i = 0; i < own.n; i++) {
         const char *name = own.name[i];
         const size_t n = strlen(name);
@@ -433,13 +473,31 @@ void ot_source_module(const ot_source *e, int module, ot_text *to)
     ot_text_release(&source);
 }
 
-/* The file-scope names of a module become <kernel>_m<module>_<name>, as its stages call them. */
-static void add_apart(const ot_source *e, int module, ot_text *to)
+/* The text; what one branch of it defines as a function and another as a macro was renamed, and is
+ * not where it is a macro. */
+static void add_text(const char *text, const names *macros, const names *functions,
+                     ot_text *to)
+{
+    static const char define[] = "#define ";
+    for (const char *line = text; *line;) {
+        const size_t length = strcspn(line, "\n") + (strchr(line, '\n') != NULL);
+        const char *name = line + sizeof define - 1;
+        if (strncmp(line, define, sizeof define - 1) == 0) {
+            const size_t n = identifier(name);
+            if (has_name(functions, name, n) && has_name(macros, name, n))
+                ot_text_printf(to, "#undef %.*s\n", (int)n, name);
+        }
+        ot_text_add_n(to, line, length);
+        line += length;
+    }
+}
+
+void ot_source_module_apart(const ot_source *e, int module, ot_text *to)
 {
     ot_text source = {0};
-    names macros = {0}, asked = {0}, own = {0};
+    names macros = {0}, asked = {0}, own = {0}, functions = {0};
     ot_plan_source(&e->task, e->plan, module, &source);
-    find_names(ot_text_str(&source), &macros, &asked, &own);
+    find_names(ot_text_str(&source), &macros, &asked, &own, &functions);
     int n = 0, at;
     const char
         *function; /* what stages call may be written by a macro, where no text shows it */
@@ -448,12 +506,14 @@ static void add_apart(const ot_source *e, int module, ot_text *to)
             add_name(&own, function, strlen(function));
     for (int i = 0; i < own.n; i++) {
         const char *name = own.name[i];
-        if (has_name(&macros, name, strlen(name)) || has_name(&asked, name, strlen(name)))
+        const size_t length = strlen(name);
+        if ((has_name(&macros, name, length) && !has_name(&functions, name, length)) ||
+            has_name(&asked, name, length))
             continue;
         ot_text_printf(to, "#define %s %s_m%d_%s\n", name, e->name, module, name);
         memmove(own.name[n++], name, sizeof own.name[0]);
     }
-    ot_text_add(to, ot_text_str(&source));
+    add_text(ot_text_str(&source), &macros, &functions, to);
     for (int i = 0; i < n; i++)
         ot_text_printf(to, "#undef %s\n", own.name[i]);
     for (int i = 0; i < macros.n; i++)
@@ -461,11 +521,12 @@ static void add_apart(const ot_source *e, int module, ot_text *to)
     free(macros.name);
     free(asked.name);
     free(own.name);
+    free(functions.name);
     ot_text_release(&source);
 }
 
 void ot_source_apart(const ot_source *e, ot_text *to)
 {
     for (int m = 0; m < e->plan->n_modules; m++)
-        add_apart(e, m, to);
+        ot_source_module_apart(e, m, to);
 }

@@ -32,6 +32,9 @@ void ot_source_build(const ot_source *kernel, ot_text *to);
 void ot_source_quiet(ot_text *to);
 /* Later modules and what follows must undo its macros. */
 void ot_source_module(const ot_source *kernel, int module, ot_text *to);
+/* One module, whose names at file scope become <name>_m<module>_<name of it>, as its stages call
+ * them; no macro is left behind. */
+void ot_source_module_apart(const ot_source *kernel, int module, ot_text *to);
 /* All modules, leaving neither macros nor names behind but those of its stages. */
 void ot_source_apart(const ot_source *kernel, ot_text *to);
 void ot_source_prototypes(const ot_source *kernel, ot_text *to);

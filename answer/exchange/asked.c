@@ -37,13 +37,22 @@ static bool policy_holds(const ot_asking *a, const char *policy)
     return !a->policy || (strlen(a->policy) == n && !strncmp(policy, a->policy, n));
 }
 
-bool ot_asking_holds(const ot_asking *a, const optune_record *r)
+static bool holds(const ot_asking *a, const optune_record *r)
 {
     const optune_export_options *o = a->options;
     return r->impl && (!o->op || (r->op && !strcmp(o->op, r->op))) &&
            (!o->impl || !strcmp(o->impl, r->impl)) &&
            (!o->device || !strcmp(o->device, r->device)) && policy_holds(a, r->policy) &&
            target_holds(a, r->target) && (!o->tvm || ot_record_for_tvm(r));
+}
+
+bool ot_asking_takes(ot_asking *a, const optune_record *r)
+{
+    if (!holds(a, r))
+        return false;
+    const bool compiles = !a->options->tvm || ot_tvm_compiles(r, a->too_long ? NULL : a->why);
+    a->too_long += !compiles;
+    return compiles;
 }
 
 /* ---- what is asked ----------------------------------------------------------------------- */
@@ -89,7 +98,7 @@ static ot_asked *question_of(ot_asking *a, const optune_record *r)
 static int collect(void *arg, const optune_record *r)
 {
     ot_asking *a = arg;
-    if (ot_asking_holds(a, r)) {
+    if (ot_asking_takes(a, r)) {
         ot_asked *asked = question_of(a, r);
         const bool hint = !r->digest || !*r->digest;
         asked->hints += hint;
@@ -181,7 +190,8 @@ int ot_asking_select(ot_asking *a, const ot_asked *q, ot_arena *arena, optune_ca
     if (status >= 0)
         status = ot_context_facts_at(a->view, &task, q->policy, arena, &fact, &n, err);
     for (int i = 0; i < n && status >= 0; i++)
-        if (ot_asking_holds(a, &fact[i].record))
+        if (holds(a, &fact[i].record) &&
+            (!a->options->tvm || ot_tvm_compiles(&fact[i].record, NULL)))
             fact[kept++] = fact[i];
     return status < 0 ? status : ot_select(&task, fact, kept, choice, err);
 }

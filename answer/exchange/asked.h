@@ -27,6 +27,8 @@ typedef struct ot_asking {
     int n_slots;
     optune *view; /* the handle, as if opened for the question at hand */
     const char *view_target, *view_device;
+    int too_long; /* records that TVM would not come to an end with, and of the first why */
+    char why[OPTUNE_WHY_SIZE];
     int view_status;
     optune_err view_err;
 } ot_asking;
@@ -36,8 +38,9 @@ typedef struct ot_asking {
 int ot_asking_begin(ot_asking *a, optune *o, const optune_export_options *options,
                     optune_err *err);
 void ot_asking_end(ot_asking *a);
-/* Whether a record is one that the options want. */
-bool ot_asking_holds(const ot_asking *a, const optune_record *record);
+/* Whether a record is one that the options want; those that only TVM's compiler has against them
+ * are counted. */
+bool ot_asking_takes(ot_asking *a, const optune_record *record);
 /* Fills `asked`, by device, target, policy and call. EINTERRUPTED: the handle was asked to stop. */
 int ot_asking_collect(ot_asking *a, optune_err *err);
 /* Selects from what the options leave of the records. `call` is its own, read; the choice is to be

@@ -60,7 +60,7 @@ static void add_line(exporting *e, const optune_record *record)
 static int collect(void *arg, const optune_record *record)
 {
     exporting *e = arg;
-    if (ot_asking_holds(&e->asking, record))
+    if (ot_asking_takes(&e->asking, record))
         add_line(e, record);
     return ot_context_stopped(e->o) ? OPTUNE_EINTERRUPTED : 0;
 }
@@ -130,14 +130,20 @@ static int write_log(exporting *e, ot_text *log, optune_err *err)
 static optune_result *written(const exporting *e, ot_text *log)
 {
     const char *path = e->options->path;
-    json_t *json = json_pack("{s:i, s:s?, s:i, s:s?}", "records", e->n, "file", path,
-                             "left_out", e->left_out, "why", e->left_out ? e->why : NULL);
+    const int too_long = e->asking.too_long;
+    json_t *json = json_pack("{s:i, s:s?, s:i, s:s?, s:i, s:s?}", "records", e->n, "file", path,
+                             "left_out", e->left_out, "why", e->left_out ? e->why : NULL,
+                             "too_long_for_tvm", too_long, "why_too_long",
+                             too_long ? e->asking.why : NULL);
     if (path) {
         ot_text_clear(log);
         ot_text_printf(log, "%d records written to %s\n", e->n, path);
         if (e->left_out)
             ot_text_printf(log, "%d left out, as they cannot be judged here: %s\n", e->left_out,
                            e->why);
+        if (too_long)
+            ot_text_printf(log, "%d of TVM's templates left out: %s\n", too_long,
+                           e->asking.why);
     }
     optune_result *result = ot_result_new(log->s, json);
     log->s = NULL;

@@ -5,6 +5,7 @@
  * TVM's (its row spells AutoTVM's arguments), when those arguments say the whole call, and when
  * TVM has such a target.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,24 @@ bool ot_record_for_tvm(const optune_record *r)
     free(call);
     free(said);
     return good;
+}
+
+/* AutoTVM's own tuner gives a build 10 s: what takes longer it would never have measured. */
+bool ot_tvm_compiles(const optune_record *r, char *why)
+{
+    enum { MOST = 2048 };
+    const optune_impl *impl = ot_impl_find(r->impl);
+    if (!impl || !impl->task_unrolls)
+        return true;
+    optune_call *call = ot_alloc(sizeof *call);
+    const int64_t n =
+        ot_call_parse(r->call, call, NULL) >= 0 ? impl->task_unrolls(call, &r->config) : 0;
+    free(call);
+    return n <= MOST || optune_refuse(why,
+                                      "%s would unroll %" PRId64
+                                      " vector operations in TVM, which takes its "
+                                      "compiler minutes; up to %d pass",
+                                      r->impl, n, MOST);
 }
 
 /* Lines of older versions hold our own target where TVM looks for its, and others may hold a JSON

@@ -28,8 +28,8 @@ typedef struct importing {
     char log_path[4096 + 96]; /* empty: the source is one of this database's own logs */
     ot_log *log;              /* opened for the first thing that is new */
     double now;
-    ot_batch *batch;
-    optune_device device[DEVICES];
+    ot_intake *in;
+    optune_device device[DEVICES], seen; /* the last one that a line told of; key empty: none */
     int n_device;
     int64_t taken, added, refused, mismatched, devices, problems;
     int64_t options; /* words of TVM's targets that say nothing here */
@@ -63,14 +63,16 @@ static void pass_over(void *arg, const char *option)
         json_object_set_new(im->ignored, option, json_integer(json_integer_value(known) + 1));
 }
 
-static int need_log(importing *im)
+static int need_log(importing *im, optune_err *err)
 {
-    return im->log ? OPTUNE_OK : ot_log_open(im->log_path, OT_LOG_SHORT, &im->log, im->err);
+    return im->log ? OPTUNE_OK : ot_log_open(im->log_path, OT_LOG_SHORT, &im->log, err);
 }
 
 static int flush_devices(importing *im)
 {
-    int status = im->n_device && *im->log_path ? need_log(im) : OPTUNE_OK;
+    int status = im->n_device ? ot_intake_wait(im->in, im->err) : OPTUNE_OK;
+    if (status >= 0 && im->n_device && *im->log_path)
+        status = need_log(im, im->err);
     for (int i = 0; i < im->n_device && status >= 0 && im->log; i++)
         ot_log_device(im->log, &im->device[i]);
     if (status >= 0 && im->n_device)
@@ -79,24 +81,31 @@ static int flush_devices(importing *im)
     return status;
 }
 
-static int log_batch(importing *im)
+static int log_batch(importing *im, ot_batch *batch, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(need_log(im));
-    OT_RETURN_UNLESS_OK(ot_batch_log(im->batch, im->log, im->err));
-    return ot_log_sync(im->log, im->err); /* the log is the truth: it comes first */
+    OT_RETURN_UNLESS_OK(need_log(im, err));
+    OT_RETURN_UNLESS_OK(ot_batch_log(batch, im->log, err));
+    return ot_log_sync(im->log, err); /* the log is the truth: it comes first */
 }
 
-static int flush(importing *im)
+static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
-    int added = 0, status = flush_devices(im);
-    if (status >= 0 && ot_batch_settle(im->batch, im->o->store)) {
-        status = *im->log_path ? log_batch(im) : OPTUNE_OK;
+    importing *im = arg;
+    int added = 0, status = OPTUNE_OK;
+    if (ot_batch_settle(batch, im->o->store)) {
+        status = *im->log_path ? log_batch(im, batch, err) : OPTUNE_OK;
         if (status >= 0)
-            status = ot_context_put_batch(im->o, im->batch, &added, im->err);
+            status = ot_context_put_batch(im->o, batch, &added, err);
     }
     im->added += added;
-    ot_batch_clear(im->batch);
     return status;
+}
+
+/* Devices go in front of the records that name them. */
+static int flush(importing *im)
+{
+    const int status = flush_devices(im);
+    return status < 0 ? status : ot_intake_flush(im->in, im->err);
 }
 
 static bool same_device(const optune_device *a, const optune_device *b)
@@ -110,10 +119,12 @@ static bool same_device(const optune_device *a, const optune_device *b)
     return same;
 }
 
-/* What the store will say of it once all that waits is there. */
+/* Whether that is what the store will say of it once all that waits is there. */
 static bool knows_device(importing *im, const optune_device *device)
 {
     optune_device stored;
+    if (*im->seen.key && same_device(&im->seen, device))
+        return true;
     for (int i = im->n_device - 1; i >= 0; i--)
         if (strcmp(im->device[i].key, device->key) == 0)
             return same_device(&im->device[i], device);
@@ -124,7 +135,9 @@ static bool knows_device(importing *im, const optune_device *device)
 static int take_device(importing *im, const optune_device *device)
 {
     im->devices++;
-    if (knows_device(im, device))
+    const bool known = knows_device(im, device);
+    im->seen = *device;
+    if (known)
         return OPTUNE_OK;
     im->device[im->n_device++] = *device;
     return im->n_device == DEVICES ? flush_devices(im) : OPTUNE_OK;
@@ -142,9 +155,13 @@ static int take(importing *im, int64_t number, optune_record *record, const ot_l
         return refuse(im, number, why);
     }
     record->source = im->source;
-    const int status = ot_batch_add(im->batch, record, from, im->err);
+    ot_batch *batch = ot_intake_batch(im->in);
+    int status = ot_batch_add(batch, record, from, im->err);
     im->taken += status >= 0;
-    return status >= 0 && ot_batch_full(im->batch) ? flush(im) : status;
+    if (status < 0 || !ot_batch_full(batch))
+        return status;
+    status = flush_devices(im);
+    return status < 0 ? status : ot_intake_full(im->in, im->err);
 }
 
 /* Recomputes the index of a foreign config in the space of its call. */
@@ -309,7 +326,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     im->o = o;
     im->err = err;
     im->now = ot_unix_time();
-    im->batch = ot_batch_new(true);
+    im->in = ot_intake_open(true, write_batch, im);
     im->listed = json_array();
     im->ignored = json_object();
     name_source(im, source);
@@ -342,6 +359,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     }
     if (status >= 0)
         *result = summary(im);
+    ot_intake_close(im->in);
     ot_log_close(im->log);
     if (status >= 0 && im->log && o->store)
         ot_store_log_done(o->store, im->log_path, NULL);
@@ -350,7 +368,6 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     json_decref(im->listed);
     json_decref(im->ignored);
     ot_text_release(&im->said);
-    ot_batch_free(im->batch);
     free(im);
     if (status == OPTUNE_EINTERRUPTED)
         atomic_store(&o->stop, false); /* it was this import that was asked to end */

@@ -104,6 +104,16 @@ static void keep(asking *a, const ot_choice *choice, ot_arena *arena)
     a->cost = best->cost;
 }
 
+static bool compiles(asking *a, const optune_record *r)
+{
+    char why[OPTUNE_WHY_SIZE];
+    if (ot_tvm_compiles(r, why))
+        return true;
+    if (r->outcome == OPTUNE_OUTCOME_OK)
+        optune_fail(&a->nothing, OPTUNE_ENOENT, "%s", why);
+    return false;
+}
+
 static int ask_call(asking *a, optune_err *err)
 {
     const optune_task task = {&a->call, &a->target, &a->o->device};
@@ -114,7 +124,8 @@ static int ask_call(asking *a, optune_err *err)
     if (status >= 0)
         remember_why(a, fact, n);
     for (int i = 0; i < n && status >= 0; i++)
-        if (!strcmp(fact[i].record.impl, a->impl->name) && ot_record_for_tvm(&fact[i].record))
+        if (!strcmp(fact[i].record.impl, a->impl->name) && ot_record_for_tvm(&fact[i].record) &&
+            compiles(a, &fact[i].record))
             fact[kept++] = fact[i];
     if (status >= 0 && kept) {
         ot_choice *choice = ot_alloc(sizeof *choice);

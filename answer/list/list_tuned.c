@@ -136,7 +136,7 @@ static void begin_group(listing *l, const ot_asked *first)
         [WINNER] = {.name = "winner", .left = true, .least = 6},
         [COST] = {.name = "time us"},
         [WIDTH] = {.name = "+-%", .least = 3},
-        [TRIED] = {.name = "trials", .least = 2},
+        [TRIED] = {.name = "records", .least = 2},
         [N_FAILED] = {.name = "failed", .least = 1},
         [AGE] = {.name = "measured", .least = 4},
     };

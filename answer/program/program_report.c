@@ -27,28 +27,6 @@ typedef struct execution {
     ot_program_figures figures;
 } execution;
 
-/* A variable that an operator reads gets what that operator's inputs may hold. */
-static void fill(const execution *e, int i, void *to)
-{
-    const optune_graph *g = e->g;
-    const int id = optune_graph_input_node(g, i);
-    for (int n = 0; n < g->n; n++)
-        for (int k = 0; k < g->node[n].n_in && g->node[n].kind == OT_NODE_CALL; k++)
-            if (g->node[n].in[k].node == id) {
-                optune_call *call = ot_alloc(sizeof *call);
-                double low, high;
-                ot_graph_call_of(g, n, call);
-                call->input[k].type = e->given[i];
-                const bool ranged = ot_input_range(call, k, &low, &high);
-                if (ranged)
-                    ot_fill_call_input(call, e->seed, k, to);
-                free(call);
-                if (ranged)
-                    return;
-            }
-    ot_fill_input(&e->given[i], e->seed, i, to);
-}
-
 /* ---- sizes of dims that are ranges ------------------------------------------------------- */
 
 /* From the middle of the range on the next that halves and halves again, as networks like them. */
@@ -116,7 +94,7 @@ static int make_elements(execution *e, optune_err *err)
         e->in[i] = ot_try_alloc((size_t)bytes + 1, "an input", err);
         if (!e->in[i])
             return OPTUNE_ENOMEM;
-        fill(e, i, e->in[i]);
+        ot_graph_fill_variable(e->g, i, &e->given[i], e->seed, e->in[i]);
     }
     for (int i = 0; i < e->n_out; i++) {
         const int64_t most = ot_tensor_most_bytes(optune_graph_output_type(e->g, i));

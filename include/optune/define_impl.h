@@ -113,6 +113,10 @@ typedef struct optune_impl {
      * configs of one call, by arithmetic alone. Advice that orders a search's first trials, not
      * heard where trials contradict. NULL, or NAN: nothing is known. */
     double (*estimate)(const optune_task *task, const optune_config *config);
+    /* Of a template of TVM's: vector operations of the longest straight code that its schedule
+     * there makes of a config. Exports for TVM leave out what no compiler comes to an end with.
+     * NULL: few. */
+    int64_t (*task_unrolls)(const optune_call *call, const optune_config *config);
 } optune_impl;
 
 /* `folder` is the file's below kernels/, with _ for /, `id` its <name>:

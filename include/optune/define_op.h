@@ -62,8 +62,9 @@ typedef struct optune_preset {
 /* ---- what an op of a pattern declares ---------------------------------------------------- */
 
 /*
- * One scalar expression, written once with OPTUNE_SCALAR and used twice: as text by templates on
- * every target, and as a function in double precision by references and fused epilogues.
+ * One scalar expression, written once with OPTUNE_SCALAR and used as text by templates on every
+ * target, and as a function by references and fused epilogues: in double precision, and of integers
+ * of 64 bits in integers, with a sign or without, modulo 2^64.
  * `x0, x1 ...` are operands, `a0, a1 ...` the op's own attributes in order, as numbers (those of
  * other kinds are 0). The expression is in the C that C, CUDA and OpenCL share; functions go
  * through the s_ names of kernels/host/scalar.h, which it must include. It is computed in the
@@ -74,7 +75,16 @@ typedef struct optune_scalar {
     const char *text; /* NULL: not declared */
     double (*value)(const double *x, const double *a);
     int ulps; /* error of one result over that of one rounding, on any target; 0: 1 */
+    int64_t (*with_sign)(const int64_t *x, const int64_t *a); /* NULL: `value` serves */
+    uint64_t (*without_sign)(const uint64_t *x, const uint64_t *a);
 } optune_scalar;
+
+/* Holds what one operation makes of integers of 64 bits with a sign. */
+#ifdef __SIZEOF_INT128__
+__extension__ typedef __int128 optune_wide;
+#else
+typedef int64_t optune_wide;
+#endif
 
 enum {
     OPTUNE_MAX_OPERANDS = 4, /* x0 .. x3 of a scalar expression */
@@ -83,18 +93,26 @@ enum {
     OPTUNE_MAX_PIECES = 24,
 };
 
-/* Defines `id`, a const optune_scalar, from `error` (its ulps) and the expression. */
-#define OPTUNE_SCALAR(id, error, ...)                                                          \
-    static double id##_value(const double *ot_x, const double *ot_a)                           \
+#define OPTUNE_SCALAR_FUNCTION(name, type, wide, ...)                                          \
+    static type name(const type *ot_x, const type *ot_a)                                       \
     {                                                                                          \
-        const double x0 = ot_x[0], x1 = ot_x[1], x2 = ot_x[2], x3 = ot_x[3];                   \
-        const double a0 = ot_a[0], a1 = ot_a[1], a2 = ot_a[2], a3 = ot_a[3];                   \
-        const double a4 = ot_a[4], a5 = ot_a[5], a6 = ot_a[6], a7 = ot_a[7];                   \
+        const wide x0 = ot_x[0], x1 = ot_x[1], x2 = ot_x[2], x3 = ot_x[3];                     \
+        const wide a0 = ot_a[0], a1 = ot_a[1], a2 = ot_a[2], a3 = ot_a[3];                     \
+        const wide a4 = ot_a[4], a5 = ot_a[5], a6 = ot_a[6], a7 = ot_a[7];                     \
         (void)x0, (void)x1, (void)x2, (void)x3, (void)a0, (void)a1, (void)a2, (void)a3;        \
         (void)a4, (void)a5, (void)a6, (void)a7;                                                \
-        return (double)(__VA_ARGS__);                                                          \
-    }                                                                                          \
-    static const optune_scalar id = {.text = #__VA_ARGS__, .value = id##_value, .ulps = (error)}
+        return (type)(__VA_ARGS__);                                                            \
+    }
+/* Defines `id`, a const optune_scalar, from `error` (its ulps) and the expression. */
+#define OPTUNE_SCALAR(id, error, ...)                                                          \
+    OPTUNE_SCALAR_FUNCTION(id##_value, double, double, __VA_ARGS__)                            \
+    OPTUNE_SCALAR_FUNCTION(id##_with_sign, int64_t, optune_wide, __VA_ARGS__)                  \
+    OPTUNE_SCALAR_FUNCTION(id##_without_sign, uint64_t, uint64_t, __VA_ARGS__)                 \
+    static const optune_scalar id = {.text = #__VA_ARGS__,                                     \
+                                     .value = id##_value,                                      \
+                                     .ulps = (error),                                          \
+                                     .with_sign = id##_with_sign,                              \
+                                     .without_sign = id##_without_sign}
 
 /* A reduction over the axes that `axis`, `keepdims` and `exclude` name. */
 typedef struct optune_reduce {
@@ -213,6 +231,10 @@ typedef struct optune_op {
     /* Calls over neighbouring inputs, and one over what they give, mean the same as one call: a
      * graph makes these of more inputs than one call can have. */
     bool joins;
+    /* `reference` of an output of 64-bit integers exactly: the words of them, modulo 2^64. NULL:
+     * what `reference` gives is below 2^53, or the operator is of a pattern. */
+    void (*whole)(const optune_call *call, const void *const *in, int out_index,
+                  const optune_region *region, uint64_t *out);
 } optune_op;
 
 /* The rest of such a row, from its declaration: `OPTUNE_OP(add) = {.name = "add", ...,

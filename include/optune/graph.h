@@ -302,6 +302,11 @@ OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
  * the references' is not; the result names the group. */
 OPTUNE_API int optune_partition_execute(optune_partition *partition, uint64_t seed,
                                         struct optune_result **result, optune_err *err);
+/* Where its time goes, with made-up elements and nothing compared: what each group takes while the
+ * whole runs, by itself right there, again and again, and as it was measured. EUNSUPPORTED: dims
+ * follow from values or are ranges. */
+OPTUNE_API int optune_partition_profile(optune_partition *partition, uint64_t seed,
+                                        struct optune_result **result, optune_err *err);
 
 /* The whole graph, each group by what is selected for it, as C that builds without optune: see
  * docs/emit.md. All constants need elements. Writes the folder `dir` whole or not at all: beside

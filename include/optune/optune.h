@@ -340,6 +340,10 @@ typedef struct optune_report_options {
  * part is given. ENOENT: nothing is stored; EUSAGE: a dim is not constant. */
 OPTUNE_API int optune_report(optune *handle, const optune_report_options *options,
                              optune_result **result, optune_err *err);
+/* The JSON of such a document as a page in the file `path`, which opens offline; whole or not at
+ * all. bytes, unless NULL: how large it is. EUNSUPPORTED: there is no Chart.js, which draws. */
+OPTUNE_API int optune_report_write(const char *json, const char *path, size_t *bytes,
+                                   optune_err *err);
 
 typedef struct optune_selection optune_selection;
 /* What would be used, and why; the caller frees *selection, and all texts of it end with it. Reads

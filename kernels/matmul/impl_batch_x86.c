@@ -13,23 +13,19 @@ static bool along_depth(const batch_matmul_shape *s)
     return !s->transpose_a && s->transpose_b;
 }
 
-static bool applies(const optune_task *task, char *why)
+/* What tile_y divides: as in TVM, where the template takes a transposed x's dims as they come, so
+ * that rows are split by divisors of the depth, and the depth by those of the rows. */
+static int64_t split_rows(const batch_matmul_shape *s)
 {
-    if (!batch_matmul_applies(task, why))
-        return false;
-    const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    if (s.transpose_a && s.transpose_b)
-        return optune_refuse(why, "needs both operands contiguous along the depth, or y along "
-                                  "the columns; both are transposed");
-    return true;
+    return s->transpose_a ? s->k : s->m;
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    optune_space_split(space, "tile_y", s.m, 2, NULL);
+    optune_space_split(space, "tile_y", split_rows(&s), 2, NULL);
     optune_space_split(space, "tile_x", s.n, 2, NULL);
-    optune_space_split(space, "tile_k", s.k, 2, NULL);
+    optune_space_split(space, "tile_k", s.transpose_a ? s.m : s.k, 2, NULL);
 }
 
 /* The widest power of two that divides `size` and fits a register. */
@@ -52,7 +48,7 @@ static int64_t needed(const optune_task *task, const batch_matmul_shape *s, int6
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    const int64_t y = optune_config_split(config, "tile_y")[1];
+    const int64_t y = host_min(optune_config_split(config, "tile_y")[1], s.m);
     const int64_t x = optune_config_split(config, "tile_x")[1];
     const int64_t k = optune_config_split(config, "tile_k")[1];
     const int64_t need = needed(task, &s, y, x, k);
@@ -72,14 +68,15 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t lanes = matmul_lanes(task, s.f64);
     int64_t k = 1;
     const int64_t most = along_depth(&s) ? lanes : 4;
-    while (k < most && s.k % (2 * k) == 0)
+    while (k < most && (s.transpose_a ? s.m : s.k) % (2 * k) == 0)
         k *= 2;
     /* The block that multiplies most for what it loads; lanes count in the second form. */
     int64_t best_y = 1, best_x = 1;
     double best = 0;
     for (int64_t y = 1; y <= host_min(s.m, 16); y++)
         for (int64_t x = 1; x <= host_min(s.n, 4 * lanes); x++) {
-            if (s.m % y || s.n % x || needed(task, &s, y, x, k) > matmul_registers(task))
+            if (split_rows(&s) % y || s.n % x ||
+                needed(task, &s, y, x, k) > matmul_registers(task))
                 continue;
             const int64_t loads = along_depth(&s) ? x : x / lanes_of(x, lanes);
             const double gain = (double)(y * x) / (double)(y + loads);
@@ -102,7 +99,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const bool depth = along_depth(&s);
     const int module = optune_plan_module(plan);
     batch_matmul_define(plan, module, &s);
-    optune_plan_define(plan, module, "YI", optune_config_split(config, "tile_y")[1]);
+    optune_plan_define(plan, module, "YI",
+                       host_min(optune_config_split(config, "tile_y")[1], s.m));
     optune_plan_define(plan, module, "XI", x);
     optune_plan_define(plan, module, "KI", depth ? k : host_min(k, MAX_UNROLL));
     optune_plan_define(plan, module, "ALONG_K", depth);
@@ -118,7 +116,7 @@ OPTUNE_IMPL(matmul, batch_x86) = {
     .name = "batch_matmul.x86",
     .summary = "TVM's template, nothing packed",
     .task_args = "x y out_shape out_dtype transpose_a transpose_b",
-    .applies = applies,
+    .applies = batch_matmul_applies,
     .space = space,
     .fallback = fallback,
     .valid = valid,

@@ -6,7 +6,8 @@
  * With ALONG_K both operands are contiguous along the depth: KI elements of it are multiplied
  * at once into partial sums, added over lanes at the end. Otherwise y is contiguous along the
  * columns: XI of them are a row of vectors, x is broadcast, and KI is how far the depth
- * unrolls. LANES is a power of two that divides the vectorised tile, so there are no tails.
+ * unrolls. LANES is a power of two that divides the vectorised tile, so vectors have no tails; of
+ * rows the last M % YI are a block of their own.
  */
 #include "kernels/common/epilogue.kernel.h"
 
@@ -38,11 +39,11 @@ INLINE DTYPE sum(lane v)
 #endif
 }
 
-INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
+INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out, int rows)
 {
     lane acc[YI][XI][VECS];
     UNROLL(64)
-    for (int i = 0; i < YI; i++) {
+    for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int j = 0; j < XI; j++) {
             UNROLL(64)
@@ -58,7 +59,7 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
             for (int j = 0; j < XI; j++)
                 yv[j] = *(const laneu *)(y + j * Y_COL + k + v * LANES);
             UNROLL(64)
-            for (int i = 0; i < YI; i++) {
+            for (int i = 0; i < rows; i++) {
                 const lane xv = *(const laneu *)(x + i * X_ROW + k + v * LANES);
                 UNROLL(64)
                 for (int j = 0; j < XI; j++)
@@ -67,7 +68,7 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
         }
     }
     UNROLL(64)
-    for (int i = 0; i < YI; i++) {
+    for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int j = 0; j < XI; j++) {
             lane total = acc[i][j][0];
@@ -83,11 +84,24 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
 
 #define VECS (XI / LANES)
 
-INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
+INLINE lane columns(const DTYPE *y)
+{
+#if Y_COL == 1 || LANES == 1
+    return *(const laneu *)y;
+#else
+    lane v;
+    UNROLL(64)
+    for (int i = 0; i < LANES; i++)
+        v[i] = y[i * Y_COL];
+    return v;
+#endif
+}
+
+INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out, int rows)
 {
     lane acc[YI][VECS];
     UNROLL(64)
-    for (int i = 0; i < YI; i++) {
+    for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int v = 0; v < VECS; v++)
             acc[i][v] = (lane){0};
@@ -97,9 +111,9 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
         lane yv[VECS];
         UNROLL(64)
         for (int v = 0; v < VECS; v++)
-            yv[v] = *(const laneu *)(y + k * Y_K + v * LANES);
+            yv[v] = columns(y + k * Y_K + v * LANES * Y_COL);
         UNROLL(64)
-        for (int i = 0; i < YI; i++) {
+        for (int i = 0; i < rows; i++) {
             const lane xv = x[i * X_ROW + k * X_K] - (lane){0};
             UNROLL(64)
             for (int v = 0; v < VECS; v++)
@@ -107,7 +121,7 @@ INLINE void block(const DTYPE *x, const DTYPE *y, DTYPE *out)
         }
     }
     UNROLL(64)
-    for (int i = 0; i < YI; i++) {
+    for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int v = 0; v < VECS; v++)
             *(laneu *)(out + i * N + v * LANES) = acc[i][v];
@@ -126,7 +140,14 @@ void matmul(void *const *arg)
         for (i64 i = 0; i < M; i += YI)
             for (i64 j = 0; j < N; j += XI) {
                 const i64 o = (b * M + i) * N + j;
-                block(x + b * X_BATCH + i * X_ROW, y + b * Y_BATCH + j * Y_COL, out + o);
-                epilogue_rows(out + o, N, YI, XI, arg, o);
+                const DTYPE *xi = x + b * X_BATCH + i * X_ROW;
+                const DTYPE *yj = y + b * Y_BATCH + j * Y_COL;
+                if (M % YI == 0 || i < M / YI * YI) {
+                    block(xi, yj, out + o, YI);
+                    epilogue_rows(out + o, N, YI, XI, arg, o);
+                } else {
+                    block(xi, yj, out + o, M % YI);
+                    epilogue_rows(out + o, N, M % YI, XI, arg, o);
+                }
             }
 }

@@ -130,6 +130,18 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                   dense_pack(plan, module, &s, bytes));
 }
 
+/* TVM unrolls the inner steps of the depth and, in each, the rows of a block. A vector that is no
+ * power of two is taken apart, which costs the square where no loop over the depth is left. */
+static int64_t task_unrolls(const optune_call *call, const optune_config *config)
+{
+    enum { FLOATS = 8, DEPTH = 64 };
+    const int64_t k = optune_config_split(config, "tile_k")[1];
+    const int64_t x = optune_config_split(config, "tile_x")[2];
+    const int64_t n = optune_config_split(config, "tile_y")[2] * host_ceil(x, FLOATS) * k;
+    const bool whole = k == dense_shape_of(call).k && x > FLOATS && (x & (x - 1));
+    return whole ? n * host_ceil(k, DEPTH) : n;
+}
+
 OPTUNE_IMPL(matmul, dense_pack) = {
     .op = "dense",
     .name = "dense_pack.x86",
@@ -140,4 +152,5 @@ OPTUNE_IMPL(matmul, dense_pack) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .task_unrolls = task_unrolls,
 };

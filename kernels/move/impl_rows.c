@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "kernels/move/piece_polys.h"
+#include "kernels/move/slice_rows.h"
 
 static bool applies(const optune_task *task, char *why)
 {
@@ -18,7 +19,7 @@ static bool applies(const optune_task *task, char *why)
     piece_polys *polys = malloc(sizeof *polys);
     const bool fits = polys && piece_polys_of(task->call, POLYS_ROWS, polys);
     free(polys);
-    return fits ||
+    return fits || slice_rows_apply(task->call) ||
            optune_refuse(why, "its pieces are no polynomials of the dims that are known at "
                               "run time");
 }
@@ -161,22 +162,30 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         optune_config_choose_word(config, space, "store", "stream");
 }
 
-/* Pieces as polynomials of S0 ..., which are arguments behind those of every move. */
-static void define_polys(const optune_call *call, optune_plan *plan, int module,
-                         const piece_polys *polys)
+/* Pieces in terms of S0 ..., which are arguments behind those of every move: polynomials, or what a
+ * slice is at any size. */
+static void define_varying(const optune_call *call, optune_plan *plan, int module,
+                           optune_stage *stage)
 {
     char name[24], text[48];
+    const generic_symbols symbols = generic_symbols_of(call);
+    piece_polys *polys = malloc(sizeof *polys);
+    const bool fits = polys && piece_polys_of(call, POLYS_ROWS, polys);
     optune_plan_define(plan, module, "VARIES", 1);
-    moves_define_element(plan, module, call, polys->n, polys->fill);
-    for (int k = 0; k < polys->symbols.n; k++) {
+    moves_define_element(plan, module, call, fits ? polys->n : 1, fits ? polys->fill : 0);
+    for (int k = 0; k < symbols.n; k++) {
         snprintf(name, sizeof name, "S%d", k);
-        snprintf(text, sizeof text, "(*(const i64 *)arg[%d])", 1 + call->n_inputs + k);
+        snprintf(text, sizeof text, "(*(const i64 *)arg[%d])", stage->n_args);
         optune_plan_define_text(plan, module, name, text);
+        stage->arg[stage->n_args++] = optune_dim_arg(symbols.at[k].input, symbols.at[k].dim);
     }
-    for (int i = 0; i < polys->n; i++) {
+    for (int i = 0; fits && i < polys->n; i++) {
         snprintf(name, sizeof name, "PIECE%d", i);
         optune_plan_define_text(plan, module, name, polys->piece[i]);
     }
+    if (!fits)
+        slice_rows_define(call, plan, module);
+    free(polys);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -188,14 +197,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         const moves m = ordered(call, config);
         moves_define(plan, module, call, &m);
     } else {
-        piece_polys *polys = malloc(sizeof *polys);
-        if (polys && piece_polys_of(call, POLYS_ROWS, polys)) {
-            define_polys(call, plan, module, polys);
-            for (int k = 0; k < polys->symbols.n; k++)
-                stage.arg[stage.n_args++] =
-                    optune_dim_arg(polys->symbols.at[k].input, polys->symbols.at[k].dim);
-        }
-        free(polys);
+        define_varying(call, plan, module, &stage);
     }
     optune_plan_define(plan, module, "BLOCK",
                        optune_config_int(config, "vectors") * moves_lanes(task));

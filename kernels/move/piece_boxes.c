@@ -604,7 +604,9 @@ bool piece_boxes_of(const optune_call *call, piece_boxes *to)
         const optune_dim *dim =
             &call->input[m->symbols.at[k].input].type.dim[m->symbols.at[k].dim];
         const int64_t highest = host_max(HIGHEST, dim->min + HIGHEST / 16);
-        whole[k] = (segment){host_max(dim->min, 1), host_min(dim->max, highest), 1, false};
+        const int64_t beyond = dim->min == 0 ? 3 : 0; /* what 0 or 1 make is told by these */
+        whole[k] = (segment){host_max(dim->min, 1),
+                             host_max(host_min(dim->max, highest), beyond), 1, false};
         m->top[k] = whole[k].hi;
         m->most[k] = host_min(dim->max, OPTUNE_MAX_DIM);
         good = whole[k].lo <= whole[k].hi;

@@ -31,6 +31,7 @@ typedef struct fit {
     int64_t least[SYMBOLS_MOST], low[SYMBOLS_MOST], high[SYMBOLS_MOST], first[SYMBOLS_MOST],
         step[SYMBOLS_MOST], most[SYMBOLS_MOST];
     int points[SYMBOLS_MOST], corners;
+    bool empty[SYMBOLS_MOST]; /* it may be 0, which no op is asked about */
     int n; /* pieces */
     optune_piece piece[CORNERS][OPTUNE_MAX_PIECES];
 } fit;
@@ -89,7 +90,7 @@ static bool find_points(fit *f, bool top)
         }
         size[k] = f->first[k];
         f->corners *= f->points[k];
-        if (f->corners > CORNERS)
+        if (f->corners > CORNERS || (f->empty[k] && f->points[k] < 2))
             return false;
     }
     return (f->n = pieces_at(f, size, piece)) >= 0;
@@ -382,10 +383,14 @@ static bool print_pieces_at(const optune_call *call, polys_kind kind, bool top, 
     for (int k = 0; k < f->symbols.n; k++) {
         const optune_dim *dim =
             &call->input[f->symbols.at[k].input].type.dim[f->symbols.at[k].dim];
-        /* Loops of 1 may be missing; up to 2 they have to do, or there is but one size. */
-        f->low[k] = dim->min > 1 || dim->max < 2 ? dim->min : dim->max == 2 ? 1 : 2;
+        /* Loops of 1 may be missing; up to 2 they have to do, or there is but one size. What 0 or 1
+         * make is told by sizes beyond them. */
+        const bool few = dim->min == 0 && dim->max < 2;
+        f->low[k] = dim->min > 1 || (dim->max < 2 && !few) ? dim->min : dim->max == 2 ? 1 : 2;
         f->least[k] = dim->min > 1 ? dim->min : 1;
-        f->high[k] = host_min(dim->max, host_max(dim->min + 4096, (int64_t)1 << 16));
+        f->high[k] =
+            few ? 2 + POINTS : host_min(dim->max, host_max(dim->min + 4096, (int64_t)1 << 16));
+        f->empty[k] = dim->min == 0;
         f->most[k] = host_min(dim->max, OPTUNE_MAX_DIM);
         f->low[k] = host_min(f->low[k], f->high[k]);
         f->step[k] = 1;

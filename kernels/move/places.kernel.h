@@ -6,6 +6,8 @@
  * JOINED is the axis along which the inputs lie one behind another, or -1. CUT and SPLIT are 1
  * where some axis is no more what it was and where some dim is a block.
  */
+#include "kernels/move/cut.kernel.h"
+
 #define LIST(name, text) const i64 name[] = {text}
 
 /* Axis a of n elements in the data: where the output begins in it, and how long it is there. */
@@ -14,21 +16,10 @@ INLINE i64 cut_axis(int a, i64 n, i64 *begin, i64 *by)
     LIST(from_of, FROM);
     LIST(to_of, TO);
     LIST(step_of, STEP);
-    const i64 low = step_of[a] < 0 ? -1 : 0, high = step_of[a] < 0 ? n - 1 : n;
-    i64 from = from_of[a], to = to_of[a];
-    *begin = -from;
-    *by = 1;
-    if (step_of[a] == 0)
-        return from + n + to;
-    from += from < 0 ? n : 0;
-    to += to < 0 ? n : 0;
-    from = from < low ? low : from > high ? high : from;
-    to = to < low ? low : to > high ? high : to;
-    *begin = from;
-    *by = step_of[a];
-    const i64 over = step_of[a] < 0 ? -step_of[a] : step_of[a];
-    const i64 span = step_of[a] < 0 ? from - to : to - from;
-    return span > 0 ? (span - 1) / over + 1 : 0;
+    const i64 from = from_of[a], to = to_of[a], step = step_of[a];
+    *begin = step ? cut_end(n, from, step) : -from;
+    *by = step ? step : 1;
+    return step ? cut_length(n, from, to, step) : from + n + to;
 }
 
 typedef struct places {

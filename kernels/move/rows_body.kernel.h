@@ -8,6 +8,7 @@
 #define OPTUNE_KERNELS_ROWS_BODY_H
 
 #include "kernels/common/stream.kernel.h"
+#include "kernels/move/cut.kernel.h"
 
 /* A piece's array: mode, input, offsets, rank, then extent, input stride, output stride of each
  * loop. */

@@ -28,16 +28,17 @@ static const optune_reduce of_prod = {&one, &reduce_value, &times, &reduce_value
 static const optune_reduce of_mean = {&reduce_zero, &reduce_value, &reduce_plus, &quotient,
                                       true};
 
-/* The reference counts in doubles, which cannot wrap modulo 2^64: such products stay small. */
+/* Of many words half are even, and their product is 0 modulo 2^64: it says nothing. */
 static bool prod_range(const optune_call *call, int input, double *low, double *high)
 {
     const optune_tensor *type = &call->input[input].type;
     const bool is_signed = type->dtype.code == OPTUNE_DTYPE_INT;
     if ((!is_signed && type->dtype.code != OPTUNE_DTYPE_UINT) || type->dtype.bits < 64)
         return false;
-    const bool few = optune_tensor_known(type) && optune_tensor_elements(type) <= 50;
-    *low = few || !is_signed ? 1 : -1;
-    *high = few ? 2 : 1;
+    if (optune_tensor_known(type) && optune_tensor_elements(type) <= 50)
+        return false;
+    *low = is_signed ? -1 : 1;
+    *high = 1;
     return true;
 }
 

@@ -165,7 +165,7 @@ static const char *const product_samples[] = {
     .name = id, .summary = text ", or over all elements", .inputs = SCAN_INPUTS,               \
     .attrs = SCAN_ATTRS("the " what), .n_outputs = 1, .pattern = OPTUNE_OPAQUE,                \
     .family = "scan", .support_level = 10, .types = scan_types, .flops = scan_flops,           \
-    .terms = scan_terms, .reference = meaning
+    .terms = scan_terms, .reference = meaning, .whole = meaning##_whole
 
 OPTUNE_OPS(cumulative) = {
     {

@@ -179,6 +179,10 @@ typedef struct scan_sum { /* of one line so far */
 static void scan_put(const scan_shape *s, const scan_sum *sum, double *out, double *magnitude)
 {
     const uint64_t w = sum->whole;
+    if (s->words) {
+        memcpy(out, &w, sizeof w);
+        return;
+    }
     if (host_is_real(s->out)) {
         *out = sum->real;
         *magnitude = s->product ? fabs(sum->real) : sum->size;
@@ -250,10 +254,13 @@ static void scan_lines(const scan_shape *s, const void *in, int64_t first, int64
     }
 }
 
+/* No magnitude: words are written. */
 static void scan_reference(const optune_call *call, const void *const *in, bool product,
                            const optune_region *region, double *out, double *magnitude)
 {
     scan_shape s = scan_shape_of(call);
+    s.words = !magnitude;
+    magnitude = magnitude ? magnitude : out;
     s.product = product;
     const optune_tensor *type = &call->output[0];
     const int rank = type->rank;
@@ -288,4 +295,18 @@ void scan_products(const optune_call *call, const void *const *in, int out_index
 {
     (void)out_index;
     scan_reference(call, in, true, region, out, magnitude);
+}
+
+void scan_sums_whole(const optune_call *call, const void *const *in, int out_index,
+                     const optune_region *region, uint64_t *out)
+{
+    (void)out_index;
+    scan_reference(call, in, false, region, (double *)out, NULL);
+}
+
+void scan_products_whole(const optune_call *call, const void *const *in, int out_index,
+                         const optune_region *region, uint64_t *out)
+{
+    (void)out_index;
+    scan_reference(call, in, true, region, (double *)out, NULL);
 }

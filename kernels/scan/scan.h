@@ -43,6 +43,7 @@ typedef struct scan_shape {
     host_axis at;
     optune_dtype in, out;
     bool exclusive, product;
+    bool words; /* the reference gives integers modulo 2^64 */
 } scan_shape;
 
 static inline bool scan_known(const optune_call *call)
@@ -77,6 +78,10 @@ void scan_sums(const optune_call *call, const void *const *in, int out_index,
                const optune_region *region, double *out, double *magnitude);
 void scan_products(const optune_call *call, const void *const *in, int out_index,
                    const optune_region *region, double *out, double *magnitude);
+void scan_sums_whole(const optune_call *call, const void *const *in, int out_index,
+                     const optune_region *region, uint64_t *out);
+void scan_products_whole(const optune_call *call, const void *const *in, int out_index,
+                         const optune_region *region, uint64_t *out);
 
 static inline bool scan_is_product(const optune_call *call)
 {

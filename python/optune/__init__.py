@@ -30,6 +30,7 @@ from ._graph import Graph
 from ._handle import Optune, Path
 from ._kernel import Kernel, KernelTuning
 from ._library import Forks as _Forks, native_dir as _native_dir, path as library_path
+from ._report import Report
 from ._run import ProgressCallback
 from ._types import (CallType, Progress, Record, Selection, TensorType, Timing, TunedWorkload,
                      Tuning)
@@ -81,6 +82,16 @@ def records(op: Optional[str] = None, **conditions: Any) -> List[Dict[str, Any]]
     return default().records(op, **conditions)
 
 
+def tuned(op: Optional[str] = None, **conditions: Any) -> List[Dict[str, Any]]:
+    """:meth:`Optune.tuned` of the default handle."""
+    return default().tuned(op, **conditions)
+
+
+def report(what: Union[str, Sequence[str], Graph], *, title: Optional[str] = None) -> Report:
+    """:meth:`Optune.report` of the default handle."""
+    return default().report(what, title=title)
+
+
 def tune(what: Union[str, Sequence[str], Graph], **options: Any) -> Tuning:
     """:meth:`Optune.tune` of the default handle."""
     return default().tune(what, **options)
@@ -126,12 +137,13 @@ def get_include() -> str:
 
 
 __all__ = [
-    "Bound", "CallType", "Dispatch", "DispatchRow", "Function", "Graph", "Kernel", "KernelTuning", "Optune", "Progress",
-    "ProgressCallback", "Record", "Selection", "TensorType", "Timing", "TunedWorkload",
+    "Bound", "CallType", "Dispatch", "DispatchRow", "Function", "Graph", "Kernel", "KernelTuning",
+    "Optune", "Progress", "ProgressCallback", "Record", "Report", "Selection", "TensorType", "Timing", "TunedWorkload",
     "Tuning", "Error", "ConflictError", "DamagedError", "DeviceError", "InputOutputError",
     "Interrupted", "LimitError", "NetworkError", "NotFoundError", "OutOfMemoryError",
     "PartialError", "StoreError", "TimeLimitError", "ToolError", "UnsupportedError",
     "UsageError", "VersionError", "WorkerError", "WorkloadSyntaxError", "WorkloadTypeError",
     "__version__", "default", "dispatch", "function", "get_include", "graph", "library_path",
-    "open", "query", "records", "select", "simulate", "tune", "tune_kernel", "workload_type",
+    "open", "query", "records", "report", "select", "simulate", "tune", "tune_kernel", "tuned",
+    "workload_type",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from ctypes import (POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_size_t, c_ssize_t,
-                    c_uint8, c_uint16, c_uint64, c_void_p, py_object)
+                    c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object)
 from typing import Any, List, Optional, Tuple
 
 from ._errors import UnsupportedError, UsageError
@@ -99,6 +99,11 @@ def _numpy(array: Any, type: TensorType, where: str, writable: bool) -> int:
            "numpy.ascontiguousarray makes a copy that is")
     if writable and not array.flags.writeable:
         raise UsageError(f"{where} is read-only")
+    if array.__class__ is not Numpy.ndarray:
+        masked = sys.modules["numpy"].ma
+        if isinstance(array, masked.MaskedArray) and masked.is_masked(array):
+            raise UsageError(f"{where} has masked elements, and a mask is not followed here: "
+                             ".filled(VALUE) gives them one")
     return address
 
 
@@ -113,13 +118,19 @@ def is_torch(array: Any) -> bool:
 def _torch(tensor: Any, type: TensorType, where: str) -> int:
     if tensor.device.type != "cpu":
         raise UsageError(f"{where} is on {tensor.device}: move it with .cpu()")
-    if tensor.layout is not sys.modules["torch"].strided or tensor.is_neg():
-        raise UsageError(f"{where} is no plain tensor (sparse, or negated lazily): .to_dense() or "
-                         ".resolve_neg() makes one")
+    if tensor.layout is not sys.modules["torch"].strided or tensor.is_neg() or tensor.is_nested:
+        raise UsageError(f"{where} is no plain tensor (sparse, nested, or negated lazily): "
+                         ".to_dense(), .to_padded_tensor() or .resolve_neg() makes one")
     if tensor.requires_grad:
         raise UsageError(f"{where} requires a gradient, which is not followed through here: "
                          ".detach() it")
-    address = int(tensor.data_ptr())
+    try:
+        address = int(tensor.data_ptr())
+    except RuntimeError:  # of some wrappers
+        address = 0
+    if not address and tensor.numel():
+        raise UsageError(f"{where} is a {tensor.__class__.__name__} without memory: hand over "
+                         "values, or use the operators of optune.torch, which can be traced")
     _check(where, type, str(tensor.dtype).rpartition(".")[2], tuple(tensor.shape),
            tensor.is_contiguous(), address, ".contiguous() makes a copy that is")
     return address
@@ -135,17 +146,43 @@ class _DLTensor(Structure):
                 ("byte_offset", c_uint64)]
 
 
-_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+class _Versioned(Structure):
+    """How it is handed over since version 1: with a word on whether it may be written."""
+
+    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager", c_void_p),
+                ("deleter", c_void_p), ("flags", c_uint64), ("tensor", _DLTensor)]
+
+
+_READ_ONLY = 1
+_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = c_void_p
 _capsule_pointer.argtypes = [py_object, c_char_p]
+_capsule_named = ctypes.pythonapi.PyCapsule_IsValid
+_capsule_named.restype = c_int
+_capsule_named.argtypes = [py_object, c_char_p]
 
 
-def _dlpack(array: Any, type: TensorType, where: str) -> Tuple[int, Any]:
+def _capsule(array: Any) -> Any:
+    try:
+        return array.__dlpack__(max_version=(1, 0))
+    except TypeError:  # one from before versions
+        return array.__dlpack__()
+
+
+def _dlpack(array: Any, type: TensorType, where: str, writable: bool) -> Tuple[int, Any]:
     if array.__dlpack_device__()[0] != 1:
         raise UsageError(f"{where} is not in the processor's memory: copy it there")
-    capsule = array.__dlpack__()
-    t = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    capsule = _capsule(array)
+    if _capsule_named(capsule, b"dltensor_versioned"):
+        told = _Versioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
+        if told.major != 1:
+            raise UsageError(f"{where} speaks version {told.major} of DLPack, not 1")
+        if writable and told.flags & _READ_ONLY:
+            raise UsageError(f"{where} is read-only")
+        t = told.tensor
+    else:
+        t = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     shape = tuple(t.shape[i] for i in range(t.ndim))
     code = _CODES.get(t.code, f"code {t.code} ")
     dtype = "bool" if code == "bool" else f"{code}{t.bits}"
@@ -241,11 +278,13 @@ def memory(array: Any, type: TensorType, where: str, writable: bool = False) -> 
         return _torch(array, type, where), array
     try:
         if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
-            return _dlpack(array, type, where)
+            return _dlpack(array, type, where, writable)
         return _buffer(array, type, where, writable)
     except (TypeError, BufferError) as error:
+        remedy = "numpy.asarray makes one" if isinstance(array, (list, tuple, int, float)) \
+            else str(error)
         raise UsageError(f"{where} is no array that can be used without a copy "
-                         f"({array.__class__.__name__}): {error}") from None
+                         f"({array.__class__.__name__}): {remedy}") from None
 
 
 _LETTERS = {"float16": "e", "float32": "f", "float64": "d", "bool": "?", "int8": "b",

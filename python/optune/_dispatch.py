@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Tuple
 
 from ._errors import UsageError, WorkloadTypeError, text_of
-from ._library import Counted, encode, lib, opened
+from ._library import Counted, Here, encode, lib, opened
 from ._types import knobs_of
 
 
@@ -27,12 +27,14 @@ class DispatchRow:
         return knobs_of(self.config)
 
 
-class Dispatch:
+class Dispatch(Here):
     """A dispatch table, opened by :meth:`optune.Optune.dispatch`. It needs no handle.
 
     ``dims`` are the names of the symbolic dims, ``rows`` what may be used. Several threads may
     ask at once. It is a context manager.
     """
+
+    _again = "open it again with dispatch()"
 
     def __init__(self, handle: Counted, workload_or_file: str) -> None:
         with handle as o:

@@ -120,7 +120,7 @@ def _torch_way(function: Any) -> Way:
     tensor, strided, kind = torch.Tensor, torch.strided, type
 
     def address_of(a: Any, dtype: Any, shape: Tuple[int, ...]) -> int:
-        if kind(a) is not tensor or a.dtype is not dtype or a.shape != shape or \
+        if kind(a) is not tensor or a.dtype is not dtype or a.is_nested or a.shape != shape or \
                 not a.is_cpu or a.layout is not strided or not a.is_contiguous() or \
                 a.requires_grad or a.is_neg():
             return -1

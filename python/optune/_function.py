@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 from ._arrays import empty, memory, overlap, part
 from ._errors import UnsupportedError, UsageError, WorkloadTypeError, failure, text_of
 from ._fast import Way, ways
-from ._library import Counted, Err, Forks, check, computing, encode, lib, opened
+from ._library import Counted, Err, Forks, Here, check, computing, encode, lib, opened
 from ._types import CallType, TensorType
 
 
@@ -85,7 +85,7 @@ def _constant_arrays(type: CallType, given: Constants) -> Dict[int, Any]:
     return arrays
 
 
-class Function:
+class Function(Here):
     """What is selected for a workload, compiled and loaded into this process.
 
     Made by :meth:`optune.Optune.function`. Call it with one array for each input that is no
@@ -106,6 +106,8 @@ class Function:
 
     Several threads may call one function; they take turns. It is a context manager.
     """
+
+    _again = "make it there from its workload"
 
     def __init__(self, handle: Counted, workload: str, constants: Constants = None) -> None:
         call = Call(workload)
@@ -274,8 +276,10 @@ class Function:
         self.close()
 
 
-class Bound:
+class Bound(Here):
     """A function over certain arrays, see :meth:`Function.bind`. ``out`` is what it writes."""
+
+    _again = "make it there with bind()"
 
     def __init__(self, function: Function, sources: Sequence[int], targets: Sequence[int],
                  out: Any, kept: Any) -> None:

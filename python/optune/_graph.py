@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from ._arrays import empty, memory, overlap, part
 from ._errors import NotFoundError, UsageError, WorkloadTypeError, text_of
-from ._library import Binding, Counted, Err, check, computing, encode, lib, opened
+from ._library import Binding, Counted, Err, Here, check, computing, encode, lib, opened
 from ._types import TensorType
 
 
@@ -34,7 +34,7 @@ def _bounded(text: str) -> TensorType:
     return _type(most, False)
 
 
-class Graph:
+class Graph(Here):
     """A graph on a handle. Made by :meth:`optune.Optune.graph`.
 
     ``inputs``, ``constants`` and ``outputs`` are types by name, in order. Elements of constants
@@ -45,6 +45,8 @@ class Graph:
         g.fill(seed=1)
         y = g(x)
     """
+
+    _again = "read it again with graph()"
 
     def __init__(self, handle: Counted, source: Union[str, Path],
                  bind: Optional[Mapping[str, int]] = None) -> None:

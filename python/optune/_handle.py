@@ -18,9 +18,10 @@ from ._function import Constants, Function, result_json
 from . import _kernel
 from ._graph import Graph
 from ._kernel import Kernel, KernelTuning
-from ._library import (Counted, DispatchOptions, Err, ExportOptions, HubOptions, LogFn, Options,
-                       RunOptions, SimulateOptions, VerifyOptions, check, encode, lib, opened,
-                       share_symbols, texts)
+from ._library import (Counted, DispatchOptions, Err, ExportOptions, Here, HubOptions, LogFn,
+                       Options, ReportOptions, RunOptions, SimulateOptions, VerifyOptions, check,
+                       encode, lib, opened, share_symbols, texts)
+from ._report import Report
 from ._run import LongCall, ProgressCallback
 from ._types import Record, Selection, Tuning
 
@@ -58,12 +59,14 @@ def _log_to(log: Optional[Callable[[str, str], Any]]) -> Any:
     return LogFn(say)
 
 
-class Optune:
+class Optune(Here):
     """A target, a database and what was found behind them. Made by :func:`optune.open`.
 
     Several threads may use one handle at once; runs take turns. It is a context manager; functions
     and graphs made from it go on after it is closed.
     """
+
+    _again = "open another with optune.open()"
 
     def __init__(self, db: Optional[Path] = None, target: Optional[str] = None, *,
                  device: Optional[str] = None, policy: Optional[str] = None,
@@ -152,14 +155,57 @@ class Optune:
                  if line and not line.startswith(b"#"))
         return [r for r in found if workload is None or r.workload == workload]
 
+    def tuned(self, op: Optional[str] = None, *, impl: Optional[str] = None,
+              target: Optional[str] = None, threads: int = 0, device: Optional[str] = None,
+              policy: Optional[str] = None) -> List[Dict[str, Any]]:
+        """What was tuned, a row for each workload (`optune list`): its winner and whether it holds,
+        in ``state`` ("tuned", "stale", "unverified", "refused", "hinted", "failed", "unknown") and
+        ``why``; ``cost``, ``low`` and ``high`` in seconds, how many records. All conditions must
+        hold. NotFoundError: there is no such operator, implementation or device, or no database."""
+        with self._counted as o:
+            options = self._conditions(op, impl, target, threads, device, policy)
+            result = opened(lib.optune_list_tuned, o, byref(options), 0)
+        rows: List[Dict[str, Any]] = result_json(result)["workloads"]
+        return rows
+
+    def report(self, what: Union[str, Sequence[str], Graph], *,
+               title: Optional[str] = None) -> Report:
+        """What is stored of a workload, of several, of an operator or of a graph of this handle:
+        the search over time, finalists, what the knobs explain, layers. Measures nothing. A
+        notebook shows what it gives; ``save("report.html")`` writes the page, ``rows()`` are for
+        plots of one's own. NotFoundError: nothing is stored."""
+        options = ReportOptions(size=sizeof(ReportOptions), title=encode(title))
+        with ExitStack() as held:
+            o = held.enter_context(self._counted)
+            if isinstance(what, Graph):
+                held.enter_context(what._lock)
+                options.partition = held.enter_context(what._live(what._partition))
+            elif isinstance(what, str) and "(" not in what:
+                options.op = encode(what)
+            else:
+                options.workloads = texts([what] if isinstance(what, str) else list(what))
+            result = opened(lib.optune_report, o, byref(options))
+        try:
+            return Report(json.loads(lib.optune_result_json(result)),
+                          text_of(lib.optune_result_text(result)))
+        finally:
+            lib.optune_result_free(result)
+
+    @staticmethod
+    def _conditions(op: Optional[str], impl: Optional[str], target: Optional[str], threads: int,
+                    device: Optional[str], policy: Optional[str],
+                    **more: Any) -> ExportOptions:
+        return ExportOptions(
+            size=sizeof(ExportOptions), op=encode(op), impl=encode(impl),
+            target=encode(target), threads=threads, device=encode(device),
+            policy=encode(policy), **more)
+
     @staticmethod
     def _export(o: c_void_p, op: Optional[str], impl: Optional[str], target: Optional[str],
                 threads: int, device: Optional[str], policy: Optional[str], best: bool,
                 path: Optional[Path], tvm: bool = False) -> c_void_p:
-        options = ExportOptions(
-            size=sizeof(ExportOptions), op=encode(op), impl=encode(impl),
-            target=encode(target), threads=threads, device=encode(device),
-            policy=encode(policy), best=best, tvm=tvm, path=_path(path))
+        options = Optune._conditions(op, impl, target, threads, device, policy, best=best,
+                                     tvm=tvm, path=_path(path))
         return opened(lib.optune_export_records, o, byref(options))
 
     # ---- tuning ----

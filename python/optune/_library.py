@@ -90,6 +90,11 @@ class HubOptions(Structure):
                 ("key_file", c_char_p), ("progress", ProgressFn), ("progress_arg", c_void_p)]
 
 
+class ReportOptions(Structure):
+    _fields_ = [("size", c_size_t), ("workloads", POINTER(c_char_p)), ("op", c_char_p),
+                ("partition", c_void_p), ("title", c_char_p)]
+
+
 class Binding(Structure):
     _fields_ = [("dim", c_char_p), ("value", c_int64)]
 
@@ -98,7 +103,8 @@ STRUCTS = {"optune_err": Err, "optune_options": Options, "optune_progress": CPro
            "optune_run_options": RunOptions, "optune_simulate_options": SimulateOptions,
            "optune_dispatch_options": DispatchOptions,
            "optune_verify_options": VerifyOptions, "optune_hub_options": HubOptions,
-           "optune_export_options": ExportOptions, "optune_binding": Binding}
+           "optune_export_options": ExportOptions, "optune_report_options": ReportOptions,
+           "optune_binding": Binding}
 
 _P, _S, _E = c_void_p, c_char_p, POINTER(Err)
 _OUT = POINTER(c_void_p)
@@ -141,6 +147,9 @@ _FUNCTIONS = {
     "optune_export_records": (c_int, [_P, POINTER(ExportOptions), _OUT, _E]),
     "optune_query_tvm": (c_int, [_P, _S, _OUT, _E]),
     "optune_import": (c_int, [_P, _S, _OUT, _E]),
+    "optune_list_tuned": (c_int, [_P, POINTER(ExportOptions), c_int, _OUT, _E]),
+    "optune_report": (c_int, [_P, POINTER(ReportOptions), _OUT, _E]),
+    "optune_report_write": (c_int, [_S, _S, _P, _E]),
     "optune_list": (c_int, [_P, _S, _S, _OUT, _E]),
     "optune_bring": (c_int, [_S, _S, _P, _E]),
     "optune_remember": (c_int, [_P, _S, _E]),
@@ -324,6 +333,17 @@ def computing(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args)
         return elsewhere.submit(function, *args).result()
     return run
+
+
+class Here:
+    """What stands for something of this process: neither a file, nor another process, nor a copy
+    can have it."""
+
+    _again = ""  # what to do instead
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"an optune.{type(self).__name__} is its process's and cannot be pickled "
+                        f"or copied: {self._again}")
 
 
 class Counted:

@@ -97,6 +97,8 @@ def _conv2d_attrs(strides: Sequence[int], padding: Sequence[int], dilation: Sequ
 
 
 def _rows(x: torch.Tensor) -> torch.Tensor:
+    if not x.dim():
+        raise UsageError("linear takes a tensor of one dim or more, not a single number")
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])  # -1 is no number where k is 0
 
 

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "run/worker/worker_keeper.h"
+#include "target/process.h"
 
 enum { CONNECTION = 3 };
 static const double SPIN_S = 200e-6; /* then it sleeps until an order comes */
@@ -431,6 +432,7 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
     fenv_t rounding;
     fegetenv(&rounding);
     become(&fd, setup);
+    ot_process_claim();
     ot_crash_install(fd);
     if (setup->once)
         ot_runner_fence((const pid_t[]){setup->keeper, setup->client}, 2);

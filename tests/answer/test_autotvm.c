@@ -339,6 +339,97 @@ static void test_depthwise(void **state)
     done(&out);
 }
 
+/* Indices are TVM's own, of dilated convolutions and transposed products, too: both ways. */
+static void test_indices(void **state)
+{
+    (void)state;
+    enum { LINES = 110 };
+    optune_err err = {0};
+    optune_result *result = NULL;
+    optune *o = tuning_open("indices");
+    check_ok(optune_import(o, OT_SOURCE_DIR "/tests/data/autotvm/indices.log", &result, &err));
+    json_t *json = tuning_parse(optune_result_json(result));
+    assert_int_equal(tuning_int(json, "taken"), LINES);
+    assert_int_equal(tuning_int(json, "refused"), 0);
+    assert_int_equal(tuning_int(json, "index_mismatches"), 0);
+    json_decref(json);
+    optune_result_free(result);
+    optune_close(o);
+    lines out = exported("indices", (optune_export_options){0});
+    assert_int_equal(out.n, LINES);
+    done(&out);
+}
+
+/* TVM unrolls what the body here loops over: a config of dense_pack that its compiler would never
+ * come to an end with is no answer to TVM, and is told. */
+static void test_too_long_for_tvm(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_result *result = NULL;
+    lines all = exported("from", (optune_export_options){.impl = "dense_pack.x86"});
+    json_t *line = NULL;
+    for (int i = 0; i < all.n && !line; i++)
+        if (!strcmp(ours(all.line[i], "call"), DENSE) &&
+            json_integer_value(json_array_get(json_object_get(all.line[i], "result"), 1)) == 0)
+            line = json_deep_copy(all.line[i]);
+    assert_non_null(line);
+    done(&all);
+    static const char longer[] =
+        "[[\"tile_y\", \"sp\", [1, 1, 16]], [\"tile_x\", \"sp\", [1, 1, 32]], "
+        "[\"tile_k\", \"sp\", [1, 64]], [\"tile_inner\", \"sp\", [8, 2]]]";
+    const double cost = 1e-7;
+    json_t *config = json_object_get(line, "config");
+    json_object_set_new(config, "entity", tuning_parse(longer));
+    json_object_set_new(config, "index", json_integer(-1));
+    json_array_set_new(json_object_get(line, "result"), 0, json_pack("[f]", cost));
+    static const char *const same[] = {"cost", "low", "high"};
+    for (int i = 0; i < OT_COUNT(same); i++)
+        json_object_set_new(json_object_get(line, "optune"), same[i], json_real(cost));
+    ot_text text = {0};
+    char *dumped = json_dumps(line, JSON_COMPACT);
+    ot_text_printf(&text, "%s\n", dumped);
+    check_ok(ot_write_file(tuning_path("longer.log"), text.s, text.n, &err));
+    optune *o = tuning_open("from");
+    check_ok(optune_import(o, tuning_path("longer.log"), &result, &err));
+    check_contains(optune_result_text(result), "1 records taken, 1 new");
+    optune_result_free(result);
+    json_t *told = NULL;
+    assert_int_equal(ask_tvm(o, json_object_get(line, "input"), NULL, &told), OPTUNE_OK);
+    assert_true(json_real_value(json_object_get(told, "cost")) > cost);
+    json_decref(told);
+    const optune_export_options to_file = {.size = sizeof to_file,
+                                           .op = "dense",
+                                           .tvm = true,
+                                           .best = true,
+                                           .path = tuning_path("short.log")};
+    check_ok(optune_export_records(o, &to_file, &result, &err));
+    check_contains(optune_result_text(result), " of TVM's templates left out: dense_pack.x86 "
+                                               "would unroll ");
+    optune_result_free(result);
+    optune_close(o);
+    all = exported("from", (optune_export_options){.op = "dense"});
+    bool kept = false;
+    for (int i = 0; i < all.n; i++)
+        kept |= json_equal(json_object_get(json_object_get(all.line[i], "config"), "entity"),
+                           json_object_get(config, "entity"));
+    assert_true(kept);
+    done(&all);
+    /* Where it is all there is, TVM hears why it gets nothing. */
+    o = tuning_open("only-longer");
+    check_ok(optune_import(o, tuning_path("longer.log"), &result, &err));
+    optune_result_free(result);
+    char *task = json_dumps(json_object_get(line, "input"), JSON_COMPACT);
+    assert_int_equal(optune_query_tvm(o, task, &result, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "would unroll 4096 vector operations in TVM");
+    optune_result_free(result);
+    optune_close(o);
+    free(task);
+    free(dumped);
+    ot_text_release(&text);
+    json_decref(line);
+}
+
 /* Every line that TVM 0.19 wrote is taken, and every index is its own. */
 static void test_of_019(void **state)
 {
@@ -379,7 +470,8 @@ int main(void)
         cmocka_unit_test(test_conditions), cmocka_unit_test(test_for_tvm),
         cmocka_unit_test(test_and_back),   cmocka_unit_test(test_asked),
         cmocka_unit_test(test_depthwise),  cmocka_unit_test(test_forms),
-        cmocka_unit_test(test_of_019),
+        cmocka_unit_test(test_of_019),     cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_too_long_for_tvm),
     };
     return cmocka_run_group_tests_name("tuner/autotvm", tests, setup, tuning_teardown);
 }

@@ -11,7 +11,8 @@
 #include "support/readers.h"
 
 static const char *const names[] = {"workload", "graph", "target", "config", "condition",
-                                    "dispatch", "type",  "line",   "value",  "pack"};
+                                    "dispatch", "type",  "line",   "log",    "value",
+                                    "pack"};
 
 static void inputs_are_read(void **state)
 {

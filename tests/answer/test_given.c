@@ -265,6 +265,8 @@ static void handles(void **state)
     REFUSED(optune_report, none, &report, &result);
     REFUSED(optune_report, o, NULL, &result);
     REFUSED(optune_report, o, &report, NULL);
+    REFUSED(optune_report_write, NULL, "page.html", NULL);
+    REFUSED(optune_report_write, "{}", NULL, NULL);
     optune_found *found = NULL;
     const optune_config config = {0};
     char text[8];
@@ -458,6 +460,7 @@ static void on_a_machine(void **state)
     REFUSED(optune_partition_workloads, NULL, &workloads);
     REFUSED(optune_partition_select, NULL);
     REFUSED(optune_partition_execute, NULL, 1, &result);
+    REFUSED(optune_partition_profile, NULL, 1, &result);
     REFUSED(optune_partition_emit, NULL, "x", NULL, false, &result);
     REFUSED(optune_program_open, NULL, &program);
     REFUSED(optune_program_run, NULL, NULL, NULL);
@@ -497,6 +500,7 @@ static void on_a_machine(void **state)
     GIVES(NULL, optune_partition_policy, NULL);
     REFUSED(optune_partition_workloads, p, NULL);
     REFUSED(optune_partition_execute, p, 1, NULL);
+    REFUSED(optune_partition_profile, p, 1, NULL);
     REFUSED(optune_partition_emit, p, NULL, NULL, false, &result);
     REFUSED(optune_partition_emit, p, "", NULL, false, &result);
     REFUSED(optune_partition_emit, p, command_path("emitted"), "9", false, &result);

@@ -164,6 +164,39 @@ static void test_imported_is_in_the_logs(void **state)
     optune_close(o);
 }
 
+/* More than a batch (16384 records): read while others are written, and all of it is there. */
+static void test_many(void **state)
+{
+    (void)state;
+    enum { LINES = 40000 };
+    tuning_records from;
+    optune_err err = {0};
+    ot_log *log;
+    char path[4096];
+    tuning_read("from", &from);
+    snprintf(path, sizeof path, "%s", tuning_path("many.log"));
+    check_ok(ot_log_open(path, OT_LOG_SHORT, &log, &err));
+    for (int i = 0; i < LINES; i++) {
+        optune_record r = from.record[i % from.n];
+        r.time -= 1 + i;
+        check_ok(ot_log_append(log, &r, &err));
+    }
+    ot_log_close(log);
+    json_t *json = import_into("many", path);
+    assert_int_equal(tuning_int(json, "taken"), LINES);
+    assert_int_equal(tuning_int(json, "new"), LINES);
+    json_decref(json);
+    ot_store_stats stats;
+    int64_t refused;
+    check_ok(ot_store_rebuild(tuning_path("many"), NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, LINES); /* the logs have it all, too */
+    assert_int_equal(refused, 0);
+    json = import_into("many", path);
+    assert_int_equal(tuning_int(json, "new"), 0);
+    json_decref(json);
+    ot_arena_release(&from.arena);
+}
+
 static void problem(const json_t *json, size_t i, int line)
 {
     const json_t *item = json_array_get(json_object_get(json, "problems"), i);
@@ -388,6 +421,7 @@ int main(void)
         cmocka_unit_test(test_store_rebuilt),
         cmocka_unit_test(test_twice_is_once),
         cmocka_unit_test(test_imported_is_in_the_logs),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_damaged_lines),
         cmocka_unit_test(test_no_log),
         cmocka_unit_test(test_foreign),

@@ -8,6 +8,7 @@
 #include "support/records.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -212,12 +213,57 @@ static void fork_after_open(void **state)
     optune_close(o);
 }
 
+static char *set_aside(const char *variable)
+{
+    char *kept = getenv(variable) ? ot_strdup(getenv(variable)) : NULL;
+    unsetenv(variable);
+    return kept;
+}
+
+static void put_back(const char *variable, char *kept)
+{
+    if (kept)
+        setenv(variable, kept, 1);
+    else
+        unsetenv(variable);
+    free(kept);
+}
+
+/* Of a home that cannot hold it the database's folder does; what was named stays. */
+static void the_cache_has_a_place(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"OPTUNE_CACHE", "XDG_CACHE_HOME", "HOME"};
+    char *kept[OT_COUNT(variables)], path[4096], wanted[4096];
+    for (int i = 0; i < OT_COUNT(variables); i++)
+        kept[i] = set_aside(variables[i]);
+    optune *o = open_list(tuning_path("cached"));
+    snprintf(wanted, sizeof wanted, "%s", tuning_path("cached/cache"));
+    ot_context_cache(o, path, sizeof path);
+    assert_string_equal(path, wanted);
+    setenv("HOME", "/dev/null", 1); /* in which root, too, can make nothing */
+    ot_context_cache(o, path, sizeof path);
+    assert_string_equal(path, wanted);
+    setenv("XDG_CACHE_HOME", "/dev/null", 1);
+    ot_context_cache(o, path, sizeof path);
+    assert_string_equal(path, "/dev/null/optune");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", tuning_path("home"), 1);
+    snprintf(wanted, sizeof wanted, "%s", tuning_path("home/.cache/optune"));
+    ot_context_cache(o, path, sizeof path);
+    assert_string_equal(path, wanted);
+    optune_close(o);
+    for (int i = 0; i < OT_COUNT(variables); i++)
+        put_back(variables[i], kept[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_of_a_list_counts), cmocka_unit_test(unreadable_is_told),
         cmocka_unit_test(rebuilt_under_a_handle),     cmocka_unit_test(cut_off_under_a_handle),
         cmocka_unit_test(overwritten_under_a_handle), cmocka_unit_test(fork_after_open),
+        cmocka_unit_test(the_cache_has_a_place),
     };
     return cmocka_run_group_tests_name("answer/places", tests, forged_setup, forged_teardown);
 }

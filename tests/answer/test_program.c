@@ -162,6 +162,66 @@ static void test_execution(void **state)
     optune_close(o);
 }
 
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    assert_true(json_is_number(value));
+    return json_number_value(value);
+}
+
+static void test_profile(void **state)
+{
+    (void)state;
+    static const char *const column[] = {"in_model", "alone"};
+    optune_err err = {0};
+    optune *o = tuning_open("profile");
+    optune_graph *g = parse(network);
+    optune_partition *p = NULL;
+    optune_result *result = NULL;
+    check_ok(optune_partition_open(o, g, &p, &err));
+    check_ok(optune_partition_profile(p, 1, &result, &err));
+    check_contains(optune_result_text(result), "  c b r: conv2d");
+    check_contains(optune_result_text(result), "the whole takes ");
+    json_t *json = tuning_parse(optune_result_json(result));
+    const json_t *groups = json_object_get(json, "groups");
+    const json_t *whole = json_object_get(json, "whole");
+    assert_int_equal(json_array_size(groups), 6);
+    assert_true(number(json, "turns") >= 5);
+    assert_true(number(whole, "fastest") > 0);
+    assert_true(number(whole, "fastest") <= number(whole, "median"));
+    assert_true(json_is_null(json_object_get(json, "measured")));
+    for (int c = 0; c < OT_COUNT(column); c++) {
+        double sum = 0;
+        for (size_t i = 0; i < json_array_size(groups); i++) {
+            const json_t *group = json_array_get(groups, i);
+            const json_t *times = json_object_get(group, column[c]);
+            assert_string_equal(tuning_text(group, "nodes"),
+                                optune_partition_nodes(p, (int)i));
+            assert_true(number(times, "fastest") > 0);
+            assert_true(number(times, "fastest") <= number(times, "low"));
+            assert_true(number(times, "low") <= number(times, "median"));
+            sum += number(times, "fastest");
+        }
+        assert_true(fabs(sum - number(json, column[c])) <= 1e-6 * sum);
+    }
+    json_decref(json);
+    optune_result_free(result);
+    optune_partition_close(p);
+    optune_graph_close(g);
+
+    check_ok(optune_graph_parse("x = var f32[?n,4]\noutput relu(x)\n", "test", &g, &err));
+    check_ok(optune_graph_infer(g, &err));
+    check_ok(optune_graph_bound(g, "n", 1, 8, &err));
+    check_ok(optune_graph_infer(g, &err));
+    check_ok(optune_partition_open(o, g, &p, &err));
+    assert_int_equal(optune_partition_profile(p, 1, &result, &err), OPTUNE_EUNSUPPORTED);
+    assert_null(result);
+    check_contains(err.text, "--bind");
+    optune_partition_close(p);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
 /* Values in one another's memory: a concatenation of concatenations that is read in parts, an
  * output that is a part, one that is an input's or a constant's, one that is copied together. */
 static const char parts[] =
@@ -610,6 +670,7 @@ int main(void)
         cmocka_unit_test(test_gradients),      cmocka_unit_test(test_function),
         cmocka_unit_test(test_places),         cmocka_unit_test(test_fused_behind_views),
         cmocka_unit_test(test_shared_scratch), cmocka_unit_test(test_clones),
+        cmocka_unit_test(test_profile),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

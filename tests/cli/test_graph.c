@@ -70,6 +70,10 @@ static void graphs_are_selected_for_and_computed(void **state)
                 1e-5 * json_real_value(json_object_get(output, "largest")));
     assert_int_equal(json_integer_value(json_object_get(json, "groups")), 2);
     json_decref(json);
+    o = optune("graph", file, "--bind", "n=16", "--profile", "--threads", "1", "--json");
+    json = json_of(&o);
+    assert_int_equal(json_array_size(json_object_get(json, "groups")), 2);
+    json_decref(json);
 }
 
 static void what_does_not_run_is_told(void **state)
@@ -133,6 +137,7 @@ static void wrong_words_are_refused(void **state)
             "a_name_that_no_dim_could_have_here_at_all_as_it_is_too_long=3");
     refused(2, "'?n' cannot be 65 and 1..64", "graph", file, "--bind", "n=65");
     refused(2, "exclude each other", "graph", file, "--groups", "--execute");
+    refused(2, "exclude each other", "graph", file, "--execute", "--profile");
     refused(2, "exclude each other", "select", "--graph", file, "dense(f32[1,1], f32[1,1])");
     refused(2, "select needs a workload", "select");
     refused(2, "--bind goes with --graph", "select", "dense(f32[1,1], f32[1,1])", "--bind",

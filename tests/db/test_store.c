@@ -477,9 +477,54 @@ static void hints(void **state)
     ot_arena_release(&arena);
 }
 
+/* Somebody stores the same, or forgets some of it, between the look at a store and the writing:
+ * what is new is counted as it is then, each record once. */
+static void settled_before(void **state)
+{
+    (void)state;
+    enum { N = 12, THERE = 4 };
+    optune_err err = {0};
+    ot_store *store;
+    ot_store_stats stats;
+    int added;
+    for (int between = 0; between < 2; between++) {
+        store_fresh(state);
+        check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+        ot_batch *batch = ot_batch_new(false);
+        for (int i = 0; i < N; i++) {
+            const optune_record r = some_record(i), first = some_record(0);
+            check_ok(ot_batch_add(batch, &r, NULL, &err));
+            check_ok(ot_batch_add(batch, &first, NULL, &err));
+        }
+        assert_int_equal(ot_batch_settle(batch, store), 2 * N);
+        const optune_record there[THERE] = {some_record(1), some_record(3), some_record(4),
+                                            some_record(11)};
+        if (between)
+            check_ok(ot_store_put(store, there, THERE, &added, &err));
+        check_ok(ot_batch_put(batch, store, &added, &err));
+        assert_int_equal(added, between ? N - THERE : N);
+        check_ok(ot_store_stats_get(store, &stats, &err));
+        assert_int_equal(stats.records, N);
+        /* Nothing of it is new to another look, and what is added since is. */
+        assert_int_equal(ot_batch_settle(batch, store), 0);
+        const optune_record later = some_record(N), gone = some_record(2);
+        const ot_digest digest = ot_record_digest(&gone);
+        check_ok(ot_batch_add(batch, &later, NULL, &err));
+        assert_int_equal(ot_batch_settle(batch, store), 1);
+        check_ok(ot_store_drop(store, &digest, 1, true, &err));
+        check_ok(ot_batch_put(batch, store, &added, &err));
+        assert_int_equal(added, 1);
+        check_ok(ot_store_stats_get(store, &stats, &err));
+        assert_int_equal(stats.records, N); /* what was forgotten stays so */
+        ot_batch_free(batch);
+        ot_store_close(store);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        each(settled_before),
         each(there_is_none),
         each(cheapest_first_failures_last),
         each(questions_are_kept_apart),

@@ -116,6 +116,24 @@ static void a_wide_copy_is_exact(void **state)
     optune_graph_close(g);
 }
 
+static void long_integers_are_exact(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_graph *g = parse("x = var u64[2]\nz = var i64[2]\ny = multiply(add(x, x), x)\n"
+                            "m = max(z)\nc = cumprod(x)\noutput y, m, c\n");
+    const uint64_t x[] = {(1ull << 60) + 1, UINT64_MAX - 4};
+    const int64_t z[] = {-(1ll << 60), -(1ll << 60) + 1};
+    optune_values *values = NULL;
+    check_ok(optune_graph_evaluate(g, (const void *const[]){x, z}, NULL, &values, &err));
+    const uint64_t *y = optune_values_data(values, 0), *c = optune_values_data(values, 2);
+    assert_true(y[0] == 2 * x[0] * x[0] && y[1] == 50);
+    assert_true(*(const int64_t *)optune_values_data(values, 1) == z[1]);
+    assert_true(c[0] == x[0] && c[1] == x[0] * x[1]);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
 static void open_dims_are_bound_by_the_data(void **state)
 {
     (void)state;
@@ -188,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_and_dtypes),
         cmocka_unit_test(a_wide_copy_is_exact),
+        cmocka_unit_test(long_integers_are_exact),
         cmocka_unit_test(open_dims_are_bound_by_the_data),
         cmocka_unit_test(shapes_may_depend_on_values),
         cmocka_unit_test(what_is_missing_is_said),

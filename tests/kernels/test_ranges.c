@@ -6,8 +6,8 @@
  * and with OPTUNE_TEST_CONFIGS=1 by every implementation that applies, with a random config.
  *
  * Nothing is timed: a process computes a batch of calls at several sizes each. `cpu` at one thread
- * and at two; with the argument `opencl` on OpenCL. OPTUNE_TEST_CALLS (default 24 a target),
- * OPTUNE_TEST_SECONDS (default 12 a target), OPTUNE_TEST_SEED and OPTUNE_TEST_OP as in
+ * and at two; with the argument `opencl` on OpenCL. OPTUNE_TEST_CALLS (default 600 a target, 60 on
+ * OpenCL), OPTUNE_TEST_SECONDS (default 12 a target), OPTUNE_TEST_SEED and OPTUNE_TEST_OP as in
  * test_defaults. With a target and a call, or a file with one on each line, these are computed by
  * what selection says, and by every implementation with as many random configs as
  * OPTUNE_TEST_CONFIGS asks; with a target, a call, an implementation and a config, as a failure
@@ -15,17 +15,11 @@
  */
 #include "support/check.h"
 
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "run/worker.h"
 #include "strategy/inside.h"
+#include "support/batch.h"
 #include "support/random_call.h"
-#include "support/workbench.h"
 
-enum { BATCH = 12, SIZES = 6, SEED = 11, LIMIT_S = 300 };
+enum { SIZES = 6 };
 
 /* How large calls are drawn, and how large they are computed. */
 static const random_limits drawn = {.elements = 2e4, .flops = 2e6, .empty = 0.05};
@@ -61,16 +55,27 @@ static const struct {
     {"pad(f32[?n:1..9,?m:1..33], before=[1,2], after=[0,3], value=2.5)", "pad_rows"},
     {"strided_slice(f32[?n:1..9,40], begin=[0,3], end=[1000,20], strides=[1,2])",
      "strided_slice_rows"},
-    /* What is cut off at some sizes only is no polynomial, even where one turn is left. */
-    {"strided_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "strided_slice_loops.generic"},
+    /* What is cut off at some sizes only is no polynomial, even where one turn is left: the body
+     * computes it. */
+    {"strided_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "strided_slice_rows"},
     {"strided_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])",
-     "strided_slice_loops.generic"},
+     "strided_slice_rows"},
     {"strided_slice(f32[?n:1..200000], begin=[3], end=[150000])",
-     "strided_slice_loops.generic"},
+     "strided_slice_rows"},
     {"strided_slice(u16[?n:1..40000,?m:1..60000], begin=[8], end=[-10], strides=[-3])",
-     "strided_slice_loops.generic"},
+     "strided_slice_rows"},
     {"strided_slice(i32[?a:1..9,?b:1..9,?c:0..9,?d:1..5,3,?e:0..5], begin=[3,1,-2], "
      "end=[7,-1,4], strides=[2,1,1]) -> abs() -> add(i32[?e:0..5])",
+     "strided_slice_loops.generic"},
+    {"strided_slice(f16[?a:0..6,5,?b:2..9,4], begin=[1,0,-3], end=[-1,5,9])",
+     "strided_slice_rows"},
+    {"strided_slice(i64[?a:0..9,?b:1..7], begin=[-2,5], end=[-9,-100], strides=[-1,-2])",
+     "strided_slice_rows"},
+    {"strided_slice(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3,?g:1..3,?h:1..9], "
+     "begin=[0,0,0,0,0,1,0,2], end=[2,9,9,9,9,9,9,7], strides=[1,1,1,1,1,1,1,2])",
+     "strided_slice_rows"},
+    {"strided_slice(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3,?g:1..3], "
+     "begin=[1,1,1,1,1,1,1], end=[2,2,2,2,2,2,2])",
      "strided_slice_loops.generic"},
     {"reverse(u16[?n:1..3,?n:1..3,?k:7..13,?n:1..3,?n:1..3,?n:1..3,?n:1..3,?k/3-2:0..2], "
      "axis=2)",
@@ -93,6 +98,15 @@ static const struct {
     {"avg_pool2d(f32[2,4,?h:5..21,17], pool_size=[3,2], strides=[2,1], padding=[1,0,0,1], "
      "ceil_mode=true)",
      "avg_pool2d_direct"},
+    /* Nothing or one. */
+    {"reshape(bf16[?n:0..1], newshape=[-1])", "reshape_rows"},
+    {"layout_transform(u32[2,12,?h:0..1,2], src_layout=NCHW, dst_layout=NHWC)",
+     "layout_transform_rows"},
+    {"pad(f32[?n:0..1,?m:1..33], before=[1,2], after=[0,3], value=2.5)", "pad_rows"},
+    {"concatenate(f32[?n:0..1,12], f32[?m:0..9,12], f32[?k:0..2,12])", "concatenate_rows"},
+    {"their_transpose(f32[?a:0..1,?b:0..1,?c:1..3], axes=[2,0,1])", "their_transpose"},
+    {"their_slice(f32[?n:0..1,?m:0..40], begin=[0,3], end=[1000,20], strides=[1,2])",
+     "their_slice"},
     /* Two names of one dim. */
     {"concatenate(f32[?a:1..4,5], f32[?b:1..4,3], axis=1)", "concatenate_rows"},
     /* More inputs and sizes than a stage has arguments. */
@@ -137,163 +151,41 @@ static const struct {
      "batch_matmul_gemm"},
 };
 
-typedef struct pending {
-    optune_call call;
-    const optune_impl *impl;
-    optune_config config;
-    ot_job job;
-} pending;
-
-/* What the process that computes says to the one that asked. */
-typedef struct answer {
-    int at; /* the call at hand */
-    long done, failed;
-    char message[1024];
-} answer;
-
-typedef struct bench {
-    optune_target target;
-    optune_device device;
-    ot_builder *builder;
-    uint64_t rng;
-    char text[64], dir[4096];
-    pending *list;
-    optune_plan *plan;
-    answer *answer;
+/* Where a range is computed: texts of calls. */
+typedef struct places {
     int n;
-    bool opened;
-    long done, failed, late;
-} bench;
+    ot_text at[SIZES];
+} places;
 
-static const char *program;
+static uint64_t rng;
 
-/* With the command that repeats it. */
-static void say(const bench *b, const pending *p, const char *what)
+static void draw_places(const optune_call *range, places *to)
 {
-    ot_text call = {0}, config = {0};
-    ot_call_print(&p->call, &call);
-    ot_config_print(&p->config, &config);
-    print_error("%s\n    %s \"%s\" '%s' %s '%s'\n", what, program, b->text, ot_text_str(&call),
-                p->impl->name, ot_text_str(&config));
-    ot_text_release(&call);
-    ot_text_release(&config);
+    static optune_call at;
+    *to = (places){0};
+    for (int turn = 0; turn < SIZES; turn++)
+        if (random_sizes(&rng, range, turn, &computed, &at))
+            ot_call_print(&at, &to->at[to->n++]);
 }
 
-static void compute_at(bench *b, ot_session *s, const pending *p, const optune_call *at)
+static void release_places(places *all)
 {
-    optune_err err = {0};
-    ot_loaded *loaded = NULL;
-    ot_text text = {0};
-    char path[4200], message[512] = "";
-    double error = 0;
-    int outcome = OPTUNE_OUTCOME_RUNTIME;
-    ot_call_print(at, &text);
-    snprintf(path, sizeof path, "%s/reference", b->dir);
-    unlink(path);
-    check_ok(ot_session_workload(s, ot_text_str(&text), SEED, path, &err));
-    ot_built built = ot_built_of(&p->job, p->impl, &p->config);
-    built.range = &p->call;
-    if (ot_loaded_open(s, &built, &loaded, &outcome, &err) < 0)
-        snprintf(message, sizeof message, "%.500s", err.text);
-    else
-        outcome = ot_verify(s, loaded, &error, message, sizeof message);
-    if (loaded)
-        ot_loaded_close(s, loaded);
-    ot_session_forget(s);
-    if (outcome == OPTUNE_OUTCOME_OK) {
-        b->answer->done++;
-    } else {
-        snprintf(b->answer->message, sizeof b->answer->message, "%s at %.400s: %s",
-                 ot_outcome_name(outcome), ot_text_str(&text), message);
-        say(b, p, b->answer->message);
-        b->answer->failed++;
-    }
-    ot_text_release(&text);
+    for (int i = 0; i < all->n; i++)
+        ot_text_release(&all->at[i]);
 }
 
-/* On CPUs in a process of its own, as a kernel may end it. */
-static void compute_all(bench *b)
+static void submit(batch *b, const optune_call *call, const places *all,
+                   const optune_impl *impl, const optune_config *config)
 {
-    optune_err err = {0};
-    ot_session *s = ot_alloc(sizeof *s);
-    optune_call *at = ot_alloc(sizeof *at);
-    check_ok(ot_session_open(s, &b->target, &b->device, &err));
-    for (int i = b->answer->at; i < b->n; i++) {
-        b->answer->at = i;
-        if (b->list[i].job.outcome != OPTUNE_OUTCOME_OK)
-            continue;
-        for (int turn = 0; turn < SIZES; turn++)
-            if (random_sizes(&b->rng, &b->list[i].call, turn, &computed, at))
-                compute_at(b, s, &b->list[i], at);
-    }
-    b->answer->at = b->n;
-    ot_session_close(s);
-}
-
-static void finish(bench *b)
-{
-    for (int i = 0; i < b->n; i++) {
-        ot_job *job = &b->list[i].job;
-        while (!job->done)
-            ot_builder_wait(b->builder, job, 1);
-        if (job->outcome == OPTUNE_OUTCOME_BUILD_TIMEOUT) {
-            b->late++; /* says how busy the machine is */
-        } else if (job->outcome != OPTUNE_OUTCOME_OK) {
-            b->failed++;
-            say(b, &b->list[i], job->message);
-        }
-    }
-    *b->answer = (answer){0};
-    if (b->device.warp > 0)
-        compute_all(b); /* a driver that was asked for its devices does not outlive a fork */
-    while (b->answer->at < b->n) {
-        fflush(NULL);
-        const pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-            for (int i = 0; i < OT_COUNT(fatal); i++)
-                signal(fatal[i],
-                       SIG_DFL); /* else the test's handler goes on with the test here */
-            alarm(LIMIT_S);
-            compute_all(b);
-            fflush(NULL);
-            _exit(0);
-        }
-        int status = 0;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (b->answer->at < b->n) {
-            b->failed++;
-            say(b, &b->list[b->answer->at], "the process that computed it ended");
-            b->answer->at++;
-        }
-    }
-    b->done += b->answer->done;
-    b->failed += b->answer->failed;
-    b->n = 0;
-}
-
-static void submit(bench *b, const optune_call *call, const optune_impl *impl,
-                   const optune_config *config)
-{
-    optune_err err = {0};
-    pending *p = &b->list[b->n];
-    *p = (pending){.call = *call, .impl = impl, .config = *config};
-    const optune_task task = {&p->call, &b->target, &b->device};
-    int status = ot_plan_make(&task, impl, config, b->plan, &err);
-    if (status >= 0)
-        status = ot_builder_submit(b->builder, &task, b->plan, &p->job, &err);
-    if (status < 0) {
-        b->failed++;
-        say(b, p, err.text);
-        return;
-    }
-    if (++b->n == BATCH)
-        finish(b);
+    const char *at[SIZES];
+    for (int i = 0; i < all->n; i++)
+        at[i] = ot_text_str(&all->at[i]);
+    batch_add(b, call, impl, config, at, all->n);
 }
 
 /* What selection says; `name`: and it is called so. */
-static void submit_default(bench *b, const optune_call *call, const char *name)
+static void submit_default(batch *b, const optune_call *call, const places *all,
+                           const char *name)
 {
     const optune_task task = {call, &b->target, &b->device};
     ot_choice *choice = ot_alloc(sizeof *choice);
@@ -310,13 +202,14 @@ static void submit_default(bench *b, const optune_call *call, const char *name)
             b->failed++;
             print_error("%s serves what %s has to\n", impl->name, name);
         }
-        submit(b, call, impl, choice->config);
+        submit(b, call, all, impl, choice->config);
     }
     ot_choice_free(choice);
 }
 
 /* `only`: whoever's name begins so; NULL: everybody. */
-static void submit_random(bench *b, const optune_call *call, const char *only)
+static void submit_random(batch *b, const optune_call *call, const places *all,
+                          const char *only)
 {
     const optune_task task = {call, &b->target, &b->device};
     int n;
@@ -334,98 +227,54 @@ static void submit_random(bench *b, const optune_call *call, const char *only)
             continue;
         check_ok(ot_space_open(&task, impl[i], &space, &err));
         for (int t = 0; t < 300 && !valid; t++) {
-            ot_space_nth(space, ot_space_random(space, &b->rng), &config);
+            ot_space_nth(space, ot_space_random(space, &rng), &config);
             valid = ot_space_valid(space, &config, NULL);
         }
         ot_space_close(space);
         if (valid)
-            submit(b, call, impl[i], &config);
+            submit(b, call, all, impl[i], &config);
     }
-}
-
-static void open_bench(bench *b, const char *target)
-{
-    optune_err err = {0};
-    *b = (bench){0};
-    snprintf(b->text, sizeof b->text, "%s", target);
-    check_ok(ot_target_parse(target, &b->target, &err));
-    const int status = ot_target_probe(&b->target, &b->device, &err);
-    if (status == OPTUNE_ENODEV) {
-        print_message("%s: %s\n", target, err.text);
-        return;
-    }
-    check_ok(status);
-    check_ok(ot_temp_dir(b->dir, sizeof b->dir, &err));
-    const ot_build_options build = {.target = &b->target,
-                                    .device = &b->device,
-                                    .row = ot_target_find(b->target.kind),
-                                    .cache_dir = b->dir,
-                                    .limit_s = 300};
-    check_ok(ot_builder_open(&build, &b->builder, &err));
-    b->list = ot_alloc(BATCH * sizeof *b->list);
-    b->plan = ot_alloc(sizeof *b->plan);
-    b->answer = mmap(NULL, sizeof *b->answer, PROT_READ | PROT_WRITE,
-                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(b->answer != MAP_FAILED);
-    b->opened = true;
-}
-
-static void close_bench(bench *b)
-{
-    munmap(b->answer, sizeof *b->answer);
-    free(b->list);
-    free(b->plan);
-    ot_builder_close(b->builder);
-    ot_remove_tree(b->dir);
-}
-
-static void judge(bench *b)
-{
-    finish(b);
-    print_message("%ld computed on %s, %ld not compiled in time, %ld failed\n", b->done,
-                  b->text, b->late, b->failed);
-    const long failed = b->failed, met = b->done + b->late;
-    close_bench(b);
-    assert_int_equal(failed, 0);
-    assert_true(met > 0);
 }
 
 static void ranges_are_right(const char *target)
 {
-    const int calls = random_asked("OPTUNE_TEST_CALLS", 24);
+    const bool slow = strncmp(target, "opencl", 6) == 0;
+    const int calls = random_asked("OPTUNE_TEST_CALLS", slow ? 60 : 600);
     const double until = ot_now() + random_asked("OPTUNE_TEST_SECONDS", 12);
     const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
     static optune_call call, range;
     ot_text text = {0};
     optune_err err = {0};
-    bench b;
-    open_bench(&b, target);
-    if (!b.opened)
+    batch b;
+    if (!batch_open(&b, target))
         skip();
-    b.rng = random_seed();
+    rng = random_seed();
     for (int i = 0; i < calls && ot_now() < until; i++) {
-        const optune_op *op = random_op(&b.rng);
-        if (!random_call(&b.rng, op, &drawn, &call, &text))
+        const optune_op *op = random_op(&rng);
+        if (!random_call(&rng, op, &drawn, &call, &text))
             continue;
-        if (optune_random_below(&b.rng, 3) == 0 && !call.n_epilogues &&
+        if (optune_random_below(&rng, 3) == 0 && !call.n_epilogues &&
             random_call_fuses(&call)) {
             ot_text fused = {0};
-            random_call_fuse(ot_text_str(&text), (int)optune_random_below(&b.rng, 4), &fused);
+            random_call_fuse(ot_text_str(&text), (int)optune_random_below(&rng, 4), &fused);
             if (ot_call_parse(ot_text_str(&fused), &range, &err) >= 0 && ot_call_static(&range))
                 call = range;
             ot_text_release(&fused);
         }
-        if (!random_range(&b.rng, &call, &range))
+        if (!random_range(&rng, &call, &range))
             continue;
-        if (random_chance(&b.rng, 0.2) && random_call_chain(&b.rng, &range, &call))
+        if (random_chance(&rng, 0.2) && random_call_chain(&rng, &range, &call))
             range = call;
+        places all;
+        draw_places(&range, &all);
         if (configs)
-            submit_random(&b, &range, NULL);
+            submit_random(&b, &range, &all, NULL);
         else
-            submit_default(&b, &range, NULL);
+            submit_default(&b, &range, &all, NULL);
+        release_places(&all);
     }
     ot_text_release(&text);
-    judge(&b);
+    batch_judge(&b);
 }
 
 /* The operators of another room are ours under other names. */
@@ -448,21 +297,22 @@ static void listed_rows(const char *target, bool generic)
     const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
     static optune_call call;
     optune_err err = {0};
-    bench b;
-    open_bench(&b, target);
-    if (!b.opened)
+    batch b;
+    if (!batch_open(&b, target))
         skip();
-    b.rng = 5;
-    add_theirs();
+    rng = 5;
     for (int i = 0; i < OT_COUNT(fast); i++) {
         if (generic && !strstr(fast[i].impl, ".generic"))
             continue;
         check_ok(ot_call_parse(fast[i].call, &call, &err));
-        submit_default(&b, &call, fast[i].impl);
+        places all;
+        draw_places(&call, &all);
+        submit_default(&b, &call, &all, fast[i].impl);
         if (configs)
-            submit_random(&b, &call, fast[i].impl);
+            submit_random(&b, &call, &all, fast[i].impl);
+        release_places(&all);
     }
-    judge(&b);
+    batch_judge(&b);
 }
 
 static void fast_rows(void **state)
@@ -496,7 +346,7 @@ static void on_opencl(void **state)
 }
 
 /* One call: by what selection says and, as OPTUNE_TEST_CONFIGS asks, by everybody. */
-static bool compute_call(bench *b, const char *text)
+static bool compute_call(batch *b, const char *text)
 {
     static optune_call call;
     optune_err err = {0};
@@ -504,13 +354,16 @@ static bool compute_call(bench *b, const char *text)
         print_error("%s\n", err.text);
         return false;
     }
-    submit_default(b, &call, NULL);
+    places all;
+    draw_places(&call, &all);
+    submit_default(b, &call, &all, NULL);
     for (int i = 0; i < random_asked("OPTUNE_TEST_CONFIGS", 0); i++)
-        submit_random(b, &call, NULL);
+        submit_random(b, &call, &all, NULL);
+    release_places(&all);
     return true;
 }
 
-static bool compute_with(bench *b, char **word)
+static bool compute_with(batch *b, char **word)
 {
     static optune_call call;
     optune_err err = {0};
@@ -521,7 +374,10 @@ static bool compute_with(bench *b, char **word)
         print_error("%s\n", impl ? err.text : "there is no such implementation");
         return false;
     }
-    submit(b, &call, impl, &config);
+    places all;
+    draw_places(&call, &all);
+    submit(b, &call, &all, impl, &config);
+    release_places(&all);
     return true;
 }
 
@@ -532,11 +388,10 @@ static int compute(int n, char **word)
     ot_text file = {0};
     char *rest = NULL;
     bool good = true;
-    bench b;
-    open_bench(&b, word[0]);
-    if (!b.opened)
+    batch b;
+    if (!batch_open(&b, word[0]))
         return 2;
-    b.rng = random_seed();
+    rng = random_seed();
     if (n == 4)
         good = compute_with(&b, word + 1);
     else if (!ot_exists(word[1]))
@@ -547,11 +402,11 @@ static int compute(int n, char **word)
         for (char *line = strtok_r(file.s, "\n", &rest); line;
              line = strtok_r(NULL, "\n", &rest))
             good = compute_call(&b, line) && good;
-    finish(&b);
-    print_message("%ld computed, %ld failed\n", b.done, b.failed);
+    batch_finish(&b);
+    print_message("%ld computed, %ld failed\n", b.computed, b.failed);
     good = good && !b.failed;
     ot_text_release(&file);
-    close_bench(&b);
+    batch_close(&b);
     return !good;
 }
 
@@ -562,7 +417,8 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(two_threads)};
     const struct CMUnitTest opencl[] = {cmocka_unit_test(generic_rows),
                                         cmocka_unit_test(on_opencl)};
-    program = argv[0];
+    add_theirs(); /* here and in the process that computes */
+    batch_inside(argc, argv);
     if (argc == 2 && strcmp(argv[1], "opencl") == 0)
         return cmocka_run_group_tests_name("opencl", opencl, NULL, NULL);
     if (argc == 3 || argc == 5)

@@ -6,7 +6,10 @@
  */
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/graph.h"
@@ -230,6 +233,62 @@ static void changed_files_are_refused(void **state)
     }
 }
 
+static int64_t bytes_read(void)
+{
+    char text[1024], *at;
+    const int fd = open("/proc/self/io", O_RDONLY);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return -1;
+    text[n] = '\0';
+    at = strstr(text, "rchar: ");
+    return at ? atoll(at + 7) : -1;
+}
+
+static void let_it_be_old(const char *file)
+{
+    const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1700000000}};
+    assert_int_equal(utimensat(AT_FDCWD, file, times, 0), 0);
+}
+
+/* A file that nobody has touched for a while is not read for a digest of its own, and a change is
+ * noticed all the same: before the first time that elements are read, and behind it. */
+static void settled_files_are_read_once(void **state)
+{
+    optune_err err = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const char *file = i ? outside : path;
+        const int64_t at = (int64_t)sizeof weight / 2, whole = (int64_t)sizeof weight;
+        write_model(i ? in_a_file : raw);
+        int64_t before = bytes_read();
+        optune_graph *g = read_model();
+        const bool told = before >= 0;
+        assert_true(!told || bytes_read() - before >= whole);
+        optune_graph_close(g);
+        let_it_be_old(file);
+        before = bytes_read();
+        g = read_model();
+        assert_true(!told || bytes_read() - before < whole / 2);
+        const float other = 1e6f;
+        write_at(file, at, &other, sizeof other);
+        assert_int_equal(compute(g, &err), OPTUNE_EDAMAGED);
+        check_contains(err.text, "was changed after the model was read");
+        optune_graph_close(g);
+
+        write_model(i ? in_a_file : raw);
+        let_it_be_old(file);
+        g = read_model();
+        check_ok(compute(g, &err));
+        write_at(file, at + 64, &other, sizeof other);
+        let_it_be_old(file); /* nor do times that somebody sets hide it then */
+        assert_int_equal(compute(g, &err), OPTUNE_EDAMAGED);
+        optune_graph_close(g);
+    }
+}
+
 static void what_was_read_outlives_its_name(void **state)
 {
     optune_err err = {0};
@@ -326,6 +385,7 @@ int main(void)
         cmocka_unit_test(they_are_the_same_from_anywhere),
         cmocka_unit_test(they_take_no_memory_between),
         cmocka_unit_test(changed_files_are_refused),
+        cmocka_unit_test(settled_files_are_read_once),
         cmocka_unit_test(what_was_read_outlives_its_name),
         cmocka_unit_test(many_files),
         cmocka_unit_test(long_chains_of_constants),

@@ -2,7 +2,9 @@
 """Functions and graphs on arrays: what they compute, and which arrays they refuse."""
 
 import array
+import copy
 import gc
+import pickle
 import threading
 
 import optune
@@ -72,6 +74,25 @@ def test_other_arrays(o, dense):
 
     assert close(f(Dlpack()), want)
 
+    class Versioned(Dlpack):
+        def __init__(self, of):
+            self.of = of
+
+        def __dlpack__(self, max_version=None, **_):
+            assert max_version == (1, 0)
+            return self.of.__dlpack__(max_version=max_version)
+
+    made = numpy.empty((16, 8), "f4")
+    try:
+        made.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        return  # a numpy from before versions
+    f(Versioned(read_only), out=Versioned(made))
+    assert close(made, want)
+    made.flags.writeable = False
+    with pytest.raises(optune.UsageError, match="out is read-only"):
+        f(x, out=Versioned(made))
+
 
 @pytest.mark.parametrize("why, make", [
     ("of dtype float64", lambda x: x.astype("f8")),
@@ -82,7 +103,8 @@ def test_other_arrays(o, dense):
     ("not contiguous", lambda x: numpy.repeat(x, 2, 1)[:, ::2]),
     ("not aligned", lambda x: numpy.frombuffer(b"\0" + x.tobytes(), "u1")[1:].view("f4")
      .reshape(x.shape)),
-    ("no array", lambda x: x.tolist()),
+    ("no array.*numpy.asarray", lambda x: x.tolist()),
+    ("masked elements", lambda x: numpy.ma.masked_array(x, x > 0)),
     ("no array", lambda x: None),
     ("of dtype .*format", lambda x: memoryview(x.tobytes())[::1].cast("c", (16, 128))),
 ])
@@ -96,8 +118,11 @@ def test_arrays_that_do_not_fit(o, dense, why, make):
 
 
 def test_calls_that_do_not_fit(o, dense):
-    x, w, _ = dense
+    x, w, want = dense
     f = o.function(DENSE, [w])
+    assert close(f(numpy.ma.masked_array(x)), want)  # nothing of it is masked
+    with pytest.raises(optune.UsageError, match="out has masked elements"):
+        f(x, out=numpy.ma.masked_array(numpy.empty((16, 8), "f4"), True))
     with pytest.raises(optune.UsageError, match="2 arrays are given"):
         f(x, w)
     with pytest.raises(optune.UsageError, match="read-only"):
@@ -172,6 +197,11 @@ def test_torch(o, dense):
     assert isinstance(y, torch.Tensor) and close(y.numpy(), want)
     with pytest.raises(optune.UsageError, match="gradient"):
         f(torch.ones(16, 32, requires_grad=True))
+    with pytest.raises(optune.UsageError, match="nested"):
+        f(torch.nested.nested_tensor([torch.ones(32)] * 16))
+    with torch._subclasses.fake_tensor.FakeTensorMode(), \
+            pytest.raises(optune.UsageError, match="argument 0 is a FakeTensor without memory"):
+        f(torch.empty(16, 32))
     with pytest.raises(optune.UsageError, match="not contiguous"):
         f(torch.ones(32, 16).T)
     b = torch.arange(16).reshape(2, 8).to(torch.bfloat16)
@@ -314,3 +344,18 @@ def test_shapes_that_follow_from_values(o):
     assert g.outputs[0].shape == (None, 1)
     twice, once = g(numpy.array([0, 1, 0, 1, 0, 1], dtype="f4"))
     assert once.tolist() == [[1], [3], [5]] and twice.tolist() == 2 * once.tolist()
+
+
+def test_what_is_here_stays_here(o, dense):
+    x, w, _ = dense
+    f = o.function(DENSE, [w])
+    graph = o.graph("x = var f32[2]\ny = relu(x)\noutput y\n")
+    for thing, remedy in ((o, r"optune\.open"), (f, "workload"), (f.bind(x), "bind"),
+                          (graph, "graph")):
+        for way in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match=f"cannot be pickled or copied.*{remedy}"):
+                way(thing)
+    for value in (o.select(DENSE), f.type, optune.NotFoundError("none"), f.inputs[0]):
+        again = pickle.loads(pickle.dumps(value))
+        assert type(again) is type(value) and str(again) == str(value)
+        assert str(copy.deepcopy(value)) == str(value)

@@ -24,6 +24,10 @@ def test_tuning(o):
     assert record.impl == row.winner.impl and record.samples and record.outcome == "ok"
     assert o.select(DENSE).tier == "tuned"
     assert len(o.records("dense", workload=DENSE)) >= 3
+    listed, = o.tuned("dense")
+    assert listed["call"] == row.workload and listed["state"] == "tuned"
+    assert listed["impl"] == row.winner.impl and listed["cost"] == o.select(DENSE).cost
+    assert listed["measured"] == len(o.records("dense")) and o.tuned(policy="cold") == []
     assert row.metrics == {}
     again = o.tune([DENSE], trials=3, seconds=30,
                    metrics={"GFLOP/s": "flops / time / 1e9", "none": "1 / 0"})
@@ -33,6 +37,36 @@ def test_tuning(o):
         "none": None}
     with pytest.raises(optune.Error, match="nothing is called 'foo' here; there are time"):
         o.tune(DENSE, trials=3, metrics={"x": "foo"})
+
+
+def test_a_report_is_data_and_a_page(o, tmp_path, monkeypatch):
+    with pytest.raises(optune.NotFoundError, match="no record of"):
+        o.report(DENSE)
+    o.tune(DENSE, trials=3, seconds=30)
+    graph = o.graph("x = var f32[16,32]\nw = const f32[8,32]\ny = dense(x, w)\noutput y\n")
+    for what in (DENSE, [DENSE], "dense", graph):
+        report = o.report(what, title="seen & shown")
+        rows = report.rows()
+        assert report.details["title"] == "seen & shown" and "dense" in str(report)
+        assert len(rows) == len(report.details["workloads"][0]["trials"]) >= 3
+        assert rows[-1]["best"] == min(row["cost"] for row in rows if row["cost"] is not None)
+        assert any(name.startswith("knob.") for name in rows[0])
+    chart = tmp_path / "chart.js"
+    chart.write_text("/* Chart.js v3.9.1 */")
+    monkeypatch.setenv("OPTUNE_CHART_JS", str(chart))
+    page = tmp_path / "report.html"
+    assert report.save(page) == page.stat().st_size
+    assert chart.read_text() in page.read_text() and "seen \\u0026 shown" in page.read_text()
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe") and "&lt;!DOCTYPE html" in shown and "<script" not in shown
+    page.unlink()
+    page.symlink_to("/dev/full")
+    with pytest.raises(optune.InputOutputError, match="No space left"):
+        report.save(page)
+    chart.write_text("another one's")
+    with pytest.raises(optune.UnsupportedError, match="is not Chart.js 3 or 4"):
+        report.save(page)
+    assert "is not Chart.js 3 or 4" in report._repr_html_()
 
 
 def test_verifying(o):

@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 if not hasattr(torch.library, "custom_op"):
     pytest.skip("PyTorch is older than 2.4", allow_module_level=True)
 
+import optune  # noqa: E402
 import optune.torch as ot  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
@@ -28,6 +29,8 @@ def test_values():
     same(ot.linear(x, w), F.linear(x, w))
     same(ot.linear(x, w, b), F.linear(x, w, b))
     same(ot.linear(x.transpose(0, 1), w.double().float(), b), F.linear(x.transpose(0, 1), w, b))
+    with pytest.raises(optune.UsageError, match="one dim or more"):
+        ot.linear(torch.ones(()), w)
     a, c = torch.randn(2, 5, 7), torch.randn(2, 4, 7)
     same(ot.batch_matmul(a, c), a @ c.transpose(1, 2))
     image = torch.randn(1, 4, 9, 9)

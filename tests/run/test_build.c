@@ -320,8 +320,12 @@ static void test_cache_is_its_owners(void **state)
     check_ok(ot_cache_open(dir, &err));
     assert_int_equal(stat(dir, &info), 0);
     assert_int_equal(info.st_mode & 022, 0);
+    assert_int_equal(ot_cache_open("/dev/null/optune", &err), OPTUNE_EIO);
+    check_contains(err.text, "cannot make directory '/dev/null': Not a directory");
+    check_contains(err.text, "OPTUNE_CACHE");
     if (geteuid() != 0 || chown(dir, 12345, 12345) < 0)
         return; /* only root can give a folder away */
+    err = (optune_err){0};
     assert_int_equal(ot_cache_open(dir, &err), OPTUNE_EIO);
     check_contains(err.text, "OPTUNE_CACHE");
 }

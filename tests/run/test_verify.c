@@ -267,6 +267,130 @@ static void test_reference_values(void **state)
     ot_reference_close(&r);
 }
 
+enum { WORDS = 60 };
+static void sum_of_products(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = -(x[0][i] * x[1][i] + x[2][i]);
+}
+static void larger_of_a_difference(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++) {
+        const uint64_t y = (x[0][i] - x[1][i]) * x[2][i];
+        out[i] = y > x[3][0] ? y : x[3][0];
+    }
+}
+static void larger_with_sign(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = (int64_t)x[0][i] > (int64_t)x[1][0] ? x[0][i] : x[1][0];
+}
+static void running_products(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = (i ? out[i - 1] : 1) * x[0][i];
+}
+static void running_sums(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = (i ? out[i - 1] : 0) + x[0][i];
+}
+static void sums(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = (x[0][2 * i] + x[0][2 * i + 1]) * x[1][i];
+}
+static void back(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = x[0][WORDS - 1 - i];
+}
+static void powers(uint64_t *const *x, uint64_t *out)
+{
+    for (int i = 0; i < WORDS; i++)
+        out[i] = x[0][i] * x[1][0] * x[2][i] * x[3][i] * x[4][i] * x[5][i];
+}
+
+/* Integers of 64 bits are held to their last bit, modulo 2^64, whatever is fused behind them. */
+static void test_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        void (*right)(uint64_t *const *x, uint64_t *out);
+    } cases[] = {
+        {"multiply(i64[60], i64[60]) -> add(i64[60]) -> negative()", sum_of_products},
+        {"subtract(u64[60], u64[60]) -> multiply(u64[60]) -> maximum(u64[1])",
+         larger_of_a_difference},
+        {"maximum(i64[60], i64[1])", larger_with_sign},
+        {"cumprod(u64[60])", running_products},
+        {"cumsum(i64[60])", running_sums},
+        {"sum(u64[60,2], axis=[1]) -> multiply(u64[60])", sums},
+        {"reverse(i64[60], axis=0)", back},
+        {"dense(i64[60,1], i64[1,1]) -> multiply(i64[60,1]) -> multiply(i64[60,1]) -> "
+         "multiply(i64[60,1]) -> multiply(i64[60,1])",
+         powers},
+    };
+    for (int t = 0; t < OT_COUNT(cases); t++) {
+        optune_call call;
+        ot_reference r;
+        uint64_t *x[OPTUNE_MAX_INPUTS] = {NULL}, out[WORDS];
+        char path[1200], message[256];
+        double error = 0;
+        bool beyond = false;
+        optune_err err = {0};
+        const optune_impl any = {.name = "any"};
+        check_ok(ot_call_parse(cases[t].call, &call, &err));
+        for (int i = 0; i < optune_call_inputs(&call); i++) {
+            x[i] = ot_alloc((size_t)optune_tensor_bytes(&call.input[i].type));
+            ot_fill_call_input(&call, 3, i, x[i]);
+        }
+        cases[t].right(x, out);
+        snprintf(path, sizeof path, "%s/words", planted_dir);
+        check_ok(ot_reference_make(&call, (const void *const *)x, 2, 3, NULL, path, &err));
+        check_ok(ot_reference_open(path, &r, &err));
+        if (!ot_judge(&call, &any, &r, (const void *const[]){out}, 0, 0, &error, message,
+                      sizeof message))
+            fail_msg("%s: %s", cases[t].call, message);
+        for (int i = 0; i < WORDS; i++)
+            beyond = beyond || (out[i] + (1ull << 53) > 1ull << 54);
+        assert_true(beyond); /* doubles do not tell these apart */
+        out[WORDS - 1] ^= 1;
+        assert_false(ot_judge(&call, &any, &r, (const void *const[]){out}, 0, 0, &error,
+                              message, sizeof message));
+        check_contains(message, "(1 of 60 wrong)");
+        ot_reference_close(&r);
+        for (int i = 0; x[i]; i++)
+            free(x[i]);
+        unlink(path);
+    }
+}
+
+/* Comparing them gives no words, but is as exact. */
+static void test_words_are_compared(void **state)
+{
+    (void)state;
+    optune_call call;
+    optune_err err = {0};
+    optune_region all;
+    uint64_t left[] = {1ull << 60, (1ull << 60) + 1, UINT64_MAX, 5},
+             right[] = {(1ull << 60) + 1, 1ull << 60, 5, 5}, got[4];
+    check_ok(ot_call_parse("greater(u64[4], u64[4])", &call, &err));
+    assert_true(ot_whole_reference(&call, (const void *const[]){left, right}, 0,
+                                   ot_region_whole(&call.output[0], &all), got));
+    assert_true(!got[0] && got[1] && got[2] && !got[3]);
+    check_ok(ot_call_parse("greater(i64[4], i64[4])", &call, &err));
+    assert_true(ot_whole_reference(&call, (const void *const[]){left, right}, 0,
+                                   ot_region_whole(&call.output[0], &all), got));
+    assert_true(!got[0] && got[1] && !got[2] && !got[3]);
+    check_ok(ot_call_parse("cast(i32[4], dtype=u64)", &call, &err));
+    assert_true(ot_whole_reference(&call, (const void *const[]){(int32_t[]){-186, 5, -1, 0}}, 0,
+                                   ot_region_whole(&call.output[0], &all), got));
+    assert_true(got[0] == (uint64_t)-186 && got[1] == 5 && got[2] == UINT64_MAX && !got[3]);
+    check_ok(ot_call_parse("greater(f64[4], f64[4])", &call, &err));
+    assert_false(ot_is_whole(&call, 0));
+}
+
 /* When time or memory is up the first and the last elements are in it all the same. */
 static void test_reference_is_cut_short(void **state)
 {
@@ -328,6 +452,8 @@ int main(void)
         cmocka_unit_test(test_comparison),
         cmocka_unit_test(test_poison_is_wrong),
         cmocka_unit_test(test_reference_is_whole),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_words_are_compared),
         cmocka_unit_test(test_reference_values),
         cmocka_unit_test(test_reference_is_cut_short),
         cmocka_unit_test(test_unwritten_is_found_in_a_partial_reference),

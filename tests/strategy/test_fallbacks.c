@@ -164,6 +164,35 @@ static void test_fallbacks_are_valid(void **state)
     assert_int_equal(never, 0);
 }
 
+/* Outputs so high, or so many images of so many channels, that few tiles make a grid short enough;
+ * on devices of all sizes. */
+static void test_grids_are_short(void **state)
+{
+    (void)state;
+    catch_crashes();
+    static const char *const tall[] = {
+        "conv2d(f32[1,8,87617,3], const f32[7,8,1,1])", /* 41 x 2137 */
+        "conv2d(f32[2,3,87619,40], const f32[59,3,3,3])",
+        "conv2d(f32[1,16,131070,1], const f32[16,16,1,1])",
+        "conv2d(f32[1770,32,50,225], const f32[590,32,3,64])",
+        "conv2d(f32[65536,4,5,5], const f32[8,4,3,3])",
+    };
+    uint64_t rng = 7;
+    const long failed = sum.failed, asked_before = sum.candidates;
+    for (int i = 0; i < OT_COUNT(tall); i++)
+        for (int k = 0; k < 24; k++) {
+            static optune_call call;
+            optune_target target;
+            optune_device device;
+            optune_err err = {0};
+            check_ok(ot_call_parse(tall[i], &call, &err));
+            random_device(&rng, k % 2 ? "cuda" : "opencl", &target, &device);
+            check_call(&call, tall[i], &target, &device);
+        }
+    assert_int_equal(sum.failed, failed);
+    assert_true(sum.candidates > asked_before);
+}
+
 static int check_one(const char *word, const char *text)
 {
     optune_err err = {0};
@@ -184,6 +213,7 @@ int main(int argc, char **argv)
     snprintf(program, sizeof program, "%s", argv[0]);
     if (argc == 3)
         return check_one(argv[1], argv[2]);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fallbacks_are_valid)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_grids_are_short),
+                                       cmocka_unit_test(test_fallbacks_are_valid)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

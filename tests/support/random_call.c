@@ -16,6 +16,11 @@ static const int64_t sizes[] = {1,   1,   1,   2,   3,   3,    4,    5,    7,   
                                 112, 127, 128, 129, 192, 224,  251,  255,  256,  257,  320,
                                 384, 509, 512, 572, 768, 1000, 1021, 1024, 2048, 4093, 4096};
 
+/* Around what a grid's height and depth can be, with few divisors or none. */
+static const int64_t long_ones[] = {65535,  65536,  65537,   2 * 32771, 3 * 21851,
+                                    87617,  131071, 131072,  61 * 1103, 7 * 11 * 1013,
+                                    262139, 524287, 1048576, 41 * 43 * 1103};
+
 bool random_chance(uint64_t *rng, double p)
 {
     return optune_random_unit(rng) < p;
@@ -155,7 +160,9 @@ static int64_t draw_size(uint64_t *rng, const optune_call *call, const optune_di
     if (most <= least)
         return least;
     int64_t size = sizes[optune_random_below(rng, OT_COUNT(sizes))];
-    if (random_chance(rng, 0.3))
+    if (most > 65535 && random_chance(rng, 0.05))
+        size = long_ones[optune_random_below(rng, OT_COUNT(long_ones))];
+    else if (random_chance(rng, 0.3))
         size = related(rng, call);
     else if (random_chance(rng, 0.2))
         size = (int64_t)exp(optune_random_unit(rng) * log((double)most));

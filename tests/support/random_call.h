@@ -45,8 +45,7 @@ void random_call_fuse(const char *sample, int variant, ot_text *to);
  * of the output's dims or broadcast. False: nothing fits behind it. */
 bool random_call_chain(uint64_t *rng, const optune_call *call, optune_call *fused);
 
-/* Whether anything is to be fused behind it. Not behind 64 bits without a sign: what one operator
- * makes of a negative number, the next one's reference, in double precision, has lost. */
+/* Whether anything is to be fused behind it. */
 bool random_call_fuses(const optune_call *call);
 
 bool random_chance(uint64_t *rng, double p);

@@ -84,9 +84,7 @@ static bool draw_step(uint64_t *rng, const optune_call *call, optune_call *fused
 
 bool random_call_fuses(const optune_call *call)
 {
-    const optune_dtype dtype = call->output[0].dtype;
-    return call->n_outputs == 1 && call->output[0].rank >= 0 &&
-           !(dtype.code == OPTUNE_DTYPE_UINT && dtype.bits == 64);
+    return call->n_outputs == 1 && call->output[0].rank >= 0;
 }
 
 bool random_call_chain(uint64_t *rng, const optune_call *call, optune_call *fused)

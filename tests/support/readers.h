@@ -33,7 +33,7 @@ typedef struct byte_reader {
     const char *name;
     void (*read)(const char *bytes, size_t n);
 } byte_reader;
-enum { BYTE_READERS = 3 };
+enum { BYTE_READERS = 4 };
 extern const byte_reader byte_readers[BYTE_READERS];
 
 /* fuzzer.c: by a name of either list; false: there is none of that name. */

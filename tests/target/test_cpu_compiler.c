@@ -55,6 +55,8 @@ static const char *version(void)
     return said;
 }
 
+#define FSF "\\nCopyright (C) 2022 Free Software Foundation, Inc."
+
 /* A program under this name that says what a compiler would. */
 static void make_program(const char *name, const char *says)
 {
@@ -87,7 +89,7 @@ static void of_this_file(void **state)
 {
     (void)state;
     notes_begin(dir);
-    make_program("x86_64-gcc-12", "cc (Debian 12.2.0-14) 12.2.0");
+    make_program("x86_64-gcc-12", "cc (Debian 12.2.0-14) 12.2.0" FSF);
     link_cc("x86_64-gcc-12");
     assert_string_equal(version(), "gcc 12.2.0");
     assert_int_equal(notes_count(), 1);
@@ -102,9 +104,9 @@ static void of_this_file(void **state)
     notes_change(first, "gcc 99.9.9", "icc 1.2.3");
     assert_string_equal(version(), "gcc 12.2.0");
 
-    make_program("x86_64-gcc-12", "cc (Debian 12.3.0-1) 12.3.0"); /* an update */
+    make_program("x86_64-gcc-12", "cc (Debian 12.3.0-1) 12.3.0" FSF); /* an update */
     assert_string_equal(version(), "gcc 12.3.0");
-    make_program("x86_64-gcc-13", "cc (Debian 13.1.0-1) 13.1.0");
+    make_program("x86_64-gcc-13", "cc (Debian 13.1.0-1) 13.1.0" FSF);
     link_cc("x86_64-gcc-13"); /* another one is chosen */
     assert_string_equal(version(), "gcc 13.1.0");
     assert_string_equal(version(), "gcc 13.1.0");
@@ -116,19 +118,28 @@ static void of_wrappers(void **state)
     (void)state;
     optune_err err = {0};
     char path[4300];
-    static const char script[] = "#!/bin/sh\necho 'gcc (GCC) 4.5.6'\n";
+    static const char script[] = "#!/bin/sh\necho 'gcc (GCC) 4.5.6'\n"
+                                 "echo 'Copyright (C) 2010 Free Software Foundation, Inc.'\n";
     notes_begin(dir);
     snprintf(path, sizeof path, "%s/my-gcc", bin);
     check_ok(ot_write_file(path, script, sizeof script - 1, &err));
     assert_int_equal(chmod(path, 0755), 0);
     link_cc("my-gcc");
     assert_string_equal(version(), "gcc 4.5.6");
-    make_program("ccache", "cc (Debian 12.2.0-14) 12.2.0");
+    make_program("ccache", "cc (Debian 12.2.0-14) 12.2.0" FSF);
     link_cc("ccache");
     assert_string_equal(version(), "gcc 12.2.0");
     make_program("clang-14", "Debian clang version 14.0.6");
     link_cc("clang-14");
     assert_string_equal(version(), "clang 14.0.6");
+    assert_int_equal(notes_count(), 0);
+    /* Nor is it taken for a gcc, what it compiles for OpenMP needs another library. */
+    make_program("vendor-gcc", "Vendor(R) C Compiler 2023.2.0 (build 7)");
+    link_cc("vendor-gcc");
+    assert_string_equal(version(), "Vendor(R) C Compiler 2023.2.0 (build 7)");
+    make_program("nvc", "\\nnvc 23.1-0 64-bit target");
+    link_cc("nvc");
+    assert_string_equal(version(), "nvc 23.1-0 64-bit target");
     assert_int_equal(notes_count(), 0);
     link_cc("nothing");
     check_contains(version(), "!no C compiler");

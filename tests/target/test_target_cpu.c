@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "target/process.h"
 #include "target/target.h"
 
 static const optune_target_row *row;
@@ -17,6 +18,7 @@ static int setup(void **state)
 {
     (void)state;
     optune_err err = {0};
+    ot_process_claim(); /* as a worker's */
     row = ot_target_find("cpu");
     check_ok(ot_temp_dir(dir, sizeof dir, &err));
     check_ok(ot_target_parse("cpu -threads=1", &target, &err));
@@ -97,12 +99,12 @@ static void test_command(void **state)
     assert_true(has_word(&argv, "out.so"));
     assert_true(has_word(&argv, "in.c"));
     assert_false(has_word(&argv, "-fopenmp"));
-    assert_false(has_word(&argv, "-nostdlib")); /* a flag may need a library */
+    assert_false(has_word(&argv, "-nodefaultlibs")); /* a flag may need a library */
     optune_argv_release(&argv);
 
     check_ok(row->dependencies(&target, NULL, text, sizeof text, &err));
     check_ok(row->compile(&t, &device, NULL, 0, "in.c", "out.so", &argv, &err));
-    assert_int_equal(has_word(&argv, "-nostdlib"), strncmp(text, "compiler=gcc ", 13) == 0);
+    assert_int_equal(has_word(&argv, "-nodefaultlibs"), strncmp(text, "compiler=gcc ", 13) == 0);
     optune_argv_release(&argv);
 
     t.threads = 2;
@@ -113,51 +115,8 @@ static void test_command(void **state)
     assert_true(has_word(&argv, "-g"));
     assert_false(has_word(&argv, "-O3"));
     assert_false(has_word(&argv, "-march=native"));
-    assert_false(has_word(&argv, "-nostdlib"));
+    assert_false(has_word(&argv, "-nodefaultlibs"));
     optune_argv_release(&argv);
-}
-
-/* Without the system's libraries: the compiler's own is there, the rest is in this process. */
-static void test_linked(void **state)
-{
-    (void)state;
-    static const char text[] =
-        "typedef unsigned __int128 u128;\n"
-        "void work(void *const *arg) {\n"
-        "    unsigned char *to = arg[0];\n"
-        "    const unsigned long n = *(const long *)arg[1];\n"
-        "    const u128 all = (u128)n << 70, part = (u128)n << 66;\n"
-        "    __builtin_memset(to, (int)(all / part), n);\n"
-        "}\n";
-    char from[1100], to[1100];
-    optune_err err = {0};
-    optune_argv argv = {0};
-    void *state_of = calloc(1, row->worker.state_size + 16), *module = NULL, *buffer = NULL;
-    unsigned char back[100] = {0};
-    int64_t n = sizeof back;
-    snprintf(from, sizeof from, "%s/linked.c", dir);
-    snprintf(to, sizeof to, "%s/linked.so", dir);
-    check_ok(ot_write_file(from, text, strlen(text), &err));
-    check_ok(row->compile(&target, &device, NULL, 0, from, to, &argv, &err));
-    check_ok(ot_run_program(argv.word, 20, NULL, &err));
-    check_ok(row->worker.open(state_of, &target, &device, &err));
-    check_ok(row->worker.load(state_of, to, &module, &err));
-    check_ok(row->worker.alloc(state_of, n, false, &buffer, &err));
-    const optune_stage stage = {.n_args = 2,
-                                .arg = {{.kind = OPTUNE_ARG_OUTPUT}, {.kind = OPTUNE_ARG_INT}}};
-    const optune_launch launch = {.stage = &stage,
-                                  .function = row->worker.symbol(state_of, module, "work"),
-                                  .arg = {buffer, &n}};
-    assert_non_null(launch.function);
-    check_ok(row->worker.run(state_of, &launch, 1, &err));
-    check_ok(row->worker.read(state_of, buffer, back, n));
-    for (int i = 0; i < n; i++)
-        assert_int_equal(back[i], 16);
-    row->worker.free(state_of, buffer);
-    row->worker.unload(state_of, module);
-    row->worker.close(state_of);
-    optune_argv_release(&argv);
-    free(state_of);
 }
 
 /* A number of looks for a time, whatever a look takes. */
@@ -431,7 +390,6 @@ int main(void)
         cmocka_unit_test(test_probe),
         cmocka_unit_test(test_arch_decides_widths),
         cmocka_unit_test(test_command),
-        cmocka_unit_test(test_linked),
         cmocka_unit_test(test_spins),
         cmocka_unit_test(test_dependencies),
         cmocka_unit_test(test_library_dependencies),

@@ -57,6 +57,13 @@ static bool at_most_64(const int64_t *sizes, int parts, const void *arg)
     return sizes[parts - 1] <= 64;
 }
 
+/* What tile_ow divides. TVM's template counts the width without dilation, and an index is to be the
+ * same there; whatever reaches past the real width is cut off. */
+static int64_t tiled_width(const conv2d_shape *s)
+{
+    return (s->w + s->pl + s->pr - s->kw) / s->sw + 1;
+}
+
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
@@ -64,7 +71,7 @@ static void space(const optune_task *task, optune_space *space)
     static const optune_split row = {.policy = OPTUNE_SPLIT_VERBOSE, .filter = at_most_64};
     optune_space_split(space, "tile_ic", s.ci, 2, NULL);
     optune_space_split(space, "tile_oc", s.co, 2, NULL);
-    optune_space_split(space, "tile_ow", s.ow, 2, &row);
+    optune_space_split(space, "tile_ow", tiled_width(&s), 2, &row);
     if (is_1x1(&s))
         optune_space_ints(space, "tile_oh", s.oh > 1 ? 2 : 1, (const int64_t[]){1, 2});
     else
@@ -83,7 +90,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         const int64_t wide = s.co % block == 0 ? lanes_of(task, &s, block) : 0;
         for (int64_t tw = 1; wide && tw <= s.ow && tw <= 64; tw++) {
             const int64_t ov = host_ceil(block, wide);
-            if ((s.ow % tw && (tw & (tw - 1))) || ov * tw + ov + 1 > registers)
+            if ((tiled_width(&s) % tw && (tw & (tw - 1))) || ov * tw + ov + 1 > registers)
                 continue;
             const double cost = conv2d_tile_cost(&s, wide, ov, 1, tw);
             if (cost < best * 0.999) {

@@ -85,29 +85,43 @@ static double estimate(const optune_task *task, const optune_config *config)
                        direct_unroll(config, steps_of(&t)));
 }
 
-/* About 128 threads of 4 x 2 outputs, fewer where the output is small, more outputs where the
- * blocks would be too many, and as many channels in shared memory as 24 KiB hold. */
-static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+/* Tiles of at most so many threads whose blocks are not too many: of 4 x 2 outputs, more where 4
+ * channels are too few, with a `fewer`-th of the threads along rows and columns. */
+static bool choose_tiles(const conv2d_shape *s, int64_t threads, int64_t fewer,
+                         const optune_space *space, optune_config *config)
 {
-    enum { MOST_CHANNELS = 32 };
-    const int64_t threads = gpu_max_threads(task) < 128 ? gpu_max_threads(task) : 128;
-    conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
-    const int64_t most = gpu_max_shared(task) < 24 << 10 ? gpu_max_shared(task) : 24 << 10;
-    optune_config_choose_split(config, space, "tile_x", (const int64_t[]){0, 1, 16, 2});
+    enum { MOST_CHANNELS = 64 };
+    const int64_t rows = direct_least_block(s->oh, 1);
+    const int64_t across = host_min(16, threads / rows) / fewer;
+    optune_config_choose_split(config, space, "tile_x",
+                               (const int64_t[]){0, 1, host_max(across, 1), 2});
     const int64_t wide = direct_block(optune_config_split(config, "tile_x"));
     const int64_t threads_x = optune_config_split(config, "tile_x")[2];
+    const int64_t high = (wide < 8 ? 4 : 2) / fewer;
     optune_config_choose_split(config, space, "tile_y",
-                               (const int64_t[]){0, 1, wide < 8 ? 4 : 2, 1});
+                               (const int64_t[]){0, 1, host_max(high, rows), 1});
     const int64_t threads_y = optune_config_split(config, "tile_y")[2];
     for (int64_t each = 4; each <= MOST_CHANNELS; each *= 2) {
         optune_config_choose_split(
             config, space, "tile_f",
             (const int64_t[]){0, 1, threads / (threads_x * threads_y), each});
         const tiles t = tiles_of(config);
-        if (direct_grid_fits(&s, &t.out, NULL))
-            break;
+        if (direct_grid_fits(s, &t.out, NULL))
+            return true;
     }
+    return false;
+}
+
+/* About 128 threads, and as many channels in shared memory as 24 KiB hold. */
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const int64_t threads = gpu_max_threads(task) < 128 ? gpu_max_threads(task) : 128;
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    const int64_t most = gpu_max_shared(task) < 24 << 10 ? gpu_max_shared(task) : 24 << 10;
+    for (int64_t fewer = 1; fewer <= 16; fewer *= 2)
+        if (choose_tiles(&s, threads, fewer, space, config))
+            break;
     optune_config_choose_split(config, space, "tile_ry", (const int64_t[]){0, s.kh});
     optune_config_choose_split(config, space, "tile_rx", (const int64_t[]){0, s.kw});
     for (int64_t channels = 16; channels >= 1; channels /= 2) {

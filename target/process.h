@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a process is. One that exists to run candidates is the target's: where its threads sit, how
+ * they wait and what its environment says is set for all of it. Any other is somebody's program,
+ * whose threads, old and new, and whose environment stay as they are.
+ */
+#ifndef OPTUNE_TARGET_PROCESS_H
+#define OPTUNE_TARGET_PROCESS_H
+
+#include <stdbool.h>
+
+/* Says that this process, and what is forked of it, is the target's. */
+void ot_process_claim(void);
+bool ot_process_claimed(void);
+
+#endif
