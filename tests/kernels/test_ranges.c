@@ -420,7 +420,7 @@ static int compute(int n, char **word)
 {
     optune_err err = {0};
     ot_text file = {0};
-    char *rest = NULL;
+    char *rest = NULL, nothing[] = "";
     bool good = true;
     batch b;
     if (!batch_open(&b, word[0]))
@@ -433,7 +433,7 @@ static int compute(int n, char **word)
     else if (ot_read_file(word[1], &file, 1 << 24, &err) < 0)
         good = false;
     else
-        for (char *line = strtok_r(file.s, "\n", &rest); line;
+        for (char *line = strtok_r(file.n ? file.s : nothing, "\n", &rest); line;
              line = strtok_r(NULL, "\n", &rest))
             good = compute_call(&b, line) && good;
     batch_finish(&b);
