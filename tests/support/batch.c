@@ -438,7 +438,7 @@ void batch_judge(batch *b)
     const double children = processor_of(RUSAGE_CHILDREN) - b->children_s;
     print_message("%.1f s of processors: %.1f asking, %.1f computing, %.1f else (compilers)\n",
                   own + children, own, b->computing_s, children - b->computing_s);
-    print_message("%ld calls computed on %s, %ld times in all; %ld skipped (libraries), "
+    print_message("%ld computed on %s, %ld times in all; %ld skipped (libraries), "
                   "%ld not compiled in time, %ld failed (%ld compiled alone)\n",
                   b->plans - b->late, b->text, b->computed, b->skipped, b->late, b->failed,
                   b->alone);
