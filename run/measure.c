@@ -23,6 +23,9 @@ static const double TURN_S = 50e-3;
 /* An interval of this share of the median, all of it above the best, is enough to learn from. */
 static const double ROUGH = 0.1;
 
+/* Times as long as the runs before have it. */
+static const double SUDDEN = 3;
+
 enum { FEWEST = 3, ROUNDS = 10 };
 
 /* To as many digits as a clock can know: a nanosecond of a second. It makes records shorter. */
@@ -68,16 +71,22 @@ static double took(const ot_measure_policy *policy, void *arg, double said)
 }
 
 /* Runs once for warmth, then more and more at a time until a sample is long enough: that one is
- * the first sample. Returns the seconds spent; negative: failed. */
+ * the first sample. One that is long all of a sudden may have met a turn of another process: as
+ * many runs have to be as long again, or a sample would be a single run for good. Returns the
+ * seconds spent; negative: failed. */
 static double grow(const ot_measure_policy *policy, ot_timer timer, void *arg, ot_measured *m)
 {
     *m = (ot_measured){.inner = 1};
-    double spent = took(policy, arg, timer(arg, 1));
+    double spent = took(policy, arg, timer(arg, 1)), once = spent;
     while (spent >= 0) {
         const double t = timer(arg, m->inner), lasted = took(policy, arg, t);
         if (t < 0)
             break;
+        const bool sudden = lasted > SUDDEN * once * (double)m->inner;
+        once = lasted / (double)m->inner;
         spent += lasted;
+        if (lasted >= policy->sample_s && sudden)
+            continue;
         if (lasted >= policy->sample_s || m->inner >= (int64_t)1 << 40) {
             add(policy, m, t);
             return spent;

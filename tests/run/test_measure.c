@@ -169,6 +169,20 @@ static void test_late_once_is_not_hopeless(void **state)
     assert_true(m.failed);
 }
 
+/* Another process's turn while a sample grows does not make samples of single runs. */
+static void test_late_once_is_no_long_sample(void **state)
+{
+    (void)state;
+    for (int call = 1; call < 8; call++) {
+        fake f = {.once = 2e-7, .late_at = call};
+        ot_measured m;
+        ot_measure(&ot_policy_warm, INFINITY, run, &f, &m);
+        assert_false(m.failed || m.gave_up);
+        assert_true((double)m.inner * f.once >= 0.9 * ot_policy_warm.sample_s);
+        assert_true(fabs(m.interval.median - 2e-7) < 1e-12);
+    }
+}
+
 static void test_failure(void **state)
 {
     (void)state;
@@ -252,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_late_once_is_no_long_sample),
         cmocka_unit_test(test_no_more_digits_than_known),
         cmocka_unit_test(test_work_in_front_counts_for_the_budget),
         cmocka_unit_test(test_noisy_takes_more_samples),
