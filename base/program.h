@@ -47,7 +47,8 @@ int ot_pattern_read(const char *text, ot_pattern *pattern, optune_err *err);
 const char *ot_pattern_find(const ot_pattern *pattern, const char *text, double *number,
                             const char **end);
 
-/* The digest of a file's first 256 MiB; "absent": there is no such file, or it cannot be read. */
+/* The digest of a file's first 256 MiB and, beyond them, its length; "absent": there is no such
+ * file, or it cannot be read. */
 void ot_file_digest(const char *path, char hex[33]);
 
 #endif

@@ -24,7 +24,7 @@ uint64_t ot_whole_of(optune_dtype dtype, double value)
 {
     if (dtype.code == OPTUNE_DTYPE_UINT && value >= 0)
         return value >= 0x1p64 ? UINT64_MAX : (uint64_t)value;
-    return value >= 0x1p63    ? (uint64_t)INT64_MAX
+    return value >= 0x1p63   ? (uint64_t)INT64_MAX
            : value < -0x1p63 ? (uint64_t)INT64_MIN
            : isnan(value)    ? 0
                              : (uint64_t)(int64_t)value;
@@ -77,8 +77,22 @@ static expression expression_of(const optune_call *call, const optune_scalar *sc
     return e;
 }
 
+/* A scalar that has been filled in by hand may have nothing but this. */
+static uint64_t compute_doubles(const expression *e, const uint64_t *x)
+{
+    const bool sign = e->dtype.code != OPTUNE_DTYPE_UINT;
+    double value[OPTUNE_MAX_OPERANDS], number[OPTUNE_MAX_NUMBERS];
+    for (int i = 0; i < OPTUNE_MAX_OPERANDS; i++)
+        value[i] = sign ? (double)(int64_t)x[i] : (double)x[i];
+    for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++)
+        number[i] = sign ? (double)(int64_t)e->number[i] : (double)e->number[i];
+    return ot_whole_of(e->dtype, e->scalar->value(value, number));
+}
+
 static uint64_t compute(const expression *e, const uint64_t *x)
 {
+    if (!has_words(e->scalar))
+        return compute_doubles(e, x);
     if (e->dtype.code == OPTUNE_DTYPE_UINT)
         return e->scalar->without_sign(x, e->number);
     int64_t with_sign[OPTUNE_MAX_OPERANDS], number[OPTUNE_MAX_NUMBERS];
@@ -155,8 +169,8 @@ static void reduce_words(const optune_call *call, const void *const *in,
                 place[k] = 0;
             }
         }
-        *out++ = cut(call->output[0].dtype,
-                     compute_two(op->finish, &e, sum, (uint64_t)r.count));
+        *out++ =
+            cut(call->output[0].dtype, compute_two(op->finish, &e, sum, (uint64_t)r.count));
     } while (ot_region_next(region, at));
 }
 

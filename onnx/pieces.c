@@ -50,12 +50,18 @@ ot_onnx_file *ot_onnx_file_new(int fd, const char *path)
     return file;
 }
 
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* Of its names only their number may: a file that is removed is still what it was. */
 static bool has_changed(const ot_onnx_file *file)
 {
     struct stat now;
     return fstat(file->fd, &now) < 0 || now.st_size != file->was.st_size ||
-           now.st_mtim.tv_sec != file->was.st_mtim.tv_sec ||
-           now.st_mtim.tv_nsec != file->was.st_mtim.tv_nsec;
+           !same_time(&now.st_mtim, &file->was.st_mtim) ||
+           (now.st_nlink == file->was.st_nlink && !same_time(&now.st_ctim, &file->was.st_ctim));
 }
 
 void ot_onnx_file_close(ot_onnx_file *file)

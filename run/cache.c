@@ -62,7 +62,7 @@ int ot_cache_open(const char *dir, optune_err *err)
     if (!nobody_elses(dir, err))
         return OPTUNE_EIO;
     if (access(dir, W_OK | X_OK) < 0)
-        return optune_fail(err, OPTUNE_EIO, 
+        return optune_fail(err, OPTUNE_EIO,
                            "cannot write to the module cache '%s': %s; name a folder of your "
                            "own with OPTUNE_CACHE",
                            dir, strerror(errno));

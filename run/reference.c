@@ -179,8 +179,8 @@ static bool exact_block(const making *m, const void *const *in, const optune_reg
     if (words && output == 0)
         ot_whole_fused(call, m->in, region, whole);
     for (int64_t i = 0; i < n && !words; i++)
-        value[i] = dtype.code == OPTUNE_DTYPE_INT ? (double)(int64_t)whole[i]
-                                                  : (double)whole[i];
+        value[i] =
+            dtype.code == OPTUNE_DTYPE_INT ? (double)(int64_t)whole[i] : (double)whole[i];
     if (words)
         memcpy(value, whole, (size_t)n * sizeof *whole);
     memset(magnitude, 0, (size_t)n * sizeof *magnitude);
@@ -209,14 +209,14 @@ static void copy_block(const making *m, const ot_block *block, double *value, do
     const double factor =
         ot_error_bound(m->call, ot_impl_find(op->standard), (int)block->output);
     ot_elements(dtype, m->standard[block->output], block->offset, block->count, value);
-    if (ot_dtype_is_long(dtype))
-        memcpy(value, (const char *)m->standard[block->output] + block->offset * 8,
-               (size_t)block->count * 8);
     const double usual = ot_usual_tolerance(dtype);
     const double absolute = op->absolute < 0 ? usual : op->absolute;
     const double relative = op->relative < 0 ? usual : op->relative;
     for (int64_t i = 0; i < block->count; i++)
         magnitude[i] = factor > 0 ? (absolute + relative * fabs(value[i])) / factor : 0;
+    if (ot_dtype_is_long(dtype))
+        memcpy(value, (const char *)m->standard[block->output] + block->offset * 8,
+               (size_t)block->count * 8);
 }
 
 static void *make_blocks(void *arg)

@@ -40,18 +40,23 @@ static bool overflows(double got, double want, double bound, double most)
     return most > 0 && isinf(got) && (got > 0 ? want + bound > most : want - bound < -most);
 }
 
-/* Integers of 64 bits are equal or wrong. */
-static void compare_words(const ot_reference *reference, const ot_block *block,
-                          const void *out, comparison *c)
+/* Integers of 64 bits are equal or wrong, but for an operator's own tolerance. */
+static void compare_words(const ot_reference *reference, const ot_block *block, const void *out,
+                          bool sign, double bound_factor, comparison *c)
 {
+    const float *magnitude = (const float *)(reference->map + block->magnitude);
     const char *want = reference->map + block->value;
     const char *got = (const char *)out + block->offset * (int64_t)sizeof *c->word;
     for (int64_t i = 0; i < block->count; i++) {
         uint64_t word[2];
         memcpy(&word[0], got + i * 8, sizeof *word);
         memcpy(&word[1], want + i * 8, sizeof *word);
-        if (word[0] != word[1] && (c->wrong++ == 0 || block->offset + i < c->first)) {
+        const bool more = sign ? (int64_t)word[0] > (int64_t)word[1] : word[0] > word[1];
+        const double apart = (double)(more ? word[0] - word[1] : word[1] - word[0]);
+        const double bound = bound_factor * (double)magnitude[i];
+        if (apart > bound && (c->wrong++ == 0 || block->offset + i < c->first)) {
             c->first = block->offset + i;
+            c->bound = bound;
             memcpy(c->word, word, sizeof word);
         }
     }
@@ -64,7 +69,7 @@ static void compare_block(const optune_call *call, const ot_reference *reference
 {
     const optune_dtype dtype = call->output[block->output].dtype;
     if (ot_dtype_is_long(dtype)) {
-        compare_words(reference, block, out, c);
+        compare_words(reference, block, out, dtype.code == OPTUNE_DTYPE_INT, bound_factor, c);
         return;
     }
     const double *want = (const double *)(reference->map + block->value);
@@ -78,7 +83,9 @@ static void compare_block(const optune_call *call, const ot_reference *reference
             const double w = want[start + i];
             const double bound = bound_factor * (double)magnitude[start + i] + tiny;
             const double off = fabs(got[i] - w);
-            const bool right = off <= bound || (isnan(w) && isnan(got[i])) || got[i] == w ||
+            /* A bound that is no number says that nothing is known here. */
+            const bool right = off <= bound || !isfinite(bound) ||
+                               (isnan(w) && isnan(got[i])) || got[i] == w ||
                                overflows(got[i], w, bound, most);
             if (right) {
                 if (off <= bound && bound > 0 && off > c->error * bound)

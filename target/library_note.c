@@ -73,7 +73,7 @@ static void identify(const char *path, ot_text *to)
 static void add_path(ot_library_look *look, const char *path)
 {
     ot_text line = {0};
-    if (strchr(path, '\n')) {
+    if (strpbrk(path, " \n")) { /* it could be the end of another one */
         look->told = false;
         return;
     }
@@ -144,6 +144,7 @@ void ot_library_look_begin(ot_library_look *look, const char *library)
     *look = (ot_library_look){0};
     look->told = circumstances(library, "/proc/self/exe", &look->as);
     void *self = look->told ? dlopen(NULL, RTLD_LAZY) : NULL;
+    look->told = self != NULL;
     if (!self)
         return;
     add_path(look, "/etc/ld.so.cache");

@@ -2,7 +2,8 @@
 /*
  * Whose a process is. One that exists to run candidates is the target's: where its threads sit, how
  * they wait and what its environment says is set for all of it. Any other is somebody's program,
- * whose threads, old and new, and whose environment stay as they are.
+ * whose threads, old and new, and whose environment stay as they are, but for what the math
+ * libraries that it computes with read, at their first call and later (MKL_THREADING_LAYER ...).
  */
 #ifndef OPTUNE_TARGET_PROCESS_H
 #define OPTUNE_TARGET_PROCESS_H

@@ -46,13 +46,18 @@ static bool holds(const ot_asking *a, const optune_record *r)
            target_holds(a, r->target) && (!o->tvm || ot_record_for_tvm(r));
 }
 
+static bool compiles(const ot_asking *a, const optune_record *r, char *why)
+{
+    return !a->options->tvm || ot_tvm_compiles(r, why);
+}
+
 bool ot_asking_takes(ot_asking *a, const optune_record *r)
 {
     if (!holds(a, r))
         return false;
-    const bool compiles = !a->options->tvm || ot_tvm_compiles(r, a->too_long ? NULL : a->why);
-    a->too_long += !compiles;
-    return compiles;
+    const bool good = compiles(a, r, a->too_long ? NULL : a->why);
+    a->too_long += !good;
+    return good;
 }
 
 /* ---- what is asked ----------------------------------------------------------------------- */
@@ -190,8 +195,7 @@ int ot_asking_select(ot_asking *a, const ot_asked *q, ot_arena *arena, optune_ca
     if (status >= 0)
         status = ot_context_facts_at(a->view, &task, q->policy, arena, &fact, &n, err);
     for (int i = 0; i < n && status >= 0; i++)
-        if (holds(a, &fact[i].record) &&
-            (!a->options->tvm || ot_tvm_compiles(&fact[i].record, NULL)))
+        if (holds(a, &fact[i].record) && compiles(a, &fact[i].record, NULL))
             fact[kept++] = fact[i];
     return status < 0 ? status : ot_select(&task, fact, kept, choice, err);
 }

@@ -123,8 +123,6 @@ static bool same_device(const optune_device *a, const optune_device *b)
 static bool knows_device(importing *im, const optune_device *device)
 {
     optune_device stored;
-    if (*im->seen.key && same_device(&im->seen, device))
-        return true;
     for (int i = im->n_device - 1; i >= 0; i--)
         if (strcmp(im->device[i].key, device->key) == 0)
             return same_device(&im->device[i], device);
@@ -135,7 +133,10 @@ static bool knows_device(importing *im, const optune_device *device)
 static int take_device(importing *im, const optune_device *device)
 {
     im->devices++;
-    const bool known = knows_device(im, device);
+    const bool again = *im->seen.key && same_device(&im->seen, device);
+    if (!again) /* who writes may open the store anew */
+        OT_RETURN_UNLESS_OK(ot_intake_wait(im->in, im->err));
+    const bool known = again || knows_device(im, device);
     im->seen = *device;
     if (known)
         return OPTUNE_OK;

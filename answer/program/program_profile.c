@@ -7,7 +7,8 @@
  *
  * The one idea: both are taken in turns, a group by itself right where it stands in the run, so
  * that its inputs are what they are there and what drifts hits all alike. The fastest counts, as a
- * machine that is shared makes runs longer, never shorter.
+ * machine that is shared makes runs longer, never shorter. By itself a group also restores what it
+ * reads of its outputs, which no measurement counts.
  */
 #include <math.h>
 #include <sys/resource.h>
@@ -164,8 +165,7 @@ static optune_result *report(profile *f)
     for (int i = 0; i < p->groups.n; i++)
         if (runs(f->program, i))
             json_array_append_new(groups, report_group(f, i, &sum, &text));
-    ot_text_printf(&text,
-                   "the whole takes %.4g us at best; its groups %.4g in it, %.4g alone",
+    ot_text_printf(&text, "the whole takes %.4g us at best; its groups %.4g in it, %.4g alone",
                    whole * 1e6, sum.in_model * 1e6, sum.alone * 1e6);
     if (isfinite(sum.measured))
         ot_text_printf(&text, ", %.4g as they were measured", sum.measured * 1e6);
@@ -174,12 +174,12 @@ static optune_result *report(profile *f)
                    "loses its core %.1f times\n",
                    f->faults / n, f->waits / n, f->preempted / n);
     return ot_result_new(
-        text.s, json_pack("{s:o, s:f, s:f, s:o, s:i, s:f, s:f, s:f, s:o}", "whole",
-                          times_json(f->whole, f->n), "in_model", sum.in_model, "alone",
-                          sum.alone, "measured",
-                          isfinite(sum.measured) ? json_real(sum.measured) : json_null(),
-                          "turns", f->n, "faults", f->faults / n, "waits", f->waits / n,
-                          "preempted", f->preempted / n, "groups", groups));
+        text.s,
+        json_pack("{s:o, s:f, s:f, s:o, s:i, s:f, s:f, s:f, s:o}", "whole",
+                  times_json(f->whole, f->n), "in_model", sum.in_model, "alone", sum.alone,
+                  "measured", isfinite(sum.measured) ? json_real(sum.measured) : json_null(),
+                  "turns", f->n, "faults", f->faults / n, "waits", f->waits / n, "preempted",
+                  f->preempted / n, "groups", groups));
 }
 
 int optune_partition_profile(optune_partition *p, uint64_t seed, optune_result **result,
@@ -189,8 +189,7 @@ int optune_partition_profile(optune_partition *p, uint64_t seed, optune_result *
     *result = NULL;
     if (!ot_graph_all_known(p->graph))
         return optune_fail(err, OPTUNE_EUNSUPPORTED,
-                           "groups are profiled where all dims are constants: give them "
-                           "values with --bind");
+                           "groups are profiled where all dims are constants: bind them");
     optune_program *program = NULL;
     profile f = {.n = 0};
     int status = ot_partition_fill(p, seed, err);

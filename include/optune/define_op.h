@@ -64,7 +64,8 @@ typedef struct optune_preset {
 /*
  * One scalar expression, written once with OPTUNE_SCALAR and used as text by templates on every
  * target, and as a function by references and fused epilogues: in double precision, and of integers
- * of 64 bits in integers, with a sign or without, modulo 2^64.
+ * of 64 bits in integers, with a sign or without, modulo 2^64 (so one that divides is for floating
+ * dtypes, or guards its divisor: s_select(x1 == 0, 1, x1)).
  * `x0, x1 ...` are operands, `a0, a1 ...` the op's own attributes in order, as numbers (those of
  * other kinds are 0). The expression is in the C that C, CUDA and OpenCL share; functions go
  * through the s_ names of kernels/host/scalar.h, which it must include. It is computed in the

@@ -183,7 +183,7 @@ static void define_varying(const optune_call *call, optune_plan *plan, int modul
         snprintf(name, sizeof name, "PIECE%d", i);
         optune_plan_define_text(plan, module, name, polys->piece[i]);
     }
-    if (!fits)
+    if (!fits && slice_rows_apply(call))
         slice_rows_define(call, plan, module);
     free(polys);
 }

@@ -289,7 +289,8 @@ static bool holds(const fit *f, int piece, int which, const double *v)
         if (n < 0)
             continue;
         bool one = false; /* then a loop may be left out, which does not change the piece */
-        bool none = false; /* how many elements there are is all that counts then: counts_hold */
+        bool none =
+            false; /* how many elements there are is all that counts then: counts_hold */
         for (int k = 0; k < f->symbols.n; k++) {
             one = one || size[k] == 1;
             none = none || size[k] == 0;
@@ -325,10 +326,7 @@ static bool counts_hold(const fit *f, int piece)
     for (int t = 0; t < trials_of(f); t++) {
         double own = 1, fitted = 1;
         trial_sizes(f, t, &rng, size);
-        const int n = pieces_at(f, size, at);
-        if (n >= 0 && n != f->n && t >= TRIALS + f->symbols.n)
-            return false;
-        if (n != f->n)
+        if (pieces_at(f, size, at) != f->n)
             continue;
         for (int d = 0; d < at[piece].rank; d++)
             own *= (double)at[piece].extent[d];

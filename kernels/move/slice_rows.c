@@ -5,6 +5,7 @@
  */
 #include "kernels/move/slice_rows.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/move/injective.h"
@@ -17,8 +18,8 @@ typedef struct loop {
 /* Whether an axis is the output's as it is, at every size. */
 static bool is_whole(const injective_places *p, const optune_tensor *in, int axis)
 {
-    return p->step[axis] == 0 || (p->step[axis] == 1 && p->from[axis] == 0 &&
-                                  p->to[axis] >= in->dim[axis].max);
+    return p->step[axis] == 0 ||
+           (p->step[axis] == 1 && p->from[axis] == 0 && p->to[axis] >= in->dim[axis].max);
 }
 
 static int loops_of(const optune_call *call, const injective_places *p,
@@ -106,7 +107,7 @@ void slice_rows_define(const optune_call *call, optune_plan *plan, int module)
 {
     injective_places places;
     loop loops[OPTUNE_MAX_RANK];
-    char text[256];
+    char text[512];
     strided_slice_places(call, &places);
     const int n = loops_of(call, &places, loops), rank = call->input[0].type.rank;
     for (int axis = 0; axis < rank; axis++)
@@ -119,6 +120,7 @@ void slice_rows_define(const optune_call *call, optune_plan *plan, int module)
     at += snprintf(text + at, sizeof text - (size_t)at, ",0,%d", n);
     for (int l = 0; l < n; l++)
         at += snprintf(text + at, sizeof text - (size_t)at, ",TURNS%d,INBY%d,OUTBY%d", l, l, l);
+    assert(at + 2 < (int)sizeof text);
     snprintf(text + at, sizeof text - (size_t)at, "}");
     optune_plan_define_text(plan, module, "PIECE0", text);
 }

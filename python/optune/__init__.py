@@ -138,8 +138,8 @@ def get_include() -> str:
 
 __all__ = [
     "Bound", "CallType", "Dispatch", "DispatchRow", "Function", "Graph", "Kernel", "KernelTuning",
-    "Optune", "Progress", "ProgressCallback", "Record", "Report", "Selection", "TensorType", "Timing", "TunedWorkload",
-    "Tuning", "Error", "ConflictError", "DamagedError", "DeviceError", "InputOutputError",
+    "Optune", "Progress", "ProgressCallback", "Record", "Report", "Selection", "TensorType",
+    "Timing", "TunedWorkload", "Tuning", "Error", "ConflictError", "DamagedError", "DeviceError", "InputOutputError",
     "Interrupted", "LimitError", "NetworkError", "NotFoundError", "OutOfMemoryError",
     "PartialError", "StoreError", "TimeLimitError", "ToolError", "UnsupportedError",
     "UsageError", "VersionError", "WorkerError", "WorkloadSyntaxError", "WorkloadTypeError",

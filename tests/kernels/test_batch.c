@@ -8,9 +8,9 @@
 
 #include "support/check.h"
 
-/* relu of four kinds that are not, and of one that is; `start` is what the body does first. */
+/* relu of five kinds that are not, and of one that is; `start` is what the body does first. */
 #define BODY(start)                                                                            \
-    "void body(void *const *arg)\n{\n    const float *x = arg[0];\n    float *y = arg[1];\n"    \
+    "void body(void *const *arg)\n{\n    const float *x = arg[0];\n    float *y = arg[1];\n"   \
     "    " start "\n    for (int i = 0; i < N; i++)\n        y[i] = x[i] > 0 ? x[i] : 0;\n}\n"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -18,11 +18,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     (void)config;
     const int m = optune_plan_module(plan);
     optune_plan_define(plan, m, "N", optune_tensor_elements(&task->call->output[0]));
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                            .module = m,
-                                            .function = "body",
-                                            .n_args = 2,
-                                            .arg = {optune_input_arg(0), optune_output_arg(0)}});
+    optune_plan_stage(plan,
+                      &(optune_stage){.phase = OPTUNE_TIMED,
+                                      .module = m,
+                                      .function = "body",
+                                      .n_args = 2,
+                                      .arg = {optune_input_arg(0), optune_output_arg(0)}});
 }
 
 #define ROW(name_, start)                                                                      \
@@ -120,6 +121,7 @@ static void join(const char *target)
     static optune_call call;
     if (!batch_open(&b, target))
         skip();
+    b.usual = true;
     for (int i = 0; i < OT_COUNT(texts); i++) {
         ot_choice *choice = ot_alloc(sizeof *choice);
         const optune_task task = {&call, &b.target, &b.device};
@@ -165,8 +167,9 @@ int main(int argc, char **argv)
         check_ok(ot_impl_add(&rows[i], &err));
     batch_inside(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endless), cmocka_unit_test(abrupt),  cmocka_unit_test(outside),
-        cmocka_unit_test(wrong),   cmocka_unit_test(unknown), cmocka_unit_test(many),
+        cmocka_unit_test(endless),       cmocka_unit_test(abrupt),
+        cmocka_unit_test(outside),       cmocka_unit_test(wrong),
+        cmocka_unit_test(unknown),       cmocka_unit_test(many),
         cmocka_unit_test(joined_on_cpu), cmocka_unit_test(joined_on_opencl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,7 @@ static void computes(const char *target)
     batch b;
     if (!batch_open(&b, target))
         skip();
+    b.usual = true;
     for (int i = 0; i < OT_COUNT(at); i++) {
         check_ok(ot_call_parse(i ? vast : kept, &call, &err));
         batch_add(&b, &call, loops(), &none, at[i], 3);

@@ -133,6 +133,7 @@ static int compute_one(char **word)
     }
     if (!batch_open(&b, word[0]))
         return 2;
+    b.usual = true;
     if (computes(&b, &call, impl)) {
         submit(&b, &call, word[1], impl, &config);
         batch_finish(&b);

@@ -62,10 +62,8 @@ static const struct {
     /* What is cut off at some sizes only is no polynomial, even where one turn is left: the body
      * computes it. */
     {"strided_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "strided_slice_rows"},
-    {"strided_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])",
-     "strided_slice_rows"},
-    {"strided_slice(f32[?n:1..200000], begin=[3], end=[150000])",
-     "strided_slice_rows"},
+    {"strided_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "strided_slice_rows"},
+    {"strided_slice(f32[?n:1..200000], begin=[3], end=[150000])", "strided_slice_rows"},
     {"strided_slice(u16[?n:1..40000,?m:1..60000], begin=[8], end=[-10], strides=[-3])",
      "strided_slice_rows"},
     {"strided_slice(i32[?a:1..9,?b:1..9,?c:0..9,?d:1..5,3,?e:0..5], begin=[3,1,-2], "
@@ -141,13 +139,14 @@ static const struct {
      "after=[1,1,0,1,1])",
      "pad_loops.generic"},
     {"reshape(f32[?a:1..5,?b:1..9,?c:7..11], newshape=[21,3])", "reshape_loops.generic"},
+    /* Behind a rounding that may go either way nothing is known of what has a domain. */
+    {"batch_matmul(bf16[1,10,55], bf16[129,?n:1..5,10], transpose_a=true) -> round() -> "
+     "add(bf16[?n:1..5], _) -> asin() -> relu()",
+     "batch_matmul_loops.generic"},
     /* So many lines of nothing are passed over, not visited. */
-    {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
-     "sort_loops.generic"},
-    {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
-     "softmax_loops.generic"},
-    {"cumsum(i32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)",
-     "cumsum_loops.generic"},
+    {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "sort_loops.generic"},
+    {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "softmax_loops.generic"},
+    {"cumsum(i32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "cumsum_loops.generic"},
     /* Operators that are not of the room of moves, known by their pieces alone. */
     {"their_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "their_slice_loops.generic"},
     {"their_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "their_slice_loops.generic"},
@@ -200,6 +199,13 @@ static void draw_places(const optune_call *range, places *to)
             ot_call_print(&at, &to->at[to->n++]);
 }
 
+static bool has_places(const char *text, const places *all)
+{
+    if (!all->n)
+        print_error("%s: no size of it is small enough\n", text);
+    return all->n > 0;
+}
+
 static void release_places(places *all)
 {
     for (int i = 0; i < all->n; i++)
@@ -212,7 +218,8 @@ static void submit(batch *b, const optune_call *call, const places *all,
     const char *at[SIZES];
     for (int i = 0; i < all->n; i++)
         at[i] = ot_text_str(&all->at[i]);
-    batch_add(b, call, impl, config, at, all->n);
+    if (all->n)
+        batch_add(b, call, impl, config, at, all->n);
 }
 
 /* What selection says; `name`: and it is called so. */
@@ -299,9 +306,9 @@ static void ranges_are_right(const char *target)
             range = call;
         places all;
         draw_places(&range, &all);
-        if (configs)
+        if (all.n && configs)
             submit_random(&b, &range, &all, NULL);
-        else
+        else if (all.n)
             submit_default(&b, &range, &all, NULL);
         release_places(&all);
     }
@@ -329,9 +336,11 @@ static void listed_rows(const char *target, bool generic)
     const bool configs = random_asked("OPTUNE_TEST_CONFIGS", 0);
     static optune_call call;
     optune_err err = {0};
+    int none = 0;
     batch b;
     if (!batch_open(&b, target))
         skip();
+    b.usual = true;
     rng = 5;
     for (int i = 0; i < OT_COUNT(fast); i++) {
         const size_t length = strlen(fast[i].impl);
@@ -341,11 +350,13 @@ static void listed_rows(const char *target, bool generic)
         check_ok(ot_call_parse(fast[i].call, &call, &err));
         places all;
         draw_places(&call, &all);
+        none += !has_places(fast[i].call, &all);
         submit_default(&b, &call, &all, fast[i].impl);
         if (configs)
             submit_random(&b, &call, &all, fast[i].impl);
         release_places(&all);
     }
+    assert_int_equal(none, 1); /* of the reshape, which says so */
     batch_judge(&b);
 }
 
@@ -390,11 +401,13 @@ static bool compute_call(batch *b, const char *text)
     }
     places all;
     draw_places(&call, &all);
-    submit_default(b, &call, &all, NULL);
-    for (int i = 0; i < random_asked("OPTUNE_TEST_CONFIGS", 0); i++)
+    const bool any = has_places(text, &all);
+    if (any)
+        submit_default(b, &call, &all, NULL);
+    for (int i = 0; any && i < random_asked("OPTUNE_TEST_CONFIGS", 0); i++)
         submit_random(b, &call, &all, NULL);
     release_places(&all);
-    return true;
+    return any;
 }
 
 static bool compute_with(batch *b, char **word)
@@ -410,9 +423,11 @@ static bool compute_with(batch *b, char **word)
     }
     places all;
     draw_places(&call, &all);
-    submit(b, &call, &all, impl, &config);
+    const bool any = has_places(word[0], &all);
+    if (any)
+        submit(b, &call, &all, impl, &config);
     release_places(&all);
-    return true;
+    return any;
 }
 
 /* TARGET CALL, TARGET FILE with a call a line, or TARGET CALL IMPLEMENTATION CONFIG. */
@@ -425,6 +440,7 @@ static int compute(int n, char **word)
     batch b;
     if (!batch_open(&b, word[0]))
         return 2;
+    b.usual = true;
     rng = random_seed();
     if (n == 4)
         good = compute_with(&b, word + 1);
@@ -438,7 +454,7 @@ static int compute(int n, char **word)
             good = compute_call(&b, line) && good;
     batch_finish(&b);
     print_message("%ld computed, %ld failed\n", b.computed, b.failed);
-    good = good && !b.failed;
+    good = good && !b.failed && (b.computed > 0 || !b.plans);
     ot_text_release(&file);
     batch_close(&b);
     return !good;

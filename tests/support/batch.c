@@ -21,6 +21,7 @@
 /* A compiler has at most JOINED modules in a text, a driver KERNELS kernels in a program. */
 enum { BATCH = 96, GPU_BATCH = 24, JOINED = 12, KERNELS = 24, USUAL_EVERY = 4 };
 static const double LIMIT_S = 40, CLOCK = 6; /* on a machine that has others to serve */
+static const double LOAD_S = 300;            /* by the clock: drivers compile while they load */
 
 typedef struct item {
     optune_call call;
@@ -49,13 +50,17 @@ struct batch_load {
     ot_builder *builder;
 };
 
+static const char *target_of(const batch *b, const batch_load *load)
+{
+    return load->builder == b->builder[1] ? ot_text_str(&b->cheaply) : b->text;
+}
+
 /* With the words that repeat it. */
 static void say(batch *b, const batch_load *load, const item *p, const char *what)
 {
     const size_t from = b->said.n;
-    ot_text_printf(&b->said, "%s%s\n    %s \"%s\" '", what,
-                   load->builder == b->builder[1] ? " (compiled with -Og)" : "",
-                   program_invocation_name, b->text);
+    ot_text_printf(&b->said, "%s\n    %s \"%s\" '", what, program_invocation_name,
+                   target_of(b, load));
     ot_call_print(&p->call, &b->said);
     ot_text_printf(&b->said, "' %s '", p->impl->name);
     ot_config_print(&p->config, &b->said);
@@ -123,7 +128,8 @@ static void join(batch *b, batch_load *load, item *p)
 static void start(batch *b, batch_load *load)
 {
     optune_err err = {0};
-    load->builder = b->builder[b->builder[1] && ++b->loads % USUAL_EVERY != 0];
+    const bool cheap = b->builder[1] && !b->usual && ++b->loads % USUAL_EVERY != 0;
+    load->builder = b->builder[cheap];
     for (int i = 0; i < load->n; i++)
         join(b, load, &load->list[i]);
     for (int i = 0; i < load->n_joined; i++) {
@@ -147,8 +153,7 @@ static void build_alone(batch *b, batch_load *load, item *p)
         ot_job *job = ot_alloc(sizeof *job);
         ot_text text = {0};
         ot_source_module_apart(&source, m, &text);
-        check_ok(
-            ot_builder_submit_text(load->builder, &b->plan->module[m], &text, job, &err));
+        check_ok(ot_builder_submit_text(load->builder, &b->plan->module[m], &text, job, &err));
         while (!job->done)
             ot_builder_wait(load->builder, job, 1);
         memcpy(p->alone.module[m], job->module[0], sizeof job->module[0]);
@@ -189,7 +194,7 @@ static void write_load(const batch *b, const batch_load *load, const char *file)
 {
     optune_err err = {0};
     ot_text text = {0};
-    ot_text_printf(&text, "target\t%s\n", b->text);
+    ot_text_printf(&text, "target\t%s\n", target_of(b, load));
     for (int i = 0; i < load->n; i++) {
         const item *p = &load->list[i];
         if (p->left_out) {
@@ -227,7 +232,8 @@ static void say_hung(batch *b, const batch_load *load, const item *p, int at)
     char what[4096];
     for (; at > 0 && strchr(line, '\n'); at--)
         line = strchr(line, '\n') + 1;
-    line += strcspn(line, "\t") + 1;
+    line += strcspn(line, "\t");
+    line += *line == '\t';
     snprintf(what, sizeof what, "it does not end at %.*s", (int)strcspn(line, "\n"), line);
     say(b, load, p, what);
 }
@@ -242,8 +248,9 @@ static int watch(batch *b, batch_load *load, const char *file, int first,
     assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     snprintf(number, sizeof number, "%d", first);
     char *const argv[] = {self, word, (char *)file, number, NULL};
-    double used = 0, since = 0, last = 0;
-    bool hung = false;
+    double used = 0, since = 0, last = 0, began = ot_now();
+    bool hung = false, working = false;
+    int met = -1;
     progress->item = -1;
     progress->working = false;
     check_ok(ot_child_start(&child, argv, 0, &err));
@@ -254,32 +261,39 @@ static int watch(batch *b, batch_load *load, const char *file, int first,
                 ot_builder_pump(b->builder[i]);
         const double now = ot_now(), all = processor_time(child.pid);
         last = all > last ? all : last;
-        if (!progress->working || progress->since != since) {
+        if (progress->working != working || progress->since != since || progress->item != met) {
+            working = progress->working;
             since = progress->since;
+            met = progress->item;
             used = all;
+            began = now;
         } else {
-            hung = all - used > b->limit_s || now - since > CLOCK * b->limit_s;
+            hung = working ? all - used > b->limit_s || now - began > CLOCK * b->limit_s
+                           : now - began > LOAD_S;
         }
     }
     b->computing_s += last;
     const int at = progress->item, size = progress->at;
+    const item *p = &load->list[at < first ? first : at < load->n ? at : load->n - 1];
     int next = load->n;
     if (hung) {
         b->failed++;
-        say_hung(b, load, &load->list[at], size);
-        next = at + 1;
+        if (working)
+            say_hung(b, load, p, size);
+        else
+            say(b, load, p, "it does not load");
+        next = at < first ? first + 1 : at + 1;
     } else if (child.status != 0 || at < load->n) {
         char what[128];
         b->failed++;
         snprintf(what, sizeof what, "the process that computed it ended: %s",
                  WIFSIGNALED(child.status) ? strsignal(WTERMSIG(child.status)) : "by itself");
-        say(b, load, &load->list[at < 0 ? 0 : at < load->n ? at : load->n - 1], what);
+        say(b, load, p, what);
         next = at < first ? first + 1 : at + 1;
     }
     if (child.text.n) {
         ot_text_add(&b->said, ot_text_str(&child.text));
-        print_error("%s%s", ot_text_str(&child.text),
-                    load->builder == b->builder[1] ? "    (compiled with -Og)\n" : "");
+        print_error("%s", ot_text_str(&child.text));
     }
     ot_child_release(&child);
     return next;
@@ -339,6 +353,7 @@ static void turn(batch *b)
 void batch_add(batch *b, const optune_call *call, const optune_impl *impl,
                const optune_config *config, const char *const *at, int n)
 {
+    assert_true(n > 0);
     batch_load *load = b->load[0];
     item *p = &load->list[load->n++];
     *p = (item){.call = *call, .impl = impl, .config = *config};
@@ -380,8 +395,10 @@ static void open_cheap(batch *b)
     ot_source_flags(&source, &flags);
     if (b->device.warp == 0 && strncmp(ot_text_str(&flags), usual, strlen(usual)) == 0) {
         flags.s[2] = 'g';
-        if (ot_copy(b->cheap.cflags, sizeof b->cheap.cflags, flags.s))
+        if (ot_copy(b->cheap.cflags, sizeof b->cheap.cflags, flags.s)) {
             b->builder[1] = open_builder(b, &b->cheap);
+            ot_target_print(&b->cheap, false, &b->cheaply);
+        }
     }
     ot_text_release(&flags);
 }
@@ -426,6 +443,7 @@ void batch_close(batch *b)
     }
     free(b->plan);
     ot_text_release(&b->said);
+    ot_text_release(&b->cheaply);
     ot_remove_tree(b->dir);
     b->opened = false;
 }

@@ -2,12 +2,13 @@
 /*
  * Many calls computed and verified at once, for contracts that ask thousands of them: the bodies
  * of a batch are compiled together, a few translation units (OpenCL: programs) with renamed
- * functions, while a process of its own computes the batch before it over guarded buffers, by the
- * same verification as trials. Nothing is timed but the deadline of each call: one that does not
- * end is told by its text, fails the contract and is never waited for.
+ * functions, while a process of its own computes the batch before it, verified over guarded
+ * buffers, then twice over aligned ones. Nothing is timed but the deadline of each call and of its
+ * loading: one that does not end is told by its text, fails the contract and is waited for no
+ * longer.
  *
- * On CPUs all but every fourth batch is compiled with -Og in place of -O3, which costs half; a
- * failure says with which.
+ * On CPUs all but every fourth batch is compiled with -Og in place of -O3, which costs half, but
+ * for contracts that are `usual`; a failure says with which, by the target that repeats it.
  */
 #ifndef OPTUNE_TESTS_BATCH_H
 #define OPTUNE_TESTS_BATCH_H
@@ -26,6 +27,8 @@ typedef struct batch {
     optune_plan *plan;
     int loads;
     bool opened;
+    bool usual;      /* every batch with the target's own flags */
+    ot_text cheaply; /* the target with cheaper ones, as it is asked for */
     ot_text said;
     double own_s, children_s, computing_s; /* of processors; the first two when it was opened */
     double limit_s; /* of a computed call: processor time; six times as much by the clock */
@@ -37,7 +40,7 @@ typedef struct batch {
 /* Looks for the target's device and makes everything ready. False, with the reason on the screen:
  * there is none here, and nothing is to be closed. */
 bool batch_open(batch *b, const char *target);
-/* This plan at the sizes of `at`, texts of calls; n is 0: as the call is. */
+/* This plan at the sizes of `at`, texts of one call or more. */
 void batch_add(batch *b, const optune_call *call, const optune_impl *impl,
                const optune_config *config, const char *const *at, int n);
 /* Everything that was added is computed. */
@@ -53,9 +56,9 @@ void batch_inside(int argc, char **argv);
 
 /* ---- between the two processes ------------------------------------------------------------ */
 typedef struct batch_progress {
-    int item, at;        /* at hand */
-    bool working;        /* else it loads, or is done */
-    double since;        /* ot_now(), of this call */
+    int item, at; /* at hand */
+    bool working; /* else it loads, or is done */
+    double since; /* ot_now(), of this call */
     long computed, failed, skipped;
 } batch_progress;
 #define BATCH_WORD "--compute-batch"

@@ -54,7 +54,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         generic_stage(task, plan, module_of(task, plan, call, AGAIN));
         return;
     }
-    const optune_arg kept = optune_scratch_arg(optune_plan_scratch(plan, "between", bytes, false));
+    const optune_arg kept =
+        optune_scratch_arg(optune_plan_scratch(plan, "between", bytes, false));
     optune_arg tensor[CHAIN_BIAS + 3];
     const int n = call->n_inputs;
     for (int i = 0; i < n; i++)
@@ -70,7 +71,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_stage_over(&own, plan, module_of(&own, plan, call, READS), tensor);
 }
 
-OPTUNE_IMPL(convolution_chain,
-            chain_loops) = GENERIC_ROW("pointwise_depthwise_conv2d",
-                                       "one convolution behind the other, the value between kept",
-                                       plan);
+OPTUNE_IMPL(convolution_chain, chain_loops) =
+    GENERIC_ROW("pointwise_depthwise_conv2d",
+                "one convolution behind the other, the value between kept where it fits", plan);
