@@ -86,14 +86,23 @@ static bool jumps(const step *s, double *x, double a, double b)
     return fabs(fb - fa) > whole / 4;
 }
 
+/* How far f is from `here`; infinitely far where one of them is no number. */
+static double away(const step *s, double *x, double value, double here)
+{
+    const double there = at(s, x, value);
+    if (there == here || (isnan(there) && isnan(here)))
+        return 0;
+    return isnan(there - here) ? INFINITY : fabs(there - here);
+}
+
 /* How far f moves when x does by as much as `reach`, or by a part of it: where f turns back, as a
  * cosine does, the ends alone say little. Infinity where it jumps: then nothing can be said of the
  * result. */
 enum { PARTS = 4 };
 static double spread(const step *s, double *x, double value, double here, double reach)
 {
-    const double up = fabs(at(s, x, value + reach) - here);
-    const double down = fabs(at(s, x, value - reach) - here);
+    const double up = away(s, x, value + reach, here);
+    const double down = away(s, x, value - reach, here);
     if (up > 2 * reach && jumps(s, x, value, value + reach))
         return INFINITY;
     if (down > 2 * reach && jumps(s, x, value, value - reach))
@@ -101,8 +110,25 @@ static double spread(const step *s, double *x, double value, double here, double
     double most = fmax(up, down);
     for (int part = 1; part < PARTS; part++) {
         const double by = reach * part / PARTS;
-        most = fmax(most, fabs(at(s, x, value + by) - here));
-        most = fmax(most, fabs(at(s, x, value - by) - here));
+        most = fmax(most, fmax(away(s, x, value + by, here), away(s, x, value - by, here)));
+    }
+    return most;
+}
+
+/* D(h m) / h, the largest over all h that a bound may be: where f levels off, as a sine does of a
+ * large number, it moves by more for its way over short ones. Numbers that round are asked over
+ * the longest one alone. */
+static double slope(const step *s, double *x, double value, double here, double magnitude)
+{
+    static const double least = 0x1p-28;
+    if (!isfinite(magnitude))
+        return INFINITY;
+    double most = spread(s, x, value, here, s->reach * magnitude) / s->reach;
+    const double exact = at(s, x, value);
+    for (double h = s->reach / 16; h > least && exact == here; h /= 16) {
+        const double up = away(s, x, value + h * magnitude, here);
+        const double down = away(s, x, value - h * magnitude, here);
+        most = fmax(most, fmax(up, down) / h);
     }
     return most;
 }
@@ -120,10 +146,11 @@ static void apply(const step *s, const int64_t *place, int rank, double *value,
     }
     const double before = *value;
     const double result = ot_number_as(s->dtype, at(s, x, before));
-    const double moved = spread(s, x, before, result, s->reach * *magnitude);
+    const double moved = slope(s, x, before, result, *magnitude);
     const int ulps = s->e->op->scalar->ulps;
-    *magnitude =
-        (isnan(moved) ? INFINITY : moved / s->reach) + (ulps > 0 ? ulps : 1) * fabs(result);
+    /* What is too small for the type is 0 in it, which the next one may tell from nothing. */
+    const double small = ot_dtype_smallest(s->dtype) / s->reach;
+    *magnitude = moved + small + (isnan(result) ? 0 : (ulps > 0 ? ulps : 1) * fabs(result));
     *value = result;
 }
 

@@ -104,11 +104,17 @@ enum {
         (void)a4, (void)a5, (void)a6, (void)a7;                                                \
         return (type)(__VA_ARGS__);                                                            \
     }
+/* Without a sign `x0 < 0` is never, as in a kernel of such elements: no mistake of who wrote it. */
+#define OPTUNE_SCALAR_WITHOUT_SIGN(name, ...)                                                  \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wtype-limits\"")         \
+        _Pragma("GCC diagnostic ignored \"-Wsign-compare\"")                                   \
+            OPTUNE_SCALAR_FUNCTION(name, uint64_t, uint64_t, __VA_ARGS__)                      \
+                _Pragma("GCC diagnostic pop")
 /* Defines `id`, a const optune_scalar, from `error` (its ulps) and the expression. */
 #define OPTUNE_SCALAR(id, error, ...)                                                          \
     OPTUNE_SCALAR_FUNCTION(id##_value, double, double, __VA_ARGS__)                            \
     OPTUNE_SCALAR_FUNCTION(id##_with_sign, int64_t, optune_wide, __VA_ARGS__)                  \
-    OPTUNE_SCALAR_FUNCTION(id##_without_sign, uint64_t, uint64_t, __VA_ARGS__)                 \
+    OPTUNE_SCALAR_WITHOUT_SIGN(id##_without_sign, __VA_ARGS__)                                 \
     static const optune_scalar id = {.text = #__VA_ARGS__,                                     \
                                      .value = id##_value,                                      \
                                      .ulps = (error),                                          \
