@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts that people and programs hand to the library, spoilt at random: workloads, graphs,
- * targets, configs, conditions, dispatch tables, types. Whatever they hold, reading ends with an
+ * targets, configs, conditions, dispatch tables, types, kernels. Whatever they hold, reading ends with an
  * error or with a value that prints as a text which reads back as the same value.
  *
  * OPTUNE_TEST_SEED says which seed, OPTUNE_TEST_SECONDS how long (without it a fixed number of
@@ -65,7 +65,12 @@ static void add_dispatch(const char *call, const char *impl)
 
 static void collect(void)
 {
-    static const char *const graphs[] = {"mlp", "resnet50", "transformer"};
+    static const struct {
+        int kind;
+        const char *name;
+    } files[] = {{READ_GRAPH, "mlp.graph"},         {READ_GRAPH, "resnet50.graph"},
+                 {READ_GRAPH, "transformer.graph"}, {READ_KERNEL, "tune/matmul.c"},
+                 {READ_KERNEL, "tune/row_sums.cl"}, {READ_KERNEL, "tune/stencil.cu"}};
     static const char *const more[] = {
         "x = var f32[?m:1..64,8]\nt : (f32[?,3], i64[?,3]) = topk(x, k=3, dtype=i64)\n"
         "u = tuple(t.0, tuple(x, t))\noutput u.1.0, u\n",
@@ -84,16 +89,16 @@ static void collect(void)
     add(READ_WORKLOAD,
         "dense(f32[?m:1..4096,768], const f32[64,?]) -> add(_, f32[64]) -> relu()");
     add(READ_WORKLOAD, "add(f32[?a,1], f32[?b:2..,?:3..7]) -> where(u1[4,4], _, f32[4,4])");
-    for (int i = 0; i < OT_COUNT(graphs); i++) {
+    for (int i = 0; i < OT_COUNT(files); i++) {
         char path[1024];
         ot_text text = {0};
         optune_err err = {0};
-        snprintf(path, sizeof path, "%s/examples/%s.graph", OT_SOURCE_DIR, graphs[i]);
+        snprintf(path, sizeof path, "%s/examples/%s", OT_SOURCE_DIR, files[i].name);
         check_ok(ot_read_file(path, &text, 1 << 20, &err));
         ot_text_add(&text, "");
         if (text.n > 4000) /* a piece of it is mutated faster, and ends as well in an error */
             text.s[4000] = '\0';
-        add(READ_GRAPH, ot_text_str(&text));
+        add(files[i].kind, ot_text_str(&text));
         ot_text_release(&text);
     }
     for (int i = 0; i < OT_COUNT(more); i++)
@@ -102,7 +107,7 @@ static void collect(void)
     add(READ_TARGET, "cpu -threads=2 -libs=cblas,dnnl -mcpu=skylake-avx512 -cflags='-O3 -g'");
     add(READ_TARGET, "cuda -arch=sm_90 -libs=cublas,cudnn -device=\"H100 PCIe\" -model=h100");
     add(READ_TARGET, "llvm -keys=arm_cpu,cpu -mcpu=native");
-    add(3,
+    add(READ_CONFIG,
         "[[\"tile_x\",\"sp\",[-1,8,2]],[\"order\",\"re\",[0,2,1]],[\"unroll\",\"ot\",true]]");
     add(READ_CONFIG,
         "[[\"ann\",\"an\",[\"none\",\"vec\",\"blockIdx.x\"]],[\"w\",\"ot\",\"word\"],"
@@ -305,6 +310,8 @@ static void spoilt_texts(void **state)
     const char *seconds = getenv("OPTUNE_TEST_SECONDS");
     const double end = seconds ? ot_now() + strtod(seconds, NULL) : 0;
     collect();
+    for (int k = 0; k < READERS; k++)
+        assert_true(sample[k].n > 0);
     for (int k = 0; k < READERS; k++)
         for (int i = 0; i < sample[k].n; i++)
             readers[k].read(sample[k].text[i]);
