@@ -121,8 +121,10 @@ static double spread(const step *s, double *x, double value, double here, double
 static double slope(const step *s, double *x, double value, double here, double magnitude)
 {
     static const double least = 0x1p-28;
-    if (!isfinite(magnitude))
-        return INFINITY;
+    const double most_of_type = ot_dtype_largest(s->dtype);
+    if (!isfinite(magnitude) ||
+        (most_of_type > 0 && fabs(value) + s->reach * magnitude > most_of_type))
+        return INFINITY; /* in the type it may be infinite, which is another number for f */
     double most = spread(s, x, value, here, s->reach * magnitude) / s->reach;
     const double exact = at(s, x, value);
     for (double h = s->reach / 16; h > least && exact == here; h /= 16) {
