@@ -80,11 +80,12 @@ INLINE void move_tiles(const i64 *const p, void *const *arg)
         const i64 r1 = MIN(r0 + TILES, row_tiles), c1 = MIN(c0 + TILES, col_tiles);
 #if WALK_OUT
         for (i64 r = r0; r < r1; r++)
-            for (i64 c = c0; c < c1; c++) {
+            for (i64 c = c0; c < c1; c++)
 #else
         for (i64 c = c0; c < c1; c++)
-            for (i64 r = r0; r < r1; r++) {
+            for (i64 r = r0; r < r1; r++)
 #endif
+            {
                 const i64 i = START(r, rows), j = START(c, cols);
                 tile((ELEMENT *)arg[0] + out + i * row_step + j, row_step,
                      from + in + i + j * col_step, col_step);
