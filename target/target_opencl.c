@@ -11,7 +11,7 @@
 
 #include "target/opencl.h"
 
-enum { MOST_KERNELS = 32, FLUSH_EVERY = 256, INVALID_ARG_SIZE = -51 };
+enum { FLUSH_EVERY = 256, INVALID_ARG_SIZE = -51 };
 
 static const char *const keys[] = {"opencl", "gpu", NULL};
 
@@ -28,8 +28,8 @@ typedef struct opencl_state {
 
 typedef struct module {
     cl_program program;
-    int n;
-    cl_kernel kernel[MOST_KERNELS];
+    int n, room;
+    cl_kernel *kernel;
 } module;
 
 typedef struct buffer {
@@ -107,6 +107,7 @@ static void unload(void *state, void *handle)
         s->cl->clReleaseKernel(m->kernel[i]);
     if (m->program)
         s->cl->clReleaseProgram(m->program);
+    free(m->kernel);
     free(m);
 }
 
@@ -143,11 +144,11 @@ static void *symbol(void *state, void *handle, const char *function)
     opencl_state *s = state;
     module *m = handle;
     cl_int rc;
-    if (m->n == MOST_KERNELS)
-        return NULL;
     cl_kernel kernel = s->cl->clCreateKernel(m->program, function, &rc);
-    if (kernel)
+    if (kernel) {
+        m->kernel = ot_room(m->kernel, m->n, &m->room, sizeof(cl_kernel));
         m->kernel[m->n++] = kernel;
+    }
     return kernel;
 }
 
