@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts that people and programs hand to the library, spoilt at random: workloads, graphs,
- * targets, configs, conditions, dispatch tables, types, kernels. Whatever they hold, reading ends with an
- * error or with a value that prints as a text which reads back as the same value.
+ * targets, configs, conditions, dispatch tables, types, kernels. Whatever they hold, reading ends
+ * with an error or with a value that prints as a text which reads back as the same value.
  *
  * OPTUNE_TEST_SEED says which seed, OPTUNE_TEST_SECONDS how long (without it a fixed number of
  * texts). support/readers.c is an entry for clang's -fsanitize=fuzzer, too (OPTUNE_LIBFUZZER).
