@@ -122,6 +122,8 @@ static double slope(const step *s, double *x, double value, double here, double 
 {
     static const double least = 0x1p-28;
     const double most_of_type = ot_dtype_largest(s->dtype);
+    if (isnan(value) && isnan(magnitude))
+        magnitude = 0; /* it is none for certain */
     if (!isfinite(magnitude) ||
         (most_of_type > 0 && fabs(value) + s->reach * magnitude > most_of_type))
         return INFINITY; /* in the type it may be infinite, which is another number for f */
