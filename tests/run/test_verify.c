@@ -82,7 +82,8 @@ static void test_bound(void **state)
     long_op.terms = many_terms;
     long_call.op = &long_op;
     assert_true(ot_error_bound(&long_call, &impl, 0) < 200 * FLT_EPSILON);
-    assert_true(fabs(ot_error_bound_at_worst(&long_call, &impl, 0) - 2048 * FLT_EPSILON) < 1e-9);
+    assert_true(fabs(ot_error_bound_at_worst(&long_call, &impl, 0) - 2048 * FLT_EPSILON) <
+                1e-9);
     impl.error_scale = 8;
     assert_true(fabs(ot_error_bound(&planted_call, &impl, 0) - 8 * plain) < 1e-12);
     optune_call exact = planted_call;
@@ -168,6 +169,32 @@ static void test_comparison(void **state)
     out[0] = INFINITY;
     assert_false(judge(&error, message, sizeof message));
     check_contains(message, "output 0[0,0]: got inf");
+}
+
+/* Outside a domain the answer is known, also behind a fused step: it is no number. */
+static void test_no_number_is_an_answer(void **state)
+{
+    (void)state;
+    static const char *const text[] = {"abs(f32[64]) -> negative() -> sqrt()",
+                                       "abs(f32[64]) -> negative() -> log() -> abs()"};
+    for (int i = 0; i < OT_COUNT(text); i++) {
+        optune_err err = {0};
+        char path[1200], message[256] = "";
+        double error = 0;
+        const optune_impl impl = {.name = "x"};
+        ot_session s;
+        snprintf(path, sizeof path, "%s/domain%d", planted_dir, i);
+        check_ok(ot_session_open(&s, &planted_target, &planted_device, &err));
+        check_ok(ot_session_workload(&s, text[i], 7, path, &err));
+        float *out = s.row->address(s.state, s.out[OT_ALIGNED][0]);
+        for (int k = 0; k < 64; k++)
+            out[k] = NAN;
+        assert_true(ot_verify_outputs(&s, OT_ALIGNED, &impl, &error, message, sizeof message));
+        out[63] = 0;
+        assert_false(ot_verify_outputs(&s, OT_ALIGNED, &impl, &error, message, sizeof message));
+        check_contains(message, "output 0[63]: got 0, want ");
+        ot_session_close(&s);
+    }
 }
 
 static void test_poison_is_wrong(void **state)
@@ -450,6 +477,7 @@ int main(void)
         cmocka_unit_test(test_elements),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_comparison),
+        cmocka_unit_test(test_no_number_is_an_answer),
         cmocka_unit_test(test_poison_is_wrong),
         cmocka_unit_test(test_reference_is_whole),
         cmocka_unit_test(test_words),
