@@ -207,12 +207,9 @@ static void test_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_only),
-        cmocka_unit_test(test_behind_a_flush),
-        cmocka_unit_test(test_other_thread),
-        cmocka_unit_test(test_bodies_apart),
-        cmocka_unit_test(test_body_behind_a_flush),
-        cmocka_unit_test(test_key),
+        cmocka_unit_test(test_runs_only),           cmocka_unit_test(test_behind_a_flush),
+        cmocka_unit_test(test_other_thread),        cmocka_unit_test(test_bodies_apart),
+        cmocka_unit_test(test_body_behind_a_flush), cmocka_unit_test(test_key),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
