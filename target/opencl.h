@@ -7,9 +7,9 @@
 #include "target/opencl_api.h"
 
 /* opencl_device.c */
-/* The device a target names, among all platforms' in their order. `probed`, unless NULL: it must be
- * that one, whatever else is preferred in this process. `identity`, unless NULL, receives what names
- * it in every process. */
+/* The device a target names, among all platforms' in their order. `probed`, unless NULL: it must
+ * be that one, whatever else is preferred in this process. `identity`, unless NULL, receives what
+ * names it in every process. */
 int ot_opencl_find(const char *wanted, const optune_device *probed, cl_device_id *device,
                    ot_text *identity, optune_err *err);
 int ot_opencl_probe(const optune_target *target, optune_device *device, optune_err *err);

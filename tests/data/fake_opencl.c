@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stand-in for the OpenCL loader, in which platforms come and go: FAKE_OPENCL lists them, each with
- * one device, anew at each question. It computes nothing.
+ * A stand-in for the OpenCL loader, in which platforms come and go: FAKE_OPENCL lists them, each
+ * with one device, anew at each question. It computes nothing.
  *
  *   cpu    a CPU of one platform        wrap   that GPU again, by another platform
  *   gpu    a GPU of its vendor's        twin   another GPU like it
