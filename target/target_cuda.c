@@ -271,6 +271,32 @@ static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
     return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
 }
 
+static int read_part(void *state, const void *handle, int64_t at, void *to, int64_t bytes)
+{
+    cuda_state *s = state;
+    const ot_cuda_buffer *b = handle;
+    const cuda_pointer from = b->part + (cuda_pointer)at;
+    const int rc = bytes ? here(s)->cuMemcpyDtoH(to, from, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
+}
+
+static int fill_buffer(void *state, void *handle, int byte, int64_t bytes)
+{
+    cuda_state *s = state;
+    const ot_cuda_buffer *b = handle;
+    const ot_cuda *cu = here(s);
+    const int rc = bytes ? cu->cuMemsetD8(b->part, (unsigned char)byte, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "filling", NULL) : OPTUNE_OK;
+}
+
+static int copy_buffer(void *state, void *to, const void *from, int64_t bytes)
+{
+    cuda_state *s = state;
+    const ot_cuda_buffer *a = to, *b = from;
+    const int rc = bytes ? here(s)->cuMemcpyDtoD(a->part, b->part, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "copying", NULL) : OPTUNE_OK;
+}
+
 static bool intact(void *state, void *handle)
 {
     return ot_cuda_buffer_intact(here(state), handle);
@@ -510,6 +536,9 @@ OPTUNE_TARGET(cuda) = {
             OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
+            .fill = fill_buffer,
+            .copy = copy_buffer,
+            .read_at = read_part,
             .library = library,
             .counters = counters,
         },
