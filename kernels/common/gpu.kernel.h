@@ -158,10 +158,16 @@ INLINE float float_of_bfloat(u16 b)
 /* To nearest, ties to even; a NaN stays one. */
 INLINE u16 bfloat_of_float(float f)
 {
+#if defined(OT_CUDA) && OT_CC >= 80
+    u16 b;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
+    return b;
+#else
     const u32 bits = FLOAT_BITS(f);
     if (f != f)
         return (u16)(bits >> 16 | 64);
     return (u16)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+#endif
 }
 
 #endif
