@@ -86,8 +86,7 @@ void generic_define_tensor(optune_plan *plan, int m, const optune_call *call, ch
                            int i, const optune_tensor *type)
 {
     char name[24];
-    const bool half = gpu_is_half(type->dtype),
-               brain = type->dtype.code == OPTUNE_DTYPE_BFLOAT;
+    const bool half = gpu_is_half(type->dtype), brain = type->dtype.code == OPTUNE_DTYPE_BFLOAT;
     snprintf(name, sizeof name, "%c%d_T", letter, i);
     optune_plan_define_text(plan, m, name, generic_type(type->dtype));
     snprintf(name, sizeof name, "%c%d_OF", letter, i);

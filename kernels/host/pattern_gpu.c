@@ -15,7 +15,7 @@ const char *gpu_c_type(optune_dtype dtype)
 
 const char *gpu_scalar_of(optune_dtype dtype)
 {
-    return !gpu_is_half(dtype)                    ? ""
+    return !gpu_is_half(dtype)                 ? ""
            : dtype.code == OPTUNE_DTYPE_BFLOAT ? "float_of_bfloat"
                                                : "float_of_half";
 }

@@ -19,7 +19,7 @@ static inline bool gpu_is_half(optune_dtype dtype)
     return dtype.bits == 16 && dtype.lanes <= 1 && pattern_is_real(dtype);
 }
 
-/* 16-bit floats are stored as u16 and computed in float; everything else is what gpu_c_type says. */
+/* 16-bit floats are stored as u16 and computed in float; all else is what gpu_c_type says. */
 static inline const char *gpu_stored_type(optune_dtype dtype)
 {
     return gpu_is_half(dtype) ? "u16" : gpu_c_type(dtype);
@@ -44,7 +44,7 @@ static inline bool gpu_computes(optune_dtype dtype, char *why)
 bool gpu_applies(const optune_task *task, char *why);
 
 /* SCALAR and what else scalar_gpu.kernel.h asks for; of input 0 IN_T, how it is stored, and IN_OF,
- * which makes a SCALAR of it. The numbers a0 ... are macros: OpenCL knows no constants at file scope
+ * which makes a SCALAR of it. The numbers a0 ... are macros: OpenCL has no constants at file scope
  * that CUDA would share. */
 void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call);
 

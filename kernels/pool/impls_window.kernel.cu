@@ -20,8 +20,7 @@
 #define ROWS ((EACH - 1) * SH + (KH - 1) * DH + 1) /* of the data under the windows */
 
 /* Whether row `i` of these is one of window `e`. */
-#define HOLDS(e, i)                                                                            \
-    ((i) >= (e)*SH && (i) <= (e)*SH + (KH - 1) * DH && ((i) - (e)*SH) % DH == 0)
+#define HOLDS(e, i) ((i) >= (e)*SH && (i) <= (e)*SH + (KH - 1) * DH && ((i) - (e)*SH) % DH == 0)
 
 /* What a sum over `rows` counted rows is multiplied by. */
 INLINE DTYPE share_of(int rows, int columns)
@@ -34,7 +33,8 @@ INLINE DTYPE share_of(int rows, int columns)
 INLINE bool counts_all(int start, int taps, int dilation, int extent, int after)
 {
     const int last = start + (taps - 1) * dilation;
-    return UNIFORM || ((COUNT_PAD || start >= 0) && last < (COUNT_PAD ? extent + after : extent));
+    return UNIFORM ||
+           ((COUNT_PAD || start >= 0) && last < (COUNT_PAD ? extent + after : extent));
 }
 
 KERNEL(THREADS, 1, 1)

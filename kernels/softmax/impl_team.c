@@ -71,7 +71,8 @@ static double estimate(const optune_task *task, const optune_config *config)
     const double each = (double)each_of(&s, team, vector), values = each * (double)vector;
     const double rows = (double)(threads / team);
     /* A team walks along its row side by side. */
-    const double row = gpu_sectors((double)s.n / (double)(team * vector), team * vector * softmax_stored(task));
+    const double row = gpu_sectors((double)s.n / (double)(team * vector),
+                                   team * vector * softmax_stored(task));
     const gpu_work w = {
         .blocks = host_ceil(s.outer, threads / team),
         .threads = threads,
