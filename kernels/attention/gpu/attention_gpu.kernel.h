@@ -4,7 +4,7 @@
  * keys go for some rows. Macros: attention_define's. WEIGHT(less) is what a score `less` below
  * the largest weighs. Scores are products times SCALE_OF, which makes them logarithms to the base 2
  * where nothing is added to them: the smallest float times log2(e) would be none. Scores of what is
- * left out are -infinity.
+ * left out are -infinity. LARGER passes over a NaN, which stays one as a weight.
  */
 #ifndef OPTUNE_KERNELS_ATTENTION_GPU_H
 #define OPTUNE_KERNELS_ATTENTION_GPU_H
@@ -13,6 +13,7 @@
 
 #ifdef OT_OPENCL
 #define EXP2(x) exp2(x)
+#define LARGER(a, b) fmax(a, b)
 #define NOTHING (-INFINITY)
 #else
 /* Two units in the last place. */
@@ -23,6 +24,7 @@ INLINE float EXP2(float x)
     return y;
 }
 #define NOTHING (-__int_as_float(0x7F800000))
+#define LARGER(a, b) fmaxf(a, b)
 #endif
 #define SMALLEST (-3.402823466e38f)
 #define LOG2_E 1.4426950408889634f
