@@ -187,10 +187,13 @@ INLINE void weigh(float *s, line *rows)
     UNROLL
     for (int h = 0; h < 2; h++) {
         line *const r = &rows[h];
-        float most = r->most, other;
+        float most = r->most, other = most; /* two chains */
         UNROLL
-        for (int e = 0; e < TK / 4; e++)
+        for (int e = 0; e < TK / 4; e += 2) {
             most = LARGER(s[ELEMENT(h, e)], most);
+            other = LARGER(s[ELEMENT(h, e + 1)], other);
+        }
+        most = LARGER(most, other);
         UNROLL
         for (int reach = 1; reach < 4; reach *= 2) {
             TEAM_SWAP(other, most, reach);
@@ -223,6 +226,12 @@ INLINE void pack(u32 (*weights)[4], const float *s)
             UNROLL for (int e = 0; e < TK / 2; e++) s[e] = EARLY(s[e]);                        \
         weigh(s, rows);                                                                        \
     }
+
+/* Those of the next tile. A loop between the exponentials and the wait for the product also keeps
+ * the compiler from moving that wait in front of them. */
+#define NEXT_KEYS(t)                                                                           \
+    if ((t) + 1 < p.tiles)                                                                     \
+        mbarrier_wait(K_FULL(of_k.stage), of_k.parity);
 
 KERNEL_ALONE(THREADS)
 attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out MASK_PARAMETER)
@@ -307,9 +316,9 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                 next(&of_k);
                 SOFTMAX(0)
                 pack(weights, s);
+                NEXT_KEYS(0)
                 UNROLL_BY(1)
                 for (int t = 1; t < p.tiles; t++) {
-                    mbarrier_wait(K_FULL(of_k.stage), of_k.parity);
                     TURN_BEGIN
                     multiply_keys(s, queries, K_TILE(of_k.stage));
                     mbarrier_wait(V_FULL(of_v.stage), of_v.parity);
@@ -320,6 +329,7 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                     RELEASE(K_EMPTY(of_k.stage))
                     next(&of_k);
                     SOFTMAX(t)
+                    NEXT_KEYS(t)
                     WGMMA_WAIT(0);
                     wgmma_keep(acc, COLUMNS);
                     RELEASE(V_EMPTY(of_v.stage))
