@@ -4,7 +4,7 @@
  * keys go for some rows. Macros: attention_define's. WEIGHT(less) is what a score `less` below
  * the largest weighs. Scores are products times SCALE_OF, which makes them logarithms to the base 2
  * where nothing is added to them: the smallest float times log2(e) would be none. Scores of what is
- * left out are -infinity. LARGER passes over a NaN, which stays one as a weight.
+ * left out are -infinity.
  */
 #ifndef OPTUNE_KERNELS_ATTENTION_GPU_H
 #define OPTUNE_KERNELS_ATTENTION_GPU_H
@@ -13,7 +13,6 @@
 
 #ifdef OT_OPENCL
 #define EXP2(x) exp2(x)
-#define LARGER(a, b) fmax(a, b)
 #define NOTHING (-INFINITY)
 #else
 /* Two units in the last place. */
@@ -24,7 +23,6 @@ INLINE float EXP2(float x)
     return y;
 }
 #define NOTHING (-__int_as_float(0x7F800000))
-#define LARGER(a, b) fmaxf(a, b)
 #endif
 #define SMALLEST (-3.402823466e38f)
 #define LOG2_E 1.4426950408889634f
@@ -68,13 +66,13 @@ INLINE i64 mask_row(int head, int r)
            (i64)(r % SQ) * MASK_Q;
 }
 
-#define MASKED_SCORE(score, row, key) masked_score(score, mask + (row) + (i64)(key)*MASK_K)
-INLINE float masked_score(float score, GLOBAL const MASK_T *m)
+#define MASKED_SCORE(score, row, key) masked_score(score, mask[(row) + (i64)(key)*MASK_K])
+INLINE float masked_score(float score, MASK_T m)
 {
 #if MASK_KEEPS
-    return *m ? score : NOTHING;
+    return m ? score : NOTHING;
 #else
-    const float more = MASK_OF(*m);
+    const float more = MASK_OF(m);
     return more == NOTHING ? NOTHING : score + more;
 #endif
 }

@@ -29,6 +29,8 @@
 #define V_PITCH (CEIL_DIV(DV, 64) * 128)
 #define K_BYTES (TK * K_PITCH)
 #define STAGE_BYTES (K_BYTES + TK * V_PITCH)
+#define LARGER(a, b)                                                                           \
+    ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
 
 typedef unsigned char byte;
 

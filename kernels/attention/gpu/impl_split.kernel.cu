@@ -23,6 +23,8 @@
 VECTOR(in_k, IN_T, KV);
 VECTOR(in_v, IN_T, VV);
 
+#define LARGER(a, b)                                                                           \
+    ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
 
 #if SPLITS > 1
 #define TARGET GLOBAL float *RESTRICT out

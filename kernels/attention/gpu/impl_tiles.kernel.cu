@@ -138,6 +138,8 @@ INLINE void store_v(LOCAL float *piece, const in_v *next)
         for (int j = 0; j < TX; j++)                                                           \
             x[i] = j == 0 ? meet[(ty * TM + i) * TX] : OP(meet[(ty * TM + i) * TX + j], x[i]); \
     }
+#define LARGER(a, b)                                                                           \
+    ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
 #define PLUS(a, b) ((a) + (b))
 
 KERNEL(THREADS, 1, 1)

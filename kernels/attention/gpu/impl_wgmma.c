@@ -87,10 +87,12 @@ static int64_t pool(const attention_shape *s, const wgmma *c)
            8 * (2 + 4 * c->stages + c->consumers);
 }
 
-/* Sums of both products, weights, what rows keep and addresses. */
+/* Sums of both products, weights, what rows keep and addresses; a mask that rows do not share is
+ * on its way beside them. */
 static int64_t registers(const attention_shape *s, const wgmma *c)
 {
-    return padded(s->dv) / 2 + c->keys / 2 + c->keys / 4 + (s->has_mask ? 48 : 32);
+    const bool each = s->has_mask && (s->mask_stride[1] || s->mask_stride[2]);
+    return padded(s->dv) / 2 + c->keys / 2 + c->keys / 4 + (each ? 72 : 32);
 }
 
 /* Of a thread that computes, beside a warpgroup that copies: the body asks for as many. */
@@ -146,8 +148,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (c.keys > 64 &&
            (registers(&s, &c) > most_registers(&c) || pool(&s, &c) > gpu_max_shared(task)))
         c.keys -= 64;
-    while (c.consumers > 1 && (ROWS * (c.consumers - 1) >= s.rows ||
-                               tiles_of(&s, &c) < cores_of(task)))
+    while (c.consumers > 1 &&
+           (registers(&s, &c) > most_registers(&c) || ROWS * (c.consumers - 1) >= s.rows ||
+            tiles_of(&s, &c) < cores_of(task)))
         c.consumers--;
     while (c.band > 1 && (c.band / 4 >= s.heads || c.band * head > CACHE))
         c.band /= 4;

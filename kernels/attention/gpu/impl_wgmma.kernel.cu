@@ -55,6 +55,13 @@
 #define LESS 24
 #endif
 
+/* Passes over a NaN, which stays one as a weight. */
+#ifdef OT_OPENCL
+#define LARGER(a, b) fmax(a, b)
+#else
+#define LARGER(a, b) fmaxf(a, b)
+#endif
+
 /* Scores stay as they are where a weight is one FMA and one exponential away. */
 #if MASKED && !MASK_KEEPS
 #define FACTOR LOG2_E
@@ -95,6 +102,12 @@ INLINE place place_of(int tile)
         p.row = (TILES_Q - 1 - turn) * TQ;
     p.tiles = CEIL_DIV(keys_of_rows(p.row, TQ), TK);
     return p;
+}
+
+/* A block's tile of each BLOCKS, there and back: who had the longest has the shortest next. */
+INLINE int tile_of(int round)
+{
+    return round * BLOCKS + (round % 2 ? BLOCKS - 1 - BLOCK_X : BLOCK_X);
 }
 
 /* One thread. */
@@ -162,6 +175,21 @@ typedef struct line {
 #if MASKED
 #define HIDE_PARAMETER , GLOBAL const MASK_T *RESTRICT mask
 #define HIDE_ARGUMENT , mask
+#define PAIRS (MASK_K == 1 && SKV % 2 == 0)    /* keys' masks lie in aligned twos */
+#define ALIKE (MASK_H == 0 && MASK_Q == 0) /* for all rows */
+VECTOR(mask_pair, MASK_T, 2);
+
+INLINE mask_pair mask_of(GLOBAL const MASK_T *m, int key)
+{
+    mask_pair p;
+#if PAIRS
+    p = *(GLOBAL const mask_pair *)(m + MIN(key, SKV - 2));
+#else
+    p.v[0] = m[(i64)MIN(key, SKV - 1) * MASK_K];
+    p.v[1] = m[(i64)MIN(key + 1, SKV - 1) * MASK_K];
+#endif
+    return p;
+}
 #else
 #define HIDE_PARAMETER
 #define HIDE_ARGUMENT
@@ -171,12 +199,19 @@ typedef struct line {
 INLINE void hide(float *s, const line *rows, int key HIDE_PARAMETER)
 {
     UNROLL
-    for (int e = 0; e < TK / 4; e++) {
-        const int at = key + e / 2 * 8 + THREAD_X % 4 * 2 + e % 2;
+    for (int two = 0; two < TK / 8; two++) {
+        const int at = key + two * 8 + THREAD_X % 4 * 2;
+#if MASKED
+        const mask_pair first = mask_of(mask + rows[0].mask, at);
+        const mask_pair other = ALIKE ? first : mask_of(mask + rows[1].mask, at);
+#endif
         UNROLL
-        for (int h = 0; h < 2; h++) {
-            float *const x = &s[ELEMENT(h, e)];
-            *x = at < rows[h].sees ? MASKED_SCORE(EARLY(*x), rows[h].mask, at) : NOTHING;
+        for (int e = 0; e < 4; e++) {
+            float x = EARLY(s[4 * two + e]);
+#if MASKED
+            x = masked_score(x, e < 2 ? first.v[e % 2] : other.v[e % 2]);
+#endif
+            s[4 * two + e] = at + e % 2 < rows[e / 2].sees ? x : NOTHING;
         }
     }
 }
@@ -259,8 +294,8 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
         ring to_k = {0, 0}, to_v = {0, 0};
         u32 parity = 1;
         if (THREAD_X == 128 * CONSUMERS)
-            for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
-                const place p = place_of(tile);
+            for (int round = 0; tile_of(round) < TILES; round++) {
+                const place p = place_of(tile_of(round));
                 if (p.tiles == 0)
                     continue;
                 mbarrier_wait(Q_EMPTY, parity);
@@ -285,8 +320,8 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
 #if TURNS
         u32 turn = 0;
 #endif
-        for (int tile = BLOCK_X; tile < TILES; tile += BLOCKS) {
-            const place p = place_of(tile);
+        for (int round = 0; tile_of(round) < TILES; round++) {
+            const place p = place_of(tile_of(round));
             const int all_see = keys_of_all(p.row + warp_row, 16);
             float acc[COLUMNS / 2];
             line rows[2];
