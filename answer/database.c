@@ -206,7 +206,7 @@ int optune_database(optune *o, const optune_database_options *options, optune_re
             deed = &deeds[i];
     }
     if (!deed)
-        return ot_no_such(err, "deed", options->what, names, OT_COUNT(deeds));
+        return ot_no_such(err, "db command", options->what, names, OT_COUNT(deeds));
     doing d = {.o = o, .options = options, .json = json_object(), .err = err};
     const int status = deed->run(&d);
     if (status < 0) {

@@ -44,7 +44,7 @@ int optune_hub(optune *o, const optune_hub_options *options, optune_result **res
             deed = &deeds[i];
     }
     if (!deed)
-        return ot_no_such(err, "deed", own.what, names, OT_COUNT(deeds));
+        return ot_no_such(err, "hub command", own.what, names, OT_COUNT(deeds));
     ot_hub_deed d = {.o = o, .options = &own, .json = json_array(), .err = &kept};
     int status = deed->run(&d);
     if (status == OPTUNE_EINTERRUPTED)

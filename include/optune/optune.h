@@ -46,7 +46,9 @@ typedef struct optune_options {
     const char *const
         *plugins; /* paths, NULL-terminated; NULL: those of $OPTUNE_PLUGINS, ':'-separated */
     optune_log_level log_level; /* messages above it are not made */
-    void (*log)(void *arg, optune_log_level level, const char *text); /* NULL: dropped */
+    /* NULL: dropped. The thread that has something to say calls it, which during an import may be
+       one of the handle's own beside the caller's: it has to stand two at once. */
+    void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
     const char
         *policy; /* how runs measure, and whose records answer: "warm"; "cold": before every
