@@ -269,11 +269,11 @@ INLINE void ot_keep(int &d)
     {                                                                                          \
         asm volatile("{\n\t"                                                                   \
                      ".reg .pred p;\n\t"                                                       \
-                     "setp.ne.b32 p, " OT_ADD_##n ", 0;\n\t"                                   \
-                                                  "wgmma.mma_async.sync.aligned.m64n" #n       \
-                                                  "k" depth kinds                              \
+                     "setp.ne.b32 p, " OT_ADD_##n                                              \
+                     ", 0;\n\t"                                                                \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k" depth kinds                    \
                      " {" OT_LIST_##n OT_SHARED_##n ", p" tail ";\n\t"                         \
-                     "}"                                                                       \
+                                                    "}"                                        \
                      : OT_SUMS_##n(c)                                                          \
                      : "l"(a), "l"(b), "r"(add));                                              \
     }
@@ -282,10 +282,11 @@ INLINE void ot_keep(int &d)
     {                                                                                          \
         asm volatile("{\n\t"                                                                   \
                      ".reg .pred p;\n\t"                                                       \
-                     "setp.ne.b32 p, " OT_ADD_HELD_##n ", 0;\n\t"                              \
+                     "setp.ne.b32 p, " OT_ADD_HELD_##n                                         \
+                     ", 0;\n\t"                                                                \
                      "wgmma.mma_async.sync.aligned.m64n" #n "k16" kinds                        \
                      " {" OT_LIST_##n OT_HELD_##n ", p, 1, 1, 1;\n\t"                          \
-                     "}"                                                                       \
+                                                  "}"                                          \
                      : OT_SUMS_##n("f")                                                        \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));          \
     }

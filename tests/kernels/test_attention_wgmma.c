@@ -47,11 +47,14 @@ static void test_applies(void **state)
     expect_applies("cuda -arch=sm_89", one, "9.0");
     expect_applies("cuda -arch=sm_100", one, "9.0 alone");
     expect_applies("cuda -arch=sm_90",
-                   "attention(f32[1,2,64,64], f32[1,2,64,64], f32[1,2,64,64])", "needs float16");
+                   "attention(f32[1,2,64,64], f32[1,2,64,64], f32[1,2,64,64])",
+                   "needs float16");
     expect_applies("cuda -arch=sm_90",
-                   "attention(f16[1,2,64,68], f16[1,2,64,68], f16[1,2,64,72])", "multiples of 8");
+                   "attention(f16[1,2,64,68], f16[1,2,64,68], f16[1,2,64,72])",
+                   "multiples of 8");
     expect_applies("cuda -arch=sm_90",
-                   "attention(f16[1,2,64,64], f16[1,2,64,64], f16[1,2,64,68])", "multiples of 8");
+                   "attention(f16[1,2,64,64], f16[1,2,64,64], f16[1,2,64,68])",
+                   "multiples of 8");
     expect_applies("cuda -arch=sm_90",
                    "attention(f16[1,2,64,256], f16[1,2,64,256], f16[1,2,64,256])", NULL);
     expect_applies("cuda -arch=sm_90",
@@ -117,8 +120,8 @@ static void test_tiles(void **state)
 {
     (void)state;
 #define HEADS(type, b, hq, hkv, sq, skv, d, dv, more)                                          \
-    "attention(" type "[" #b "," #hq "," #sq "," #d "], " type "[" #b "," #hkv "," #skv        \
-    "," #d "], " type "[" #b "," #hkv "," #skv "," #dv "]" more ")"
+    "attention(" type "[" #b "," #hq "," #sq "," #d "], " type "[" #b "," #hkv "," #skv "," #d \
+    "], " type "[" #b "," #hkv "," #skv "," #dv "]" more ")"
     static const char plain[] = HEADS("bf16", 1, 3, 3, 200, 300, 64, 64, "");
     static const char causal[] = HEADS("f16", 2, 4, 2, 128, 200, 128, 128, ", causal=true");
     static const char odd[] = HEADS("bf16", 1, 4, 2, 90, 150, 72, 40, ", causal=true");
@@ -133,14 +136,14 @@ static void test_tiles(void **state)
         const char *workload;
         knobs k;
     } table[] = {
-        {plain, {2, 128, 2, 1, 1, 0}},    {plain, {2, 64, 3, 0, 4, 1}},
-        {plain, {3, 64, 4, 1, 1, 1}},     {plain, {1, 192, 2, 0, 1, 1}},
-        {causal, {2, 64, 2, 1, 4, 1}},    {causal, {1, 128, 2, 0, 1, 0}},
-        {causal, {2, 192, 2, 1, 1, 1}},   {odd, {2, 64, 2, 1, 1, 0}},
-        {odd, {3, 64, 2, 1, 4, 0}},       {first, {2, 64, 2, 1, 1, 0}},
-        {first, {1, 64, 2, 0, 1, 1}},     {kept, {2, 128, 2, 1, 4, 1}},
-        {kept, {1, 64, 3, 0, 1, 0}},      {added, {2, 64, 2, 1, 1, 0}},
-        {negative, {2, 64, 2, 1, 1, 0}},  {large, {1, 128, 2, 0, 1, 0}},
+        {plain, {2, 128, 2, 1, 1, 0}},   {plain, {2, 64, 3, 0, 4, 1}},
+        {plain, {3, 64, 4, 1, 1, 1}},    {plain, {1, 192, 2, 0, 1, 1}},
+        {causal, {2, 64, 2, 1, 4, 1}},   {causal, {1, 128, 2, 0, 1, 0}},
+        {causal, {2, 192, 2, 1, 1, 1}},  {odd, {2, 64, 2, 1, 1, 0}},
+        {odd, {3, 64, 2, 1, 4, 0}},      {first, {2, 64, 2, 1, 1, 0}},
+        {first, {1, 64, 2, 0, 1, 1}},    {kept, {2, 128, 2, 1, 4, 1}},
+        {kept, {1, 64, 3, 0, 1, 0}},     {added, {2, 64, 2, 1, 1, 0}},
+        {negative, {2, 64, 2, 1, 1, 0}}, {large, {1, 128, 2, 0, 1, 0}},
         {wide, {2, 64, 2, 1, 1, 0}},
     };
     static workbench b;
@@ -155,8 +158,9 @@ static void test_tiles(void **state)
 
 /* ---- registers --------------------------------------------------------------------------- */
 
-/* Warpgroups that compute take so many registers a thread, the one that copies keeps so many. Those
- * of the block were shared out at its launch, and who asks for more than there are waits for ever. */
+/* Warpgroups that compute take so many registers a thread, the one that copies keeps so many.
+ * Those of the block were shared out at its launch, and who asks for more than there are waits
+ * for ever. */
 static void test_registers(void **state)
 {
     (void)state;
@@ -195,8 +199,8 @@ static void test_registers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_applies),  cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_fallback), cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_applies),   cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fallback),  cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,8 @@ static void test_registers(void **state)
     };
     assume("cuda -arch=sm_90", "dense(f16[8192,512], f16[8192,512])");
     for (int i = 0; i < OT_COUNT(table); i++) {
-        const int64_t n = one_config_registers(&(one_config){"dense_wgmma.cuda", set, &table[i]});
+        const int64_t n =
+            one_config_registers(&(one_config){"dense_wgmma.cuda", set, &table[i]});
         if (n < 0)
             skip();
         assert_true(3 * n >= 2 * 232 + 40);

@@ -123,8 +123,8 @@ static uint32_t across_at(const unsigned char *pool, uint64_t rows, int col, int
         const int depth = 2 * k + i;
         uint16_t half;
         uint32_t address = start_of(rows) + (uint32_t)(col / 64) * panel_of(rows) +
-                           (uint32_t)(depth / 8) * group_of(rows) + (uint32_t)(depth % 8) * ROW +
-                           (uint32_t)(col % 64) * 2;
+                           (uint32_t)(depth / 8) * group_of(rows) +
+                           (uint32_t)(depth % 8) * ROW + (uint32_t)(col % 64) * 2;
         address ^= (address >> 7 & 7) << 4;
         memcpy(&half, pool + address, 2);
         word |= (uint32_t)half << 16 * i;

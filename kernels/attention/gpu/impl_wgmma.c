@@ -218,9 +218,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_stage stage = attention_gpu_stage(&s, m, "attention", optune_output_arg(0));
     const int64_t columns[] = {s.d, s.d, s.dv};
     for (int i = 0; i < 3; i++)
-        stage.arg[i] = matmul_gpu_wgmma_map(plan, stage.arg[i], dtype, s.heads,
-                                            i ? s.skv : s.rows, columns[i],
-                                            i ? c.keys : ROWS * c.consumers);
+        stage.arg[i] =
+            matmul_gpu_wgmma_map(plan, stage.arg[i], dtype, s.heads, i ? s.skv : s.rows,
+                                 columns[i], i ? c.keys : ROWS * c.consumers);
     stage.grid[0] = blocks_of(task, &s, &c);
     stage.block[0] = 128 * (c.consumers + 1);
     stage.grid[1] = stage.grid[2] = stage.block[1] = stage.block[2] = 1;

@@ -175,8 +175,8 @@ typedef struct line {
 #if MASKED
 #define HIDE_PARAMETER , GLOBAL const MASK_T *RESTRICT mask
 #define HIDE_ARGUMENT , mask
-#define PAIRS (MASK_K == 1 && SKV % 2 == 0)    /* keys' masks lie in aligned twos */
-#define ALIKE (MASK_H == 0 && MASK_Q == 0) /* for all rows */
+#define PAIRS (MASK_K == 1 && SKV % 2 == 0) /* keys' masks lie in aligned twos */
+#define ALIKE (MASK_H == 0 && MASK_Q == 0)  /* for all rows */
 VECTOR(mask_pair, MASK_T, 2);
 
 INLINE mask_pair mask_of(GLOBAL const MASK_T *m, int key)
