@@ -233,6 +233,10 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
 int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
                ot_trial_result *result, optune_err *err);
 
+/* run.c: optune_run over workloads of constants; `options` as this library knows them. */
+#define OT_RUN_SECONDS 150.0 /* of a run that was not told how many */
+int ot_run_constants(optune *o, const optune_run_options *options, optune_result **result,
+                     optune_err *err);
 /* in_graph.c: seconds of a run of so many (negative: no limit) that are kept for the whole graph; 0
  * where there is none to be measured: on targets whose kernels do not run in this process's memory,
  * and under a policy of the handle's own. */
