@@ -55,14 +55,13 @@ static int open_opencl(void *state, const optune_target *target, const optune_de
                        optune_err *err)
 {
     opencl_state *s = state;
-    int number;
     cl_int rc;
     s->device = *device;
     /* PoCL's own cache of kernels grows without end; ours is bounded. */
     setenv("POCL_KERNEL_CACHE", "0", 0);
     int status = ot_opencl_open(&s->cl, err);
     if (status >= 0)
-        status = ot_opencl_find(target->device, &s->id, &number, err);
+        status = ot_opencl_find(target->device, device, &s->id, NULL, err);
     if (status < 0)
         return status;
     s->context = ot_opencl_context(s->id, err);
