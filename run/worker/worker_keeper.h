@@ -50,7 +50,8 @@ typedef struct ot_report {
     int outcome; /* then: what that makes of the candidate */
     double seconds;
     double
-        real[2]; /* TIME: with shaking, and restoring in front of runs; PEAK: its two rates */
+        real[3]; /* TIME: with shaking, and restoring in front of runs; PEAK: flops, bandwidth,
+                    tensor */
     char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
 } ot_report;
 
