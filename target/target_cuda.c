@@ -7,8 +7,11 @@
  * the row says that it is no longer alive, and another process takes over.
  */
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "target/cuda.h"
 #include "target/library.h"
@@ -44,6 +47,7 @@ typedef struct function { /* what `symbol` gives; the module's memory */
 typedef struct loaded { /* a module */
     cuda_module device; /* NULL: a shared object of the host */
     void *host;
+    int file; /* its name's, while it is loaded */
     function *functions;
 } loaded;
 
@@ -138,6 +142,8 @@ static void unload(void *state, void *handle)
         ot_library_words_drop(&s->words, l->host);
         dlclose(l->host);
     }
+    if (l->file >= 0)
+        close(l->file);
     free(l);
 }
 
@@ -158,17 +164,31 @@ static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *e
     return status;
 }
 
+/* The loader takes a name that it knows for the object it knows, and `path` may be a descriptor's,
+ * which the next module gets again: the name used here is one's of our own, kept until unload. */
+static int load_host(cuda_state *s, const char *path, loaded *l, optune_err *err)
+{
+    char name[32];
+    l->file = open(path, O_RDONLY | O_CLOEXEC);
+    if (l->file < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot load module '%s': %s", path,
+                           strerror(errno));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", l->file);
+    l->host = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!l->host)
+        return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+    ot_library_words_add(&s->words, l->host);
+    return OPTUNE_OK;
+}
+
 static int load(void *state, const char *path, void **handle, optune_err *err)
 {
     cuda_state *s = state;
     loaded *l = ot_alloc(sizeof *l);
     int status = OPTUNE_OK;
+    l->file = -1;
     if (ot_gpu_module_is_host(path)) {
-        l->host = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (l->host)
-            ot_library_words_add(&s->words, l->host);
-        else
-            status = optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+        status = load_host(s, path, l, err);
     } else {
         status = load_device(s, path, l, err);
     }
@@ -414,8 +434,16 @@ static int time_launches(cuda_state *s, ready *stage, int n, cuda_graph_exec gra
     return rc ? rc : s->cu->cuEventElapsedTime(milliseconds, s->begin, s->end);
 }
 
+static bool calls_libraries(const ready *stage, int n)
+{
+    while (n > 0 && !stage[n - 1].function->host)
+        n--;
+    return n > 0;
+}
+
 /* A graph's first launch brings it to the device, which is not in the time: short runs are launched
- * once in front of it, which also hides how long launching takes. A flush hides that as well. */
+ * once in front of it, which also hides how long launching takes. A flush hides that as well, but
+ * for what a library does in front of its launches: it does that for a graph, before a flush. */
 static double time_runs(void *state, const optune_launch *launch, int n, int64_t count,
                         optune_err *err)
 {
@@ -429,11 +457,14 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
     }
     const int64_t graphs = (count + MOST_REPLAYED - 1) / MOST_REPLAYED;
     const int64_t replayed = graphs > 0 ? (count + graphs - 1) / graphs : 0;
-    const cuda_graph_exec graph = hidden ? NULL : make_graph(s, stage, n, replayed);
+    const cuda_graph_exec graph =
+        hidden && !calls_libraries(stage, n) ? NULL : make_graph(s, stage, n, replayed);
     float milliseconds = 0;
     int rc = !graph      ? 0
              : count > 1 ? s->cu->cuGraphLaunch(graph, s->stream)
                          : s->cu->cuGraphUpload(graph, s->stream);
+    if (graph && hidden && !rc && flush(s) >= 0)
+        s->flushing = false;
     if (!rc)
         rc = time_launches(s, stage, n, graph, graph ? graphs : count, &milliseconds);
     if (graph)

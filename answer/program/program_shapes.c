@@ -119,6 +119,13 @@ static int check_given(const given *all, int id, const optune_tensor *is, optune
     ot_text_add(&text, is->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
     ot_tensor_print(type, &text);
     ot_text_add(&text, " with one size for each name");
+    for (int d = 0; d < type->rank && type->rank == is->rank; d++) {
+        optune_dim first;
+        if (type->dim[d].name[0] && of_given(all, type->dim[d].name, &first) &&
+            optune_dim_known(&first) && first.min != is->dim[d].min)
+            ot_text_printf(&text, ": '%s' is %lld in an input before", type->dim[d].name,
+                           (long long)first.min);
+    }
     const int status = ot_graph_fail(all->g, id, -1, OPTUNE_ETYPE, ot_text_str(&text), err);
     ot_text_release(&text);
     return status;

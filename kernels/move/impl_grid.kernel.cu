@@ -34,26 +34,35 @@ VECTOR(vec16, ELEMENT, 16);
           for (int l = 0; l < width; l++) same.v[l] = (ELEMENT)bits;                           \
           *(GLOBAL vec##width *)(out + to) = same;)
 
-/* Rows lie along the input, columns along the output; `i` numbers what is outside of both. */
-#define TILES(first, end, rows, cols, ...)                                                     \
+/* Rows lie along the input, columns along the output; `i` numbers what is outside. A thread walks
+ * down the tile from one pointer on; tiles that fill both loops are not asked where they end. */
+#define TILES(first, end, rows, cols, start, ...)                                              \
     if (block >= first && block < end) {                                                       \
         const INDEX n = (INDEX)(block - first), i = n / (ROW_TILES(rows) * COL_TILES(cols));   \
         const INDEX c0 = n % COL_TILES(cols) * TILE;                                           \
         const INDEX r0 = n / COL_TILES(cols) % ROW_TILES(rows) * TILE;                         \
-        UNROLL                                                                                 \
-        for (int y = ty; y < TILE; y += THREADS / TILE) {                                      \
+        start;                                                                                 \
+        UNROLL_BY(16)                                                                          \
+        for (int y = 0; y < TILE; y += THREADS / TILE) {                                       \
             __VA_ARGS__                                                                        \
         }                                                                                      \
     }
+#define WITHIN(at, length) ((length) % TILE == 0 || (at) < (length))
 #define LOAD(first, end, in, from, rows, cols, step)                                           \
     TILES(                                                                                     \
-        first, end, rows, cols, if (r0 + tx < rows && c0 + y < cols) {                         \
-            tile[y * (TILE + 1) + tx] = in[from + r0 + tx + (c0 + y) * (INDEX)(step)];         \
+        first, end, rows, cols,                                                                \
+        GLOBAL const ELEMENT *const p = in + (from + r0 + tx + (c0 + ty) * (INDEX)(step));     \
+        LOCAL ELEMENT *const to = tile + ty * (TILE + 1) + tx,                                 \
+        if (WITHIN(r0 + tx, rows) && WITHIN(c0 + ty + y, cols)) {                              \
+            to[y * (TILE + 1)] = p[(i64)y * (step)];                                           \
         })
 #define STORE(first, end, to, rows, cols, step)                                                \
     TILES(                                                                                     \
-        first, end, rows, cols, if (r0 + y < rows && c0 + tx < cols) {                         \
-            out[to + (r0 + y) * (INDEX)(step) + c0 + tx] = tile[tx * (TILE + 1) + y];          \
+        first, end, rows, cols,                                                                \
+        GLOBAL ELEMENT *const p = out + (to + (r0 + ty) * (INDEX)(step) + c0 + tx);            \
+        LOCAL const ELEMENT *const from = tile + tx * (TILE + 1) + ty,                         \
+        if (WITHIN(r0 + ty + y, rows) && WITHIN(c0 + tx, cols)) {                              \
+            p[(i64)y * (step)] = from[y];                                                      \
         })
 #define ROW_TILES(rows) CEIL_DIV(rows, TILE)
 #define COL_TILES(cols) CEIL_DIV(cols, TILE)

@@ -68,8 +68,10 @@ static double estimate(const optune_task *task, const optune_config *config)
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
+    /* A row of the tile is a cache line of 128 bytes. */
+    const int64_t line = 128 / pattern_bytes(task->call->output[0].dtype);
     optune_config_choose_int(config, space, "threads", gpu_threads(task, 256));
-    optune_config_choose_int(config, space, "tile", 32);
+    optune_config_choose_int(config, space, "tile", line < 32 ? 16 : line > 32 ? 64 : 32);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

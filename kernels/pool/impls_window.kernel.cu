@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The GPU schedule of pooling: a thread walks whole windows. POOL_MEAN: of what they count,
- * else the most. */
+/*
+ * The GPU schedule of pooling: a thread walks EACH windows of one column, one below another.
+ * POOL_MEAN: of what they count, else the most.
+ *
+ * A row of the data under these windows is folded once, for all of them that hold it. What lies
+ * where is known from one pointer, so that a load is one instruction with its guard.
+ */
 #include "kernels/pool/body_gpu.kernel.h"
 
 #if POOL_MEAN
@@ -11,28 +16,66 @@
 #define FOLD(acc, v) s_max(v, acc)
 #endif
 
+#define STRIPS CEIL_DIV(OH, EACH)
+#define ROWS ((EACH - 1) * SH + (KH - 1) * DH + 1) /* of the data under the windows */
+
+/* Whether row `i` of these is one of window `e`. */
+#define HOLDS(e, i)                                                                            \
+    ((i) >= (e)*SH && (i) <= (e)*SH + (KH - 1) * DH && ((i) - (e)*SH) % DH == 0)
+
+/* What a sum over `rows` counted rows is multiplied by. */
+INLINE DTYPE share_of(int rows, int columns)
+{
+    return rows * columns > 0 ? (DTYPE)1 / (DTYPE)(rows * columns) : (DTYPE)0;
+}
+
 KERNEL(THREADS, 1, 1)
 pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
 {
-    FOR_EACH(OH, OW)
+    const INDEX item = (INDEX)BLOCK_X * THREADS + THREAD_X;
+    const int c = (int)(item % BLOCK), x = (int)(item / BLOCK % OW);
+    const INDEX strip = item / BLOCK / OW, plane = strip / STRIPS;
+    const int y = (int)(strip % STRIPS) * EACH;
     const int top = y * SH - PT, left = x * SW - PL;
-    GLOBAL const DTYPE *const from = data + plane * ((INDEX)H * W * BLOCK) + c;
-    DTYPE acc = START;
+    if (plane >= PLANES)
+        return;
+    GLOBAL const DTYPE *const from = data + (((i64)plane * H + top) * W + left) * BLOCK + c;
+    DTYPE acc[EACH];
+    UNROLL
+    for (int e = 0; e < EACH; e++)
+        acc[e] = START;
     UNROLL_BY(UNROLL_Y)
-    for (int i = 0; i < KH; i++) {
+    for (int i = 0; i < ROWS; i++) {
+        DTYPE row = START;
+        bool held = false; /* not between taps that are dilated */
+        UNROLL
+        for (int e = 0; e < EACH; e++)
+            held = held || HOLDS(e, i);
         UNROLL_BY(UNROLL_X)
         for (int j = 0; j < KW; j++) {
-            const int at_y = top + i * DH, at_x = left + j * DW;
-            if (inside(at_y, H) && inside(at_x, W)) {
-                const DTYPE v = from[((INDEX)at_y * W + at_x) * BLOCK];
-                acc = FOLD(acc, v);
-            }
+            DTYPE v = START; /* a guard around no more than the load, so that none waits */
+            if (held && inside(top + i, H) && inside(left + j * DW, W))
+                v = from[(i * W + j * DW) * BLOCK];
+            row = FOLD(row, v);
+        }
+        UNROLL
+        for (int e = 0; e < EACH; e++)
+            if (HOLDS(e, i))
+                acc[e] = FOLD(acc[e], row);
+    }
+    GLOBAL DTYPE *const to = out + (((i64)plane * OH + y) * OW + x) * BLOCK + c;
+#if POOL_MEAN
+    const int columns = UNIFORM ? KW : counted(left, KW, DW, W, PR);
+    const DTYPE whole = columns == KW ? share_of(KH, KW) : share_of(KH, columns);
+#endif
+    UNROLL
+    for (int e = 0; e < EACH; e++) {
+        if (y + e < OH) {
+#if POOL_MEAN
+            const int rows = UNIFORM ? KH : counted(top + e * SH, KH, DH, H, PB);
+            acc[e] *= rows == KH ? whole : share_of(rows, columns);
+#endif
+            to[e * (OW * BLOCK)] = acc[e];
         }
     }
-#if POOL_MEAN
-    const DTYPE n = UNIFORM ? (DTYPE)(KH * KW) : counts(y, x);
-    acc = n > 0 ? acc / n : (DTYPE)0;
-#endif
-    out[o] = acc;
-    END_EACH
 }

@@ -287,6 +287,16 @@ def memory(array: Any, type: TensorType, where: str, writable: bool = False) -> 
                          f"({array.__class__.__name__}): {remedy}") from None
 
 
+def shape_of(array: Any, where: str) -> Tuple[int, ...]:
+    """The shape of an array of any kind, before it is held against a type."""
+    shape = getattr(array, "shape", None)
+    try:
+        return tuple(int(n) for n in (memoryview(array).shape if shape is None else shape) or ())
+    except (TypeError, ValueError):
+        raise UsageError(f"{where} has no shape ({array.__class__.__name__}): "
+                         "numpy.asarray makes an array of it") from None
+
+
 _LETTERS = {"float16": "e", "float32": "f", "float64": "d", "bool": "?", "int8": "b",
             "int16": "h", "int32": "i", "int64": "q", "uint8": "B", "uint16": "H",
             "uint32": "I", "uint64": "Q"}
@@ -330,4 +340,5 @@ def overlap(spans: List[Tuple[int, int]], written: List[Tuple[int, int]]) -> boo
     return False
 
 
-__all__ = ["Numpy", "empty", "is_torch", "memory", "numpy_dtype", "overlap", "wrong"]
+__all__ = ["Numpy", "empty", "is_torch", "memory", "numpy_dtype", "overlap", "shape_of",
+           "wrong"]

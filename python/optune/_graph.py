@@ -11,10 +11,21 @@ from ctypes import byref, c_double, c_int64, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
-from ._arrays import empty, memory, overlap, part
+from ._arrays import empty, memory, overlap, part, shape_of
 from ._errors import NotFoundError, UsageError, WorkloadTypeError, text_of
-from ._library import Binding, Counted, Err, Here, check, computing, encode, lib, opened
+from ._library import Binding, Counted, Err, Here, Tensor, check, computing, encode, lib, opened
 from ._types import TensorType
+
+#: What a symbolic dim is bound to: a number, or the least and the largest that it can be.
+Bound = Union[int, Tuple[int, int]]
+
+
+def _is_range(dim: str, value: Bound) -> bool:
+    if not isinstance(value, (tuple, list)):
+        return False
+    if len(value) != 2:
+        raise UsageError(f"bind={{'{dim}': {value}}} is no range: (LOWEST, LARGEST), such as (1, 64)")
+    return True
 
 
 def _type(text: str, const: bool) -> TensorType:
@@ -44,30 +55,39 @@ class Graph(Here):
         g = o.graph("mlp.graph", bind={"batch": 64})
         g.fill(seed=1)
         y = g(x)
+
+    A dim that is a range, ``bind={"batch": (1, 64)}``, may have another size in every call: that of
+    the arrays. What comes out is as large as they make it.
     """
 
     _again = "read it again with graph()"
 
     def __init__(self, handle: Counted, source: Union[str, Path],
-                 bind: Optional[Mapping[str, int]] = None) -> None:
+                 bind: Optional[Mapping[str, Bound]] = None) -> None:
         self._graph: Optional[Counted] = None
         self._partition: Optional[Counted] = None
         self._program: Optional[Counted] = None
         self._used: Optional[Counted] = None
         self._lock = threading.RLock()
+        ranges = {dim: value for dim, value in (bind or {}).items() if _is_range(dim, value)}
+        numbers: Dict[str, Any] = {dim: value for dim, value in (bind or {}).items()
+                                   if dim not in ranges}
         if isinstance(source, str) and "\n" in source:
             pointer = opened(lib.optune_graph_parse, encode(source), b"graph")
         else:  # a model's dims are bound while it is read
-            given = [Binding(encode(dim), int(value)) for dim, value in (bind or {}).items()]
-            bind = None
+            given = [Binding(encode(dim), int(value)) for dim, value in numbers.items()]
+            numbers = {}
             pointer = opened(lib.optune_graph_read_bound, encode(str(source)),
                              (Binding * len(given))(*given), len(given))
         self._graph = Counted("graph", pointer, lib.optune_graph_close)
         err = Err()
         with self._graph as g, handle as o:
-            for dim, value in (bind or {}).items():
+            for dim, value in numbers.items():
                 check(lib.optune_graph_bind(g, encode(dim), int(value), byref(err)), err)
             check(lib.optune_graph_infer(g, byref(err)), err)
+            for dim, (low, high) in ranges.items():
+                check(lib.optune_graph_bound(g, encode(dim), int(low), int(high), byref(err)), err)
+                check(lib.optune_graph_infer(g, byref(err)), err)
             self._read(json.loads(lib.optune_graph_json(g)))
         self._renew(handle)
         handle.__enter__()  # until close()
@@ -100,8 +120,13 @@ class Graph(Here):
         #: As large as outputs can be, where their dims follow from values.
         self._room: Tuple[TensorType, ...] = tuple(
             _bounded(text) for name in told["outputs"] for text in self._of(nodes, name))
-        self._open_types = [str(t) for t in (*self.inputs.values(), *self._room)
+        self._written = {name: node["types"][0] for name, node in nodes.items()
+                         if node["kind"] == "var"}
+        largest = [_bounded(text) for text in self._written.values()]
+        self._open_types = [str(t) for t in (*largest, *self._room)
                             if t.shape is None or None in t.shape]
+        #: Whether inputs have another size in every call.
+        self._sized = any(t.shape is None or None in t.shape for t in self.inputs.values())
 
     @staticmethod
     def _of(nodes: Dict[str, Any], name: str) -> List[str]:
@@ -187,8 +212,9 @@ class Graph(Here):
             if self._open_types:
                 raise WorkloadTypeError("types of this graph are not known: "
                                         + ", ".join(self._open_types)
-                                        + "; give its dims numbers with bind=; what follows "
-                                        "from values has to have a bound")
+                                        + "; give its dims numbers or ranges with bind=, "
+                                        "(1, 64) say; what follows from values has to have "
+                                        "a bound")
             self._forget()
             self._renew(self._live(self._used))
             with self._live(self._partition) as p:
@@ -217,10 +243,10 @@ class Graph(Here):
         with self._lock:
             if self._program is None:
                 self.compile()
-            types = list(self.inputs.values())
             given = self._arrays(arrays, named)
+            types = self._types_of(given)
             sources = [memory(a, t, f"input '{name}'")
-                       for a, (name, t) in zip(given, self.inputs.items())]
+                       for a, t, name in zip(given, types, self.inputs)]
             made = [empty(t, given[0] if given else None) for t in self._room] \
                 if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
             if len(made) != len(self.outputs):
@@ -235,11 +261,45 @@ class Graph(Here):
             outs = (c_void_p * (len(targets) + 1))(*[t[0] for t in targets])
             err = Err()
             with self._live(self._program) as program:
+                if self._sized:
+                    self._resize(program, types)
                 check(computing(lib.optune_program_run)(program, ctypes.addressof(ins),
                                              ctypes.addressof(outs), byref(err)), err)
                 if self._room != self.outputs:
                     made = [part(a, self._shape(program, i)) for i, a in enumerate(made)]
         return made[0] if len(made) == 1 else tuple(made)
+
+    def _types_of(self, given: List[Any]) -> List[TensorType]:
+        """Of inputs, where a dim is a range with the size that the array has."""
+        if not self._sized:
+            return list(self.inputs.values())
+        return [t if t.shape is None or None not in t.shape else
+                self._sized_type(name, t, shape_of(a, f"input '{name}'"))
+                for a, (name, t) in zip(given, self.inputs.items())]
+
+    def _sized_type(self, name: str, t: TensorType, shape: Tuple[int, ...]) -> TensorType:
+        written = self._written[name].partition("[")[2].rstrip("]").split(",")
+        if len(shape) != len(written):
+            raise UsageError(f"input '{name}' is of shape {shape}, the graph has "
+                             f"{self._written[name]}")
+        for n, dim in zip(shape, written):
+            at = re.fullmatch(r"\?(.*):(\d+)\.\.(\d+)", dim.strip())
+            if at and not int(at[2]) <= n <= int(at[3]):
+                raise UsageError(f"input '{name}' is of shape {shape}, the graph has "
+                                 f"{self._written[name]}: '{at[1]}' is {at[2]} to {at[3]}; "
+                                 f"bind={{'{at[1]}': (LOWEST, LARGEST)}} says what it can be")
+        return TensorType(t.dtype, tuple(n if dim is None else dim
+                                         for n, dim in zip(shape, t.shape or ())))
+
+    def _resize(self, program: Any, types: List[TensorType]) -> None:
+        told = (Tensor * len(types))()
+        err = Err()
+        with self._live(self._graph) as g:
+            for i, t in enumerate(types):
+                told[i] = lib.optune_graph_input_type(g, i)[0]
+                for d, n in enumerate(t.shape or ()):
+                    told[i].dim[d].min = told[i].dim[d].max = n
+        check(lib.optune_program_resize(program, told, byref(err)), err)
 
     @staticmethod
     def _shape(program: Any, output: int) -> Tuple[int, ...]:

@@ -16,7 +16,7 @@ from ._dispatch import Dispatch
 from ._errors import Interrupted, PartialError, UsageError, text_of
 from ._function import Constants, Function, result_json
 from . import _kernel
-from ._graph import Graph
+from ._graph import Bound, Graph
 from ._kernel import Kernel, KernelTuning
 from ._library import (Counted, DispatchOptions, Err, ExportOptions, Here, HubOptions, LogFn,
                        Options, ReportOptions, RunOptions, SimulateOptions, VerifyOptions, check,
@@ -362,9 +362,9 @@ class Optune(Here):
         the input's number."""
         return Function(self._counted, workload, constants)
 
-    def graph(self, source: Path, bind: Optional[Mapping[str, int]] = None) -> Graph:
+    def graph(self, source: Path, bind: Optional[Mapping[str, Bound]] = None) -> Graph:
         """A graph from a file, or from text that has a line break; ``bind`` gives its symbolic dims
-        numbers. See :class:`optune.Graph`."""
+        numbers, or ranges, ``(1, 64)``. See :class:`optune.Graph`."""
         return Graph(self._counted, os.fspath(source), bind)
 
     # ---- symbolic shapes ----

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char, c_char_p, c_double, c_int,
-                    c_int64, c_size_t, c_uint64, c_void_p)
+                    c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint64, c_void_p)
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple
 
@@ -99,12 +99,25 @@ class Binding(Structure):
     _fields_ = [("dim", c_char_p), ("value", c_int64)]
 
 
+class DType(Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class Dim(Structure):
+    _fields_ = [("min", c_int64), ("max", c_int64), ("name", c_char * 16)]
+
+
+class Tensor(Structure):
+    _fields_ = [("dtype", DType), ("rank", c_int32), ("dim", Dim * 8)]
+
+
 STRUCTS = {"optune_err": Err, "optune_options": Options, "optune_progress": CProgress,
            "optune_run_options": RunOptions, "optune_simulate_options": SimulateOptions,
            "optune_dispatch_options": DispatchOptions,
            "optune_verify_options": VerifyOptions, "optune_hub_options": HubOptions,
            "optune_export_options": ExportOptions, "optune_report_options": ReportOptions,
-           "optune_binding": Binding}
+           "optune_binding": Binding, "optune_dtype": DType, "optune_dim": Dim,
+           "optune_tensor": Tensor}
 
 _P, _S, _E = c_void_p, c_char_p, POINTER(Err)
 _OUT = POINTER(c_void_p)
@@ -166,6 +179,8 @@ _FUNCTIONS = {
     "optune_graph_close": (None, [_P]),
     "optune_graph_infer": (c_int, [_P, _E]),
     "optune_graph_bind": (c_int, [_P, _S, c_int64, _E]),
+    "optune_graph_bound": (c_int, [_P, _S, c_int64, c_int64, _E]),
+    "optune_graph_input_type": (POINTER(Tensor), [_P, c_int]),
     "optune_graph_find": (c_int, [_P, _S]),
     "optune_graph_text": (_S, [_P, c_bool]),
     "optune_graph_json": (_S, [_P]),
@@ -182,6 +197,7 @@ _FUNCTIONS = {
     "optune_partition_json": (_S, [_P]),
     "optune_program_open": (c_int, [_P, _OUT, _E]),
     "optune_program_run": (c_int, [_P, _P, _P, _E]),
+    "optune_program_resize": (c_int, [_P, POINTER(Tensor), _E]),
     "optune_program_shape": (c_int, [_P, c_int, _P, _E]),
     "optune_program_time": (c_int, [_P, POINTER(c_double), POINTER(c_double),
                                     POINTER(c_double), _E]),

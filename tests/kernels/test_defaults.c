@@ -5,7 +5,7 @@
  * every implementation that applies computes the call with a random valid config, too. The calls
  * are others in every run; the first line says which seed repeats them.
  *
- * `cpu` at one thread and at two; with the argument `opencl` on OpenCL, where there is a platform.
+ * `cpu` at one thread and at two; with the argument `opencl` or `cuda` there, where there is one.
  * OPTUNE_TEST_CALLS (default 1000 a target, 100 on OpenCL) and OPTUNE_TEST_SECONDS (default 20 a
  * target) say how much is done. With a target, a call, an implementation and a config, as a failure
  * prints them, only that is computed.
@@ -107,6 +107,12 @@ static void on_opencl(void **state)
     defaults_are_right("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'");
 }
 
+static void on_cuda(void **state)
+{
+    (void)state;
+    defaults_are_right("cuda");
+}
+
 /* A row is asked for a plan only of calls that it takes. */
 static bool computes(const batch *b, const optune_call *call, const optune_impl *impl)
 {
@@ -151,7 +157,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest on_cpu[] = {cmocka_unit_test(one_thread),
                                         cmocka_unit_test(two_threads)};
     const struct CMUnitTest opencl[] = {cmocka_unit_test(on_opencl)};
+    const struct CMUnitTest cuda[] = {cmocka_unit_test(on_cuda)};
     if (argc == 2 && strcmp(argv[1], "opencl") == 0)
         return cmocka_run_group_tests_name("opencl", opencl, NULL, NULL);
+    if (argc == 2 && strcmp(argv[1], "cuda") == 0)
+        return cmocka_run_group_tests_name("cuda", cuda, NULL, NULL);
     return argc > 1 ? 2 : cmocka_run_group_tests(on_cpu, NULL, NULL);
 }

@@ -6,7 +6,7 @@
  * and with OPTUNE_TEST_CONFIGS=1 by every implementation that applies, with a random config.
  *
  * Nothing is timed: a process computes a batch of calls at several sizes each. `cpu` at one thread
- * and at two; with the argument `opencl` on OpenCL. OPTUNE_TEST_CALLS (default 600 a target, 60 on
+ * and at two; with the argument `opencl` or `cuda` there. OPTUNE_TEST_CALLS (default 600, 60 on
  * OpenCL), OPTUNE_TEST_SECONDS (default 12 a target), OPTUNE_TEST_SEED and OPTUNE_TEST_OP as in
  * test_defaults. With a target and a call, or a file with one on each line, these are computed by
  * what selection says, and by every implementation with as many random configs as
@@ -366,6 +366,12 @@ static void fast_rows(void **state)
     listed_rows("cpu -threads=1", false);
 }
 
+static void cuda_rows(void **state)
+{
+    (void)state;
+    listed_rows("cuda", true);
+}
+
 static void generic_rows(void **state)
 {
     (void)state;
@@ -388,6 +394,12 @@ static void on_opencl(void **state)
 {
     (void)state;
     ranges_are_right("opencl -cflags='-cl-std=CL1.2 -cl-opt-disable'");
+}
+
+static void on_cuda(void **state)
+{
+    (void)state;
+    ranges_are_right("cuda");
 }
 
 /* One call: by what selection says and, as OPTUNE_TEST_CONFIGS asks, by everybody. */
@@ -467,10 +479,13 @@ int main(int argc, char **argv)
                                         cmocka_unit_test(two_threads)};
     const struct CMUnitTest opencl[] = {cmocka_unit_test(generic_rows),
                                         cmocka_unit_test(on_opencl)};
+    const struct CMUnitTest cuda[] = {cmocka_unit_test(cuda_rows), cmocka_unit_test(on_cuda)};
     add_theirs(); /* here and in the process that computes */
     batch_inside(argc, argv);
     if (argc == 2 && strcmp(argv[1], "opencl") == 0)
         return cmocka_run_group_tests_name("opencl", opencl, NULL, NULL);
+    if (argc == 2 && strcmp(argv[1], "cuda") == 0)
+        return cmocka_run_group_tests_name("cuda", cuda, NULL, NULL);
     if (argc == 3 || argc == 5)
         return compute(argc - 1, argv + 1);
     return argc > 1 ? 2 : cmocka_run_group_tests(on_cpu, NULL, NULL);

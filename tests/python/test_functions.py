@@ -271,9 +271,43 @@ def test_graph(o, dense):
         g(x)
     with pytest.raises(optune.Error):
         o.graph(text, bind={"q": 1})
-    with o.graph(text) as g:
+    with o.graph(text.replace(":1..64", "")) as g:
         with pytest.raises(optune.WorkloadTypeError, match="bind="):
             g.fill()(x)
+
+
+def test_a_graph_of_ranges_takes_arrays_of_any_size(o, tmp_path):
+    text = ("x = var f32[?n,?m:2..9]\nz = var f32[?n]\n"
+            "s = add(sum(x, axis=[1]), z)\nc = concatenate(x, x)\n"
+            "k = strided_slice(c, begin=[0,0], end=[3,2])\noutput relu(x), s, c, k\n")
+    path = tmp_path / "sized.graph"
+    path.write_text(text)
+    for source in (text, path):
+        with o.graph(source, bind={"n": (1, 64)}) as g:
+            assert g.inputs["x"].shape == (None, None) and "?2*n:2..128" in g.text
+            for n, m in ((1, 2), (64, 9), (17, 5)):
+                x = (numpy.arange(n * m, dtype="f4") - n).reshape(n, m)
+                z = numpy.arange(n, dtype="f4")
+                y, s, c, k = g(x, z=z)
+                twice = numpy.concatenate([x, x])
+                assert y.shape == (n, m) and (y == numpy.maximum(x, 0)).all()
+                assert s.shape == (n,) and close(s, x.sum(1) + z)
+                assert (c == twice).all() and (k == twice[:3, :2]).all()
+            with pytest.raises(optune.UsageError, match="'n' is 1 to 64; bind={'n'"):
+                g(numpy.zeros((65, 3), "f4"), numpy.zeros(65, "f4"))
+            with pytest.raises(optune.UsageError, match="'m' is 2 to 9"):
+                g(numpy.zeros((3, 1), "f4"), numpy.zeros(3, "f4"))
+            with pytest.raises(optune.WorkloadTypeError, match="z.*'n' is 4 in an input before"):
+                g(numpy.zeros((4, 3), "f4"), numpy.zeros(5, "f4"))
+            with pytest.raises(optune.UsageError, match="of shape .3,., the graph has"):
+                g(numpy.zeros(3, "f4"), numpy.zeros(3, "f4"))
+            with pytest.raises(optune.UsageError, match="no shape"):
+                g(3.5, numpy.zeros(3, "f4"))
+            assert g(x, z)[0].shape == (17, 5)  # what was refused changed nothing
+    with pytest.raises(optune.UsageError, match="is no range"):
+        o.graph(text, bind={"n": (1, 2, 3)})
+    with pytest.raises(optune.WorkloadTypeError, match="'.n' cannot be 9..3"):
+        o.graph(text, bind={"n": (9, 3)})
 
 
 def test_layouts_are_taken_up(o, monkeypatch):

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in a time of the target `cuda`, over the stand-in for its driver, whose clock counts
- * launches: the runs asked for and nothing else, whichever number of graphs replays them. That any
- * thread may use the target. And the device's key, which must not tell one driver from another.
+ * launches: the runs asked for and nothing else, whichever number of graphs replays them, and none
+ * of what a library does on the host. That any thread may use the target. That modules which call
+ * libraries are not taken for one another. And the device's key, which must not tell one driver
+ * from another.
  */
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "support/check.h"
 #include "support/stand_in.h"
@@ -116,6 +121,83 @@ static void test_other_thread(void **state)
     assert_true(row->worker.alive(s));
 }
 
+/* ---- bodies that call libraries ---------------------------------------------------------- */
+
+/* Loaded by a descriptor that is closed again, as modules come to a runner. */
+static void *load_body(const char *file, int at)
+{
+    optune_err err = {0};
+    char name[32];
+    void *handle = NULL;
+    const int fd = open(file, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && (fd == at || dup2(fd, at) == at));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", at);
+    check_ok(row->worker.load(s, name, &handle, &err));
+    close(at);
+    if (fd != at)
+        close(fd);
+    return handle;
+}
+
+static const optune_stage answering = {
+    .phase = OPTUNE_TIMED, .function = "answer", .n_args = 1, .arg = {optune_scratch_arg(0)}};
+
+static int answer_of(void *body, void *buffer)
+{
+    optune_err err = {0};
+    int answer = 0;
+    const optune_launch run = {.function = row->worker.symbol(s, body, "answer"),
+                               .stage = &answering,
+                               .arg = {buffer}};
+    assert_non_null(run.function);
+    check_ok(row->worker.run(s, &run, 1, &err));
+    assert_int_equal(row->worker.read(s, buffer, &answer, sizeof answer), OPTUNE_OK);
+    return answer;
+}
+
+static void test_bodies_apart(void **state)
+{
+    (void)state;
+    enum { AT = 200 };
+    optune_err err = {0};
+    const char *const file[] = {
+        stand_in_build(dir, "fake_body.c", "one.so", "-DANSWER=1"),
+        stand_in_build(dir, "fake_body.c", "two.so", "-DANSWER=2"),
+    };
+    void *buffer = NULL, *body[2] = {load_body(file[0], AT), load_body(file[1], AT)};
+    check_ok(row->worker.alloc(s, sizeof(int), true, &buffer, &err));
+    assert_int_equal(answer_of(body[0], buffer), 1);
+    assert_int_equal(answer_of(body[1], buffer), 2);
+    row->worker.unload(s, body[0]);
+    assert_int_equal(answer_of(body[1], buffer), 2);
+    body[0] = load_body(file[0], AT);
+    assert_int_equal(answer_of(body[0], buffer), 1);
+    assert_int_equal(answer_of(body[1], buffer), 2);
+    row->worker.free(s, buffer);
+    row->worker.unload(s, body[0]);
+    row->worker.unload(s, body[1]);
+}
+
+static void test_body_behind_a_flush(void **state)
+{
+    (void)state;
+    static const optune_stage calling = {
+        .phase = OPTUNE_TIMED, .function = "slow", .n_args = 1, .arg = {optune_symbol_arg("")}};
+    optune_err err = {0};
+    void *driver = dlopen(getenv("OPTUNE_CUDA_DRIVER"), RTLD_NOW | RTLD_NOLOAD);
+    void *body = load_body(stand_in_build(dir, "fake_body.c", "slow.so", NULL), 200);
+    const optune_launch run[] = {{.function = row->worker.symbol(s, body, "slow"),
+                                  .stage = &calling,
+                                  .arg = {dlsym(driver, "fake_cuda_pass")}},
+                                 launch};
+    assert_non_null(run[0].arg[0]);
+    assert_int_equal(row->worker.flush(s), OPTUNE_OK);
+    assert_true(fabs(row->worker.time(s, run, 2, 1, &err) * 1e6 - 1) < 1e-3);
+    assert_true(fabs(row->worker.time(s, run, 2, 40, &err) * 1e6 - 40) < 1e-3);
+    row->worker.unload(s, body);
+    dlclose(driver);
+}
+
 static void test_key(void **state)
 {
     (void)state;
@@ -125,10 +207,9 @@ static void test_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_only),
-        cmocka_unit_test(test_behind_a_flush),
-        cmocka_unit_test(test_other_thread),
-        cmocka_unit_test(test_key),
+        cmocka_unit_test(test_runs_only),           cmocka_unit_test(test_behind_a_flush),
+        cmocka_unit_test(test_other_thread),        cmocka_unit_test(test_bodies_apart),
+        cmocka_unit_test(test_body_behind_a_flush), cmocka_unit_test(test_key),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

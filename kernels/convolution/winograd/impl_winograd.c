@@ -335,13 +335,10 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 }
 
 /* The module of transforms and loops, which needs no knob but the tile's size. */
-static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_config *config,
-                      bool split_blocks)
+static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_config *config)
 {
     static const winograd_knob knobs[] = {{"TILE_H", "tile_h"}, {"TILE_W", "tile_w"}};
     const int module = winograd_module(plan, s, config, knobs, sizeof knobs / sizeof knobs[0]);
-    optune_plan_define(plan, module, "SPLIT_BLOCKS", split_blocks);
-    optune_plan_define(plan, module, "TAPS", keeps_taps(config));
     optune_plan_define(plan, module, "GEMM_MR", 1);
     optune_plan_define(plan, module, "GEMM_NV", 1);
     return module;
@@ -363,13 +360,13 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "PRODUCTS", 1);
     optune_plan_define(plan, module, "TAPS", taps);
     optune_plan_define(plan, module, "REST", z.tiles % optune_config_int(config, "tile_p"));
-    const winograd_apart apart = {
-        .module = transforms(plan, &s, config, z.split_blocks && z.threads > 1),
-        .rows = optune_config_int(config, "block_rows"),
-        .vectors = optune_config_int(config, "tile_co"),
-        .chunk = optune_config_int(config, "chunk_co"),
-        .points = taps ? z.part * z.threads : 0,
-        .depth = taps ? z.depth : 0};
+    const winograd_apart apart = {.module = transforms(plan, &s, config),
+                                  .split_blocks = z.split_blocks && z.threads > 1,
+                                  .rows = optune_config_int(config, "block_rows"),
+                                  .vectors = optune_config_int(config, "tile_co"),
+                                  .chunk = optune_config_int(config, "chunk_co"),
+                                  .points = taps ? z.part * z.threads : 0,
+                                  .depth = taps ? z.depth : 0};
     winograd_stages(task, plan, module, &s, "winograd",
                     &(winograd_scratch){.weights = taps ? z.taps : z.u,
                                         .inputs = z.v * (z.split_blocks ? z.threads : 1),

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan:
- * the shape, TILE_H TILE_W (1, 2, 4 or 7), SPLIT_BLOCKS (threads take blocks of tiles, else
- * channels); numbers: the tile rows of a block, panels of output channels of a chunk, vectors of a
- * panel.
+ * the shape, TILE_H TILE_W (1, 2, 4 or 7); numbers: the tile rows of a block, panels of output
+ * channels of a chunk, vectors of a panel, whether threads take blocks of tiles, else channels.
  *
  * The one idea: a block of tiles is transformed, multiplied and transformed back before the
  * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
  * stream by once, and a chunk of products M is transformed back while it is still warm.
  *
- * With TAPS, U is no memory of its own: what streams by are the nine taps of each pair of
- * channels, which become points a few input channels at a time, in each thread's own memory.
+ * Of weights kept as taps, U is no memory of its own: what streams by are the nine taps of each
+ * pair of channels, which become points a few input channels at a time, in each thread's own
+ * memory.
  *
  * Two modules, so that little is compiled for a config. With PRODUCTS defined, this file is the
- * register tile alone: GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD, and REST, the tiles that whole ones
- * leave of a block. Without it, it is transforms and loops, which know TILE_H, TILE_W and
- * SPLIT_BLOCKS, get all other knobs as numbers and the products as a function: compiled once for
- * all configs of a tile.
+ * register tile alone: GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD, REST, the tiles that whole ones leave
+ * of a block, and TAPS, whether weights are kept as such. Without it, it is transforms and loops,
+ * which know TILE_H and TILE_W, get all other knobs as numbers and the products as a function:
+ * compiled once for all configs of a tile, and each of its larger parts once.
  *
  *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
@@ -94,16 +94,6 @@ typedef struct rows_asked {
 
 #define ALL_ROWS ((i64)N * TILE_ROWS)
 
-#if SPLIT_BLOCKS
-#define PARALLEL_BLOCKS PARALLEL_FOR
-#define PARALLEL_CHANNELS
-#define V_OWNER THREAD
-#else
-#define PARALLEL_BLOCKS
-#define PARALLEL_CHANNELS PARALLEL_FOR
-#define V_OWNER 0
-#endif
-
 /* ---- weights: OIHW to taps, taps to U ----------------------------------------------------- */
 
 /* Vector `v` of output channels, input channels [c0, c1): [channel][9][VLEN]. */
@@ -115,7 +105,7 @@ INLINE void taps_of(const DTYPE *weight, i64 v, i64 c0, i64 c1, DTYPE *to)
 }
 
 /* One input channel of one vector of output channels: nine taps to all points, `pitch` apart. */
-INLINE void points_of_taps(const DTYPE *tap, DTYPE *to, i64 pitch)
+static __attribute__((noinline)) void points_of_taps(const DTYPE *tap, DTYPE *to, i64 pitch)
 {
     vec g[3], t[UH], s[UH][3], r[UW];
     UNROLL(3)
@@ -137,16 +127,15 @@ INLINE void points_of_taps(const DTYPE *tap, DTYPE *to, i64 pitch)
     }
 }
 
-#if TAPS
 /* arg: weight, taps [vector of output channels][CI][9][VLEN], vectors of a panel */
-void transform_weight(void *const *arg)
+void keep_taps(void *const *arg)
 {
     const i64 nv = *(const i64 *)arg[2], vectors = CEIL_DIV(CO, nv * VLEN) * nv;
     PARALLEL_FOR
     for (i64 v = 0; v < vectors; v++)
         taps_of(arg[0], v, 0, CI, (DTYPE *)arg[1] + v * CI * 9 * VLEN);
 }
-#else
+
 /* arg: weight, U, vectors of a panel, panels of a chunk */
 void transform_weight(void *const *arg)
 {
@@ -168,7 +157,6 @@ void transform_weight(void *const *arg)
             }
     }
 }
-#endif
 
 /* ---- input to V -------------------------------------------------------------------------- */
 
@@ -262,10 +250,10 @@ typedef struct sizes {
     i64 nr, chunk;        /* channels of a panel, panels of a chunk */
     i64 v_point, m_point; /* from one point to the next */
     i64 u_panel, band;
-    i64 depth, u_point; /* of TAPS: input channels at a time, from one point of U to the next */
+    i64 depth, u_point; /* of taps: input channels at a time, from one point of U to the next */
 } sizes;
 
-INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors)
+INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors, i64 depth)
 {
     const i64 lines = MIN(rows, TILE_ROWS) * TILE_H; /* of output that a block can touch */
     const i64 in = ((lines - 1) * SH + 3) * W, out = lines * OW;
@@ -274,8 +262,18 @@ INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors)
     z.m_point = z.tiles * z.nr + VLEN;
     z.u_panel = CI * z.nr;
     z.band = MAX(in, out) * VLEN + W * PIXEL_IN;
+    z.depth = depth;
+    z.u_point = depth * z.nr + VLEN;
     return z;
 }
+
+/* What a part of a block is asked: of the input to V, or of V to the output. */
+typedef struct block_asked {
+    const sizes *z;
+    void *const *arg; /* of the stage */
+    DTYPE *v;
+    i64 first, last; /* tile rows, of those of all images */
+} block_asked;
 
 /* One point of U, all points of V that it serves. */
 INLINE void products_of(const sizes *z, point_asked *what, i64 a, const DTYPE *v, DTYPE *m,
@@ -290,7 +288,6 @@ INLINE void products_of(const sizes *z, point_asked *what, i64 a, const DTYPE *v
         }
 }
 
-#if TAPS
 /* A part of `parts` of `bytes` of each of a panel's streams of taps is asked for from memory. */
 INLINE void ask_taps(const DTYPE *tap, i64 vectors, i64 bytes, i64 part, i64 parts)
 {
@@ -301,8 +298,9 @@ INLINE void ask_taps(const DTYPE *tap, i64 vectors, i64 bytes, i64 part, i64 par
 
 /* All points of a chunk of `width` panels, for `tiles` tiles: the taps of some input channels
  * become points, which are multiplied while they are in the caches and the next taps come. */
-INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const DTYPE *tap,
-                     DTYPE *m, DTYPE *u, point_done *point)
+static __attribute__((noinline)) void products_of_taps(const sizes *z, i64 tiles, i64 width,
+                                                       const DTYPE *v, const DTYPE *tap,
+                                                       DTYPE *m, DTYPE *u, point_done *point)
 {
     const i64 nv = z->nr / VLEN;
     point_asked what = {.u = u, .tiles = tiles, .block = z->tiles};
@@ -324,10 +322,11 @@ INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const
             }
         }
 }
-#else
+
 /* All points of a chunk of `width` panels, for `tiles` tiles. */
-INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const DTYPE *u,
-                     DTYPE *m, point_done *point)
+static __attribute__((noinline)) void products_of_points(const sizes *z, i64 tiles, i64 width,
+                                                         const DTYPE *v, const DTYPE *u,
+                                                         DTYPE *m, point_done *point)
 {
     point_asked what = {.tiles = tiles, .block = z->tiles};
     for (i64 a = 0; a < U_POINTS; a++)
@@ -336,77 +335,102 @@ INLINE void products(const sizes *z, i64 tiles, i64 width, const DTYPE *v, const
             products_of(z, &what, a, v, m + q * POINTS * z->m_point, point);
         }
 }
-#endif
 
-/* arg: data, U or taps, out, V, M, bands, point, tile rows of a block, panels of a chunk, vectors
- * of a panel; of TAPS some of U, and of how many input channels */
-void winograd(void *const *arg)
+/* The vector of input channels at `c` of a block. */
+static __attribute__((noinline)) void input_channels(const block_asked *b, i64 c)
 {
-    const DTYPE *data = arg[0], *u = arg[1];
-    DTYPE *out = arg[2], *v_all = arg[3], *m_all = arg[4], *bands = arg[5];
-    point_done *point = (point_done *)arg[6];
-    sizes z = sizes_of(*(const i64 *)arg[7], *(const i64 *)arg[8], *(const i64 *)arg[9]);
-#if TAPS
-    z.depth = *(const i64 *)arg[11];
-    z.u_point = z.depth * z.nr + VLEN;
-#endif
-    const i64 panels = CEIL_DIV(CO, z.nr), chunks = CEIL_DIV(panels, z.chunk);
-    const i64 blocks = CEIL_DIV(ALL_ROWS, z.rows);
-    PARALLEL_BLOCKS
-    for (i64 block = 0; block < blocks; block++) {
-        const i64 first = block * z.rows, last = MIN(first + z.rows, ALL_ROWS);
-        DTYPE *v = v_all + V_OWNER * POINTS * z.v_point;
-        PARALLEL_CHANNELS
-        for (i64 c = 0; c < CI; c += VLEN)
-            for (i64 r = first, end; r < last; r = end) {
-                DTYPE *band = bands + THREAD * z.band;
-                end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                input_rows(&(rows_asked){
-                    .from = data,
-                    .to = v + (r - first) * TILE_COLS * V_ROW + c,
-                    .band = band,
-                    .zero = band + z.band - W * PIXEL_IN,
+    const sizes *z = b->z;
+    DTYPE *band = (DTYPE *)b->arg[5] + THREAD * z->band;
+    for (i64 r = b->first, end; r < b->last; r = end) {
+        end = MIN(b->last, (r / TILE_ROWS + 1) * TILE_ROWS);
+        input_rows(&(rows_asked){
+            .from = b->arg[0],
+            .to = b->v + (r - b->first) * TILE_COLS * V_ROW + c,
+            .band = band,
+            .zero = band + z->band - W * PIXEL_IN,
+            .n = r / TILE_ROWS,
+            .c = c,
+            .r0 = r % TILE_ROWS,
+            .r1 = r % TILE_ROWS + end - r,
+            .point = z->v_point,
+        });
+    }
+}
+
+/* A chunk of output channels of a block. */
+static __attribute__((noinline)) void output_channels(const block_asked *b, i64 chunk)
+{
+    const sizes *z = b->z;
+    const i64 panels = CEIL_DIV(CO, z->nr), width = MIN(z->chunk, panels - chunk * z->chunk);
+    const i64 tiles = (b->last - b->first) * TILE_COLS;
+    const DTYPE *u = b->arg[1];
+    DTYPE *m = (DTYPE *)b->arg[4] + THREAD * z->chunk * POINTS * z->m_point;
+    point_done *point = (point_done *)b->arg[6];
+    if (z->depth)
+        products_of_taps(z, tiles, width, b->v, u + chunk * z->chunk * 9 * z->u_panel, m,
+                         (DTYPE *)b->arg[12] + THREAD * U_POINTS * z->u_point, point);
+    else
+        products_of_points(z, tiles, width, b->v, u + chunk * z->chunk * U_POINTS * z->u_panel,
+                           m, point);
+    for (i64 q = 0; q < width; q++)
+        for (i64 j = 0; j < z->nr; j += VLEN) {
+            const i64 c = (chunk * z->chunk + q) * z->nr + j;
+            for (i64 r = b->first, end; r < b->last && c < CO; r = end) {
+                end = MIN(b->last, (r / TILE_ROWS + 1) * TILE_ROWS);
+                output_rows(&(rows_asked){
+                    .from =
+                        m + q * POINTS * z->m_point + (r - b->first) * TILE_COLS * z->nr + j,
+                    .to = b->arg[2],
+                    .band = (DTYPE *)b->arg[5] + THREAD * z->band,
                     .n = r / TILE_ROWS,
                     .c = c,
                     .r0 = r % TILE_ROWS,
                     .r1 = r % TILE_ROWS + end - r,
-                    .point = z.v_point,
+                    .point = z->m_point,
+                    .tile = z->nr,
+                    .arg = b->arg,
                 });
             }
-        PARALLEL_CHANNELS
-        for (i64 chunk = 0; chunk < chunks; chunk++) {
-            const i64 width = MIN(z.chunk, panels - chunk * z.chunk);
-            DTYPE *m = m_all + THREAD * z.chunk * POINTS * z.m_point;
-            const i64 tiles = (last - first) * TILE_COLS;
-#if TAPS
-            const DTYPE *tap = u + chunk * z.chunk * 9 * z.u_panel;
-            products(&z, tiles, width, v, tap, m,
-                     (DTYPE *)arg[10] + THREAD * U_POINTS * z.u_point, point);
-#else
-            const DTYPE *from = u + chunk * z.chunk * U_POINTS * z.u_panel;
-            products(&z, tiles, width, v, from, m, point);
-#endif
-            for (i64 q = 0; q < width; q++)
-                for (i64 j = 0; j < z.nr; j += VLEN) {
-                    const i64 c = (chunk * z.chunk + q) * z.nr + j;
-                    for (i64 r = first, end; r < last && c < CO; r = end) {
-                        end = MIN(last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                        output_rows(&(rows_asked){
-                            .from =
-                                m + q * POINTS * z.m_point + (r - first) * TILE_COLS * z.nr + j,
-                            .to = out,
-                            .band = bands + THREAD * z.band,
-                            .n = r / TILE_ROWS,
-                            .c = c,
-                            .r0 = r % TILE_ROWS,
-                            .r1 = r % TILE_ROWS + end - r,
-                            .point = z.m_point,
-                            .tile = z.nr,
-                            .arg = arg,
-                        });
-                    }
-                }
         }
+}
+
+INLINE block_asked block_of(const sizes *z, void *const *arg, i64 block, i64 owner)
+{
+    return (block_asked){.z = z,
+                         .arg = arg,
+                         .v = (DTYPE *)arg[3] + owner * POINTS * z->v_point,
+                         .first = block * z->rows,
+                         .last = MIN((block + 1) * z->rows, ALL_ROWS)};
+}
+
+/* arg: data, U or taps, out, V, M, bands, point, tile rows of a block, panels of a chunk, vectors
+ * of a panel, whether threads take blocks; of taps how many input channels at a time, else 0, and
+ * some of U */
+void winograd(void *const *arg)
+{
+    const sizes z = sizes_of(*(const i64 *)arg[7], *(const i64 *)arg[8], *(const i64 *)arg[9],
+                             *(const i64 *)arg[11]);
+    const i64 chunks = CEIL_DIV(CEIL_DIV(CO, z.nr), z.chunk),
+              blocks = CEIL_DIV(ALL_ROWS, z.rows);
+    if (*(const i64 *)arg[10]) {
+        PARALLEL_FOR
+        for (i64 block = 0; block < blocks; block++) {
+            const block_asked b = block_of(&z, arg, block, THREAD);
+            for (i64 c = 0; c < CI; c += VLEN)
+                input_channels(&b, c);
+            for (i64 chunk = 0; chunk < chunks; chunk++)
+                output_channels(&b, chunk);
+        }
+        return;
+    }
+    for (i64 block = 0; block < blocks; block++) {
+        const block_asked b = block_of(&z, arg, block, 0);
+        PARALLEL_FOR
+        for (i64 c = 0; c < CI; c += VLEN)
+            input_channels(&b, c);
+        PARALLEL_FOR
+        for (i64 chunk = 0; chunk < chunks; chunk++)
+            output_channels(&b, chunk);
     }
 }
 #endif

@@ -25,13 +25,14 @@ static optune_arg pack_apart(const optune_task *task, optune_plan *plan,
 {
     const optune_arg packed = optune_scratch_arg(
         optune_plan_scratch(plan, "weights", bytes, task->call->input[CONV2D_WEIGHT].is_const));
-    optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
-                                            .module = apart->module,
-                                            .function = "transform_weight",
-                                            .n_args = 4,
-                                            .arg = {optune_input_arg(CONV2D_WEIGHT), packed,
-                                                    optune_int_arg(apart->vectors),
-                                                    optune_int_arg(apart->chunk)}});
+    optune_plan_stage(
+        plan,
+        &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                        .module = apart->module,
+                        .function = apart->depth ? "keep_taps" : "transform_weight",
+                        .n_args = 4,
+                        .arg = {optune_input_arg(CONV2D_WEIGHT), packed,
+                                optune_int_arg(apart->vectors), optune_int_arg(apart->chunk)}});
     return packed;
 }
 
@@ -62,10 +63,11 @@ void winograd_stages(const optune_task *task, optune_plan *plan, int module,
     stage.arg[stage.n_args++] = optune_int_arg(apart->rows);
     stage.arg[stage.n_args++] = optune_int_arg(apart->chunk);
     stage.arg[stage.n_args++] = optune_int_arg(apart->vectors);
-    if (apart->depth) {
-        stage.arg[stage.n_args++] = scratch(plan, "points", apart->points * elem);
-        stage.arg[stage.n_args++] = optune_int_arg(apart->depth);
-    }
+    stage.arg[stage.n_args++] = optune_int_arg(apart->split_blocks);
+    stage.arg[stage.n_args++] = optune_int_arg(apart->depth);
+    /* As many for all, so that what is fused finds its own in the same places. */
+    stage.arg[stage.n_args++] =
+        apart->depth ? scratch(plan, "points", apart->points * elem) : optune_int_arg(0);
     stage.module = apart->module;
     conv2d_finish(task, plan, &stage);
 }
