@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a GPU can do, measured: float32 multiply-adds out of registers, bfloat16 multiply-adds of its
- * tensor cores out of registers or shared memory, and bytes copied from one buffer to another, both
- * larger than its caches. One text serves CUDA and OpenCL; tensor cores are CUDA's alone.
+ * What a GPU can do, measured: float32 multiply-adds out of registers, bfloat16 multiply-adds of
+ * its tensor cores out of registers or shared memory, and bytes copied from one buffer to another,
+ * both larger than its caches. One text serves CUDA and OpenCL; tensor cores are CUDA's alone.
  *
  * The one idea: a peak is the best of several forms, as nobody knows beforehand how many loads in
  * flight and how many blocks a device's memory wants.
@@ -95,7 +95,8 @@ static const char tensor_registers[] =
     "        for (int t = 0; t < TILES; t++)\n"
     "            asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 \"\n"
     "                         \"{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\"\n"
-    "                         : \"+f\"(c[t][0]), \"+f\"(c[t][1]), \"+f\"(c[t][2]), \"+f\"(c[t][3])\n"
+    "                         : \"+f\"(c[t][0]), \"+f\"(c[t][1]), \"+f\"(c[t][2]),\n"
+    "                           \"+f\"(c[t][3])\n"
     "                         : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]),\n"
     "                           \"r\"(b[1]));\n"
     "    }\n"
@@ -106,8 +107,8 @@ static const char tensor_registers[] =
     "    to[blockIdx.x * THREADS + threadIdx.x] = s;\n"
     "}\n";
 
-/* Two warpgroups of 64 x 256 each, over the same two tiles of 64 columns in shared memory (rows of
- * 128 bytes, swizzled by the copy engine's widest pattern, which is the same for any content). */
+/* Two warpgroups of 64 x 256 each, over the same two tiles in shared memory (rows of 128 bytes,
+ * swizzled as the copy engine does, which is the same for what has no order). */
 static const char tensor_shared_head[] =
     "__device__ unsigned long long tile(const void *at) {\n"
     "    const unsigned address = (unsigned)__cvta_generic_to_shared(at);\n"

@@ -243,7 +243,7 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
-/* ---- peak.c, peak_gpu.c -------------------------------------------------------------------- */
+/* ---- peak.c, peak_gpu.c, peak_build.c ------------------------------------------------------ */
 int ot_peak(ot_session *s, ot_peaks *peak, optune_err *err);
 /* As of a GPU, whatever the device is. */
 int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);

@@ -72,8 +72,8 @@ static void say_registered(ot_text *text)
     globfree(&file);
 }
 
-/* Khronos' loader cuts lists in the environment at their first colon as it reads them: processes that
- * are started later would inherit less, and find fewer platforms. */
+/* Khronos' loader cuts lists in the environment at their first colon as it reads them: processes
+ * that are started later would inherit less, and find fewer platforms. */
 static cl_int platforms(const ot_opencl *cl, cl_platform_id *platform, cl_uint *n)
 {
     static const char *const list[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};

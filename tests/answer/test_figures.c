@@ -22,7 +22,7 @@ static void test_tensor(void **state)
         {"dense(f16[256,512], f16[128,512])", true},
         {"dense(f32[4096,4096], f32[4096,4096])", false},
         {"dense(f32[4096,4096], f32[4096,4096], math=tf32)", false}, /* a peak of its own */
-        {"dense(i8[256,512], i8[128,512])", false},
+        {"dense(i8[256,512], i8[128,512], out_dtype=i32)", false},
         {"dense(bf16[1,4096], bf16[4096,4096])", false}, /* memory's */
         {"conv2d(bf16[1,64,56,56], bf16[64,64,3,3], padding=[1,1])", true},
         {"attention(bf16[1,32,512,128], bf16[1,8,512,128], bf16[1,8,512,128])", true},
