@@ -123,9 +123,9 @@ static void test_scratch(void **state)
 }
 
 /* The sources of the plan of a config of one register tile, but for `knob`. */
-static void sources(const char *knob, int64_t value, ot_text *products, ot_text *loops)
+static void sources(const char *knob, int64_t value, ot_text source[3])
 {
-    static const char text[] = "conv2d(f32[1,256,14,14], f32[256,256,3,3], padding=[1])";
+    static const char text[] = "conv2d(f32[1,256,14,14], const f32[256,256,3,3], padding=[1])";
     static optune_call call;
     static optune_plan plan;
     optune_err err = {0};
@@ -143,49 +143,62 @@ static void sources(const char *knob, int64_t value, ot_text *products, ot_text 
     ot_space_nth(space, 0, &config);
     for (int i = 0; i < OT_COUNT(base); i++)
         optune_config_choose_int(&config, space, base[i].knob, base[i].value);
-    optune_config_choose_int(&config, space, knob, value);
-    assert_int_equal(optune_config_int(&config, knob), value);
+    if (strcmp(knob, "keep") == 0) {
+        optune_config_choose_word(&config, space, knob, "taps");
+        assert_string_equal(optune_config_word(&config, knob), "taps");
+    } else {
+        optune_config_choose_int(&config, space, knob, value);
+        assert_int_equal(optune_config_int(&config, knob), value);
+    }
     char why[OPTUNE_WHY_SIZE];
     const bool valid = ot_space_valid(space, &config, why);
     ot_space_close(space);
     if (!valid)
         fail_msg("%s=%d: %s", knob, (int)value, why);
     check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
-    assert_int_equal(plan.n_modules, 2);
-    ot_text_clear(products);
-    ot_text_clear(loops);
-    ot_plan_source(&task, &plan, 0, products);
-    ot_plan_source(&task, &plan, 1, loops);
+    assert_int_equal(plan.n_modules, 3);
+    for (int i = 0; i < 3; i++) {
+        ot_text_clear(&source[i]);
+        ot_plan_source(&task, &plan, i, &source[i]);
+    }
 }
 
-/* What a compiler has most to do with is compiled once for all configs of a tile, and what is left
- * once for all of a register tile. */
+/* What a compiler has most to do with is compiled once for all configs, transforms once for all of
+ * a tile, and what is left once for all of a register tile. */
 static void test_shared(void **state)
 {
     (void)state;
+    enum { PRODUCTS, LOOPS, TRANSFORMS, MODULES };
     static const struct {
         const char *knob;
         int64_t value;
-        bool same_products;
-    } other[] = {
-        {"tile_co", 3, false},   {"tile_p", 14, false},  {"tile_p", 6, false},
-        {"unroll", 2, false},    {"prefetch", 0, false}, {"prefetch", 256, false},
-        {"block_rows", 4, true}, {"chunk_co", 4, true},  {"tile_w", 1, true},
-        {"tile_h", 2, true},     {"block_rows", 1, true}}; /* blocks enough for both threads */
-    ot_text products = {0}, loops = {0}, first_products = {0}, first_loops = {0};
-    sources("tile_co", 2, &first_products, &first_loops);
+        bool same_products, same_tile;
+    } other[] = {{"tile_co", 3, false, true},
+                 {"tile_p", 14, false, true},
+                 {"tile_p", 6, false, true},
+                 {"unroll", 2, false, true},
+                 {"prefetch", 0, false, true},
+                 {"prefetch", 256, false, true},
+                 {"block_rows", 4, true, true},
+                 {"block_rows", 1, true, true}, /* blocks enough for both threads */
+                 {"chunk_co", 4, true, true},
+                 {"keep", 1, false, true},
+                 {"tile_w", 1, true, false},
+                 {"tile_h", 2, true, false}};
+    ot_text first[MODULES] = {0}, source[MODULES] = {0};
+    sources("tile_co", 2, first);
     for (int i = 0; i < OT_COUNT(other); i++) {
-        const char *knob = other[i].knob;
-        const bool tile = strcmp(knob, "tile_w") == 0 || strcmp(knob, "tile_h") == 0;
-        sources(knob, other[i].value, &products, &loops);
-        assert_int_equal(strcmp(ot_text_str(&loops), ot_text_str(&first_loops)) == 0, !tile);
-        assert_int_equal(strcmp(ot_text_str(&products), ot_text_str(&first_products)) == 0,
-                         other[i].same_products);
+        const bool same[MODULES] = {other[i].same_products, true, other[i].same_tile};
+        sources(other[i].knob, other[i].value, source);
+        for (int m = 0; m < MODULES; m++)
+            if ((strcmp(ot_text_str(&source[m]), ot_text_str(&first[m])) == 0) != same[m])
+                fail_msg("%s=%d: module %d should%s be the same", other[i].knob,
+                         (int)other[i].value, m, same[m] ? "" : " not");
     }
-    ot_text_release(&products);
-    ot_text_release(&loops);
-    ot_text_release(&first_products);
-    ot_text_release(&first_loops);
+    for (int m = 0; m < MODULES; m++) {
+        ot_text_release(&first[m]);
+        ot_text_release(&source[m]);
+    }
 }
 
 int main(void)

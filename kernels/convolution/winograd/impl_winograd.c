@@ -334,11 +334,15 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return true;
 }
 
-/* The module of transforms and loops, which needs no knob but the tile's size. */
-static int transforms(optune_plan *plan, const conv2d_shape *s, const optune_config *config)
+/* The module of loops, which needs no knob; or of transforms, which needs the tile's size alone. */
+static int module_apart(optune_plan *plan, const conv2d_shape *s, const optune_config *config,
+                        bool transforms)
 {
     static const winograd_knob knobs[] = {{"TILE_H", "tile_h"}, {"TILE_W", "tile_w"}};
-    const int module = winograd_module(plan, s, config, knobs, sizeof knobs / sizeof knobs[0]);
+    const int module = winograd_module(plan, s, config, knobs,
+                                       transforms ? sizeof knobs / sizeof knobs[0] : 0);
+    if (transforms)
+        optune_plan_define(plan, module, "TRANSFORMS", 1);
     optune_plan_define(plan, module, "GEMM_MR", 1);
     optune_plan_define(plan, module, "GEMM_NV", 1);
     return module;
@@ -360,7 +364,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "PRODUCTS", 1);
     optune_plan_define(plan, module, "TAPS", taps);
     optune_plan_define(plan, module, "REST", z.tiles % optune_config_int(config, "tile_p"));
-    const winograd_apart apart = {.module = transforms(plan, &s, config),
+    const int loops = module_apart(plan, &s, config, false);
+    const winograd_apart apart = {.module = loops,
+                                  .transforms = module_apart(plan, &s, config, true),
                                   .split_blocks = z.split_blocks && z.threads > 1,
                                   .rows = optune_config_int(config, "block_rows"),
                                   .vectors = optune_config_int(config, "tile_co"),

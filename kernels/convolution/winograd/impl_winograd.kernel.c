@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_winograd.cpu: F(TILE_H x TILE_W, 3x3) on vectors of channels. Macros from the plan:
- * the shape, TILE_H TILE_W (1, 2, 4 or 7); numbers: the tile rows of a block, panels of output
- * channels of a chunk, vectors of a panel, whether threads take blocks of tiles, else channels.
+ * conv2d_winograd.cpu: F(tile_h x tile_w, 3x3) on vectors of channels, tiles of 1, 2, 4 or 7
+ * outputs in each direction.
  *
  * The one idea: a block of tiles is transformed, multiplied and transformed back before the
  * next one is looked at. Its transformed input V stays in the L2 while the packed weights U
@@ -12,11 +11,12 @@
  * pair of channels, which become points a few input channels at a time, in each thread's own
  * memory.
  *
- * Two modules, so that little is compiled for a config. With PRODUCTS defined, this file is the
- * register tile alone: GEMM_MR GEMM_NV GEMM_KU GEMM_AHEAD, REST, the tiles that whole ones leave
- * of a block, and TAPS, whether weights are kept as such. Without it, it is transforms and loops,
- * which know TILE_H and TILE_W, get all other knobs as numbers and the products as a function:
- * compiled once for all configs of a tile, and each of its larger parts once.
+ * Three modules, so that little is compiled for a config; macros from the plan are the shape and
+ * what each adds. With PRODUCTS defined, this file is the register tile alone: GEMM_MR GEMM_NV
+ * GEMM_KU GEMM_AHEAD, REST, the tiles that whole ones leave of a block, and TAPS, whether weights
+ * are kept as such. With TRANSFORMS, it is the transforms of tiles of TILE_H x TILE_W, once for all
+ * configs of such a tile. With neither, it is the loops, which read and write the tensors, get all
+ * knobs as numbers and the other two as functions: compiled once for a shape.
  *
  *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
@@ -25,31 +25,58 @@
  * matrices are derived from the interpolation points as Toom and Cook do.
  */
 #include "kernels/convolution/planes.kernel.h"
+#ifdef TRANSFORMS
 #include "kernels/convolution/winograd/winograd_tiles.kernel.h"
+#endif
 
-/* Points, and as many inputs, of a tile in each direction. */
-#define AH (SH == 1 ? TILE_H + 2 : 2 * TILE_H + 1)
-#define AW (SW == 1 ? TILE_W + 2 : 2 * TILE_W + 1)
-#define POINTS (AH * AW)
-/* All odd inputs of stride 2 meet the same weight: one point of U serves TILE points of V. */
-#define UH (TILE_H + 2)
-#define UW (TILE_W + 2)
-#define U_POINTS (UH * UW)
+/* Points, and as many inputs, of a tile of so many outputs in each direction. */
+#define POINTS_H(tile) (SH == 1 ? (tile) + 2 : 2 * (tile) + 1)
+#define POINTS_W(tile) (SW == 1 ? (tile) + 2 : 2 * (tile) + 1)
+/* All odd inputs of stride 2 meet the same weight: one point of U serves `tile` points of V. */
+#define U_OF(tile) ((tile) + 2)
 #define LAST_OF(u, tile, all) ((u) <= (tile) ? (u) + 1 : (all)) /* u serves points [u, this) */
-#define TILE_ROWS CEIL_DIV(OH, TILE_H)                          /* of one image */
-#define TILE_COLS CEIL_DIV(OW, TILE_W)
 #define CI_VECS CEIL_DIV(CI, VLEN)
 /* One vector of slack in each pitch keeps rows and points from sharing cache sets. */
 #define V_ROW (CI_VECS * VLEN + VLEN)
 
-/* A product that is asked for: one point of `tiles` tiles of a block that has `block`; of TAPS
+/* A function of another module: arg[0] is what it is asked. */
+typedef void asked_function(void *const *arg);
+
+/* A product that is asked for: one point of `tiles` tiles of a block that has `block`; of taps
  * `depth` input channels, added to what is there where they are not the first ones. */
 typedef struct point_asked {
     const DTYPE *v, *u;
     DTYPE *m;
     i64 tiles, block, depth, add;
 } point_asked;
-typedef void point_done(void *const *arg); /* arg: a point_asked */
+
+/* Taps of `count` input channels of a vector of output channels, [channel][9][VLEN], to points. */
+typedef struct taps_asked {
+    const DTYPE *tap;
+    DTYPE *to;
+    i64 count, step, pitch; /* from one channel to the next, from one point to the next */
+} taps_asked;
+
+/* A row of tiles of a vector of input channels to points. */
+typedef struct input_asked {
+    const DTYPE *const *row; /* of each row of inputs of a tile, from column 0 on */
+    DTYPE *to;
+    i64 point; /* from one to the next */
+} input_asked;
+
+/* A row of tiles of a vector of output channels, `rows` of whose pixels exist, from points. */
+typedef struct output_asked {
+    const DTYPE *from;
+    DTYPE *to;
+    i64 point, tile; /* from one to the next */
+    i64 rows;
+} output_asked;
+
+/* What the module of transforms says of itself. */
+typedef struct transforms_asked {
+    i64 tile_h, tile_w;
+    asked_function *taps, *input, *output;
+} transforms_asked;
 
 #ifdef PRODUCTS
 /* ---- products ---------------------------------------------------------------------------- */
@@ -79,33 +106,16 @@ void point(void *const *arg)
     if (REST && t < tiles)
         product(a, REST, t);
 }
-#else
-/* What the transform of one vector of channels of tile rows [r0, r1) of image n is asked: of the
- * input from channel c on, or of the output's. */
-typedef struct rows_asked {
-    const DTYPE *from; /* the input; or M */
-    DTYPE *to;         /* V; or the output */
-    DTYPE *band;       /* room for the rows of it that are not vectors of channels */
-    DTYPE *zero;       /* a row of input, to be filled with zeros */
-    i64 n, c, r0, r1;
-    i64 point, tile;  /* from one to the next in V or M */
-    void *const *arg; /* of the stage, for what is fused */
-} rows_asked;
+#elif defined TRANSFORMS
+#define AH POINTS_H(TILE_H)
+#define AW POINTS_W(TILE_W)
+#define UH U_OF(TILE_H)
+#define UW U_OF(TILE_W)
 
-#define ALL_ROWS ((i64)N * TILE_ROWS)
+/* ---- taps to U ---------------------------------------------------------------------------- */
 
-/* ---- weights: OIHW to taps, taps to U ----------------------------------------------------- */
-
-/* Vector `v` of output channels, input channels [c0, c1): [channel][9][VLEN]. */
-INLINE void taps_of(const DTYPE *weight, i64 v, i64 c0, i64 c1, DTYPE *to)
-{
-    const i64 co = v * VLEN;
-    gemm_pack_bt(to, weight + (MIN(co, CO - 1) * CI + c0) * 9, CI * 9,
-                 MAX(0, MIN(VLEN, CO - co)), (c1 - c0) * 9);
-}
-
-/* One input channel of one vector of output channels: nine taps to all points, `pitch` apart. */
-static __attribute__((noinline)) void points_of_taps(const DTYPE *tap, DTYPE *to, i64 pitch)
+/* One input channel: nine taps to all points, `pitch` apart. */
+INLINE void points_of_taps(const DTYPE *tap, DTYPE *to, i64 pitch)
 {
     vec g[3], t[UH], s[UH][3], r[UW];
     UNROLL(3)
@@ -127,35 +137,11 @@ static __attribute__((noinline)) void points_of_taps(const DTYPE *tap, DTYPE *to
     }
 }
 
-/* arg: weight, taps [vector of output channels][CI][9][VLEN], vectors of a panel */
-void keep_taps(void *const *arg)
+static void taps(void *const *arg)
 {
-    const i64 nv = *(const i64 *)arg[2], vectors = CEIL_DIV(CO, nv * VLEN) * nv;
-    PARALLEL_FOR
-    for (i64 v = 0; v < vectors; v++)
-        taps_of(arg[0], v, 0, CI, (DTYPE *)arg[1] + v * CI * 9 * VLEN);
-}
-
-/* arg: weight, U, vectors of a panel, panels of a chunk */
-void transform_weight(void *const *arg)
-{
-    DTYPE *u = arg[1];
-    const i64 nv = *(const i64 *)arg[2], most = *(const i64 *)arg[3], nr = nv * VLEN;
-    const i64 panels = CEIL_DIV(CO, nr), u_panel = (i64)CI * nr;
-    PARALLEL_FOR
-    for (i64 panel = 0; panel < panels; panel++) {
-        const i64 chunk = panel / most, width = MIN(most, panels - chunk * most);
-        DTYPE *first = u + chunk * most * U_POINTS * u_panel + panel % most * u_panel;
-        for (i64 c0 = 0; c0 < CI; c0 += VLEN)
-            for (i64 j = 0; j < nv; j++) {
-                DTYPE tap[VLEN * 9 * VLEN];
-                const i64 c1 = MIN(CI, c0 + VLEN);
-                taps_of(arg[0], panel * nv + j, c0, c1, tap);
-                for (i64 c = c0; c < c1; c++)
-                    points_of_taps(tap + (c - c0) * 9 * VLEN, first + c * nr + j * VLEN,
-                                   width * u_panel);
-            }
-    }
+    const taps_asked a = *(const taps_asked *)arg[0];
+    for (i64 c = 0; c < a.count; c++)
+        points_of_taps(a.tap + c * 9 * VLEN, a.to + c * a.step, a.pitch);
 }
 
 /* ---- input to V -------------------------------------------------------------------------- */
@@ -184,24 +170,16 @@ INLINE void input_tile(const DTYPE *const *row, i64 x0, DTYPE *to, i64 v_point)
     }
 }
 
-/* To the tiles from `to` on. Rows that do not exist are one row of zeros. */
-static __attribute__((noinline)) void input_rows(const rows_asked *a)
+static void input(void *const *arg)
 {
-    const i64 y0 = MAX(0, a->r0 * TILE_H * SH - PT);
-    const i64 y1 = MIN(H, (a->r1 * TILE_H - 1) * SH - PT + 3);
-    const DTYPE *image =
-        planes_read(a->from, a->n, a->c, y0 * W, (y1 - y0) * W, a->band) - y0 * W * PIXEL_IN;
-    DTYPE *v = a->to;
-    __builtin_memset(a->zero, 0, W * PIXEL_IN * sizeof(DTYPE));
-    for (i64 r = a->r0; r < a->r1; r++) {
-        const i64 y = r * TILE_H * SH - PT;
-        const DTYPE *row[AH];
-        for (i64 i = 0; i < AH; i++)
-            row[i] = y + i >= 0 && y + i < H ? image + (y + i) * W * PIXEL_IN : a->zero;
-        for (i64 q = 0; q < TILE_COLS; q++, v += V_ROW)
-            input_tile(row, q * TILE_W * SW - PL, v, a->point);
-    }
+    const input_asked a = *(const input_asked *)arg[0];
+    const DTYPE *row[AH];
+    for (int i = 0; i < AH; i++)
+        row[i] = a.row[i];
+    for (i64 q = 0; q < CEIL_DIV(OW, TILE_W); q++)
+        input_tile(row, q * TILE_W * SW - PL, a.to + q * V_ROW, a.point);
 }
+
 /* ---- M to output ------------------------------------------------------------------------- */
 
 /* One tile of one vector of channels, `rows` x `cols` pixels of which exist. */
@@ -228,44 +206,111 @@ INLINE void output_tile(const DTYPE *from, i64 m_point, DTYPE *to, i64 rows, i64
     }
 }
 
-static __attribute__((noinline)) void output_rows(const rows_asked *a)
+static void output(void *const *arg)
 {
-    const i64 y0 = a->r0 * TILE_H, y1 = MIN(OH, a->r1 * TILE_H);
-    DTYPE *image = planes_open(a->to, a->n, a->c, y0 * OW, a->band) - y0 * OW * PIXEL_OUT;
-    const DTYPE *m = a->from;
-    for (i64 r = a->r0; r < a->r1; r++)
-        for (i64 q = 0; q < TILE_COLS; q++, m += a->tile) {
-            const i64 y = r * TILE_H, x = q * TILE_W;
-            output_tile(m, a->point, image + (y * OW + x) * PIXEL_OUT, MIN(TILE_H, OH - y),
-                        MIN(TILE_W, OW - x));
-        }
-    planes_write(a->to, a->n, a->c, y0 * OW, (y1 - y0) * OW, a->band, a->arg);
+    const output_asked a = *(const output_asked *)arg[0];
+    for (i64 q = 0; q < CEIL_DIV(OW, TILE_W); q++)
+        output_tile(a.from + q * a.tile, a.point, a.to + q * TILE_W * PIXEL_OUT, a.rows,
+                    MIN(TILE_W, OW - q * TILE_W));
 }
 
-/* ---- the whole --------------------------------------------------------------------------- */
+void transforms(void *const *arg)
+{
+    *(transforms_asked *)arg[0] = (transforms_asked){
+        .tile_h = TILE_H, .tile_w = TILE_W, .taps = taps, .input = input, .output = output};
+}
+#else
+enum { MOST_AH = 2 * 7 + 1 };
+
+/* ---- sizes -------------------------------------------------------------------------------- */
 
 /* What the numbers of a config come to. */
 typedef struct sizes {
-    i64 rows, tiles;      /* of a block */
-    i64 nr, chunk;        /* channels of a panel, panels of a chunk */
-    i64 v_point, m_point; /* from one point to the next */
+    transforms_asked does;
+    i64 points, ah, aw;       /* of a tile */
+    i64 uh, uw;               /* and of its weights */
+    i64 tile_rows, tile_cols; /* of one image */
+    i64 rows, tiles;          /* of a block */
+    i64 nr, chunk;            /* channels of a panel, panels of a chunk */
+    i64 v_point, m_point;     /* from one point to the next */
     i64 u_panel, band;
     i64 depth, u_point; /* of taps: input channels at a time, from one point of U to the next */
 } sizes;
 
-INLINE sizes sizes_of(i64 rows, i64 chunk, i64 vectors, i64 depth)
+INLINE sizes sizes_of(void *const *arg)
 {
-    const i64 lines = MIN(rows, TILE_ROWS) * TILE_H; /* of output that a block can touch */
+    sizes z = {.rows = *(const i64 *)arg[8],
+               .chunk = *(const i64 *)arg[9],
+               .nr = *(const i64 *)arg[10] * VLEN,
+               .depth = *(const i64 *)arg[12]};
+    ((asked_function *)arg[7])((void *[]){&z.does});
+    const i64 h = z.does.tile_h, w = z.does.tile_w;
+    z.ah = POINTS_H(h);
+    z.aw = POINTS_W(w);
+    z.uh = U_OF(h);
+    z.uw = U_OF(w);
+    z.points = z.ah * z.aw;
+    z.tile_rows = CEIL_DIV(OH, h);
+    z.tile_cols = CEIL_DIV(OW, w);
+    const i64 lines = MIN(z.rows, z.tile_rows) * h; /* of output that a block can touch */
     const i64 in = ((lines - 1) * SH + 3) * W, out = lines * OW;
-    sizes z = {.rows = rows, .tiles = rows * TILE_COLS, .nr = vectors * VLEN, .chunk = chunk};
+    z.tiles = z.rows * z.tile_cols;
     z.v_point = z.tiles * V_ROW + VLEN;
     z.m_point = z.tiles * z.nr + VLEN;
     z.u_panel = CI * z.nr;
     z.band = MAX(in, out) * VLEN + W * PIXEL_IN;
-    z.depth = depth;
-    z.u_point = depth * z.nr + VLEN;
+    z.u_point = z.depth * z.nr + VLEN;
     return z;
 }
+
+/* ---- weights: OIHW to taps, taps to U ----------------------------------------------------- */
+
+/* Vector `v` of output channels, input channels [c0, c1): [channel][9][VLEN]. */
+static __attribute__((noinline)) void taps_of(const DTYPE *weight, i64 v, i64 c0, i64 c1,
+                                              DTYPE *to)
+{
+    const i64 co = v * VLEN;
+    gemm_pack_bt(to, weight + (MIN(co, CO - 1) * CI + c0) * 9, CI * 9,
+                 MAX(0, MIN(VLEN, CO - co)), (c1 - c0) * 9);
+}
+
+/* arg: weight, taps [vector of output channels][CI][9][VLEN], transforms, vectors of a panel */
+void keep_taps(void *const *arg)
+{
+    const i64 nv = *(const i64 *)arg[3], vectors = CEIL_DIV(CO, nv * VLEN) * nv;
+    PARALLEL_FOR
+    for (i64 v = 0; v < vectors; v++)
+        taps_of(arg[0], v, 0, CI, (DTYPE *)arg[1] + v * CI * 9 * VLEN);
+}
+
+/* arg: weight, U, transforms, vectors of a panel, panels of a chunk */
+void transform_weight(void *const *arg)
+{
+    transforms_asked does;
+    ((asked_function *)arg[2])((void *[]){&does});
+    DTYPE *u = arg[1];
+    const i64 nv = *(const i64 *)arg[3], most = *(const i64 *)arg[4], nr = nv * VLEN;
+    const i64 panels = CEIL_DIV(CO, nr), u_panel = (i64)CI * nr;
+    const i64 u_points = U_OF(does.tile_h) * U_OF(does.tile_w);
+    PARALLEL_FOR
+    for (i64 panel = 0; panel < panels; panel++) {
+        const i64 chunk = panel / most, width = MIN(most, panels - chunk * most);
+        DTYPE *first = u + chunk * most * u_points * u_panel + panel % most * u_panel;
+        for (i64 c0 = 0; c0 < CI; c0 += VLEN)
+            for (i64 j = 0; j < nv; j++) {
+                DTYPE tap[VLEN * 9 * VLEN];
+                const i64 c1 = MIN(CI, c0 + VLEN);
+                taps_of(arg[0], panel * nv + j, c0, c1, tap);
+                does.taps((void *[]){&(taps_asked){.tap = tap,
+                                                   .to = first + c0 * nr + j * VLEN,
+                                                   .count = c1 - c0,
+                                                   .step = nr,
+                                                   .pitch = width * u_panel}});
+            }
+    }
+}
+
+/* ---- input to V -------------------------------------------------------------------------- */
 
 /* What a part of a block is asked: of the input to V, or of V to the output. */
 typedef struct block_asked {
@@ -275,15 +320,70 @@ typedef struct block_asked {
     i64 first, last; /* tile rows, of those of all images */
 } block_asked;
 
-/* One point of U, all points of V that it serves. */
-INLINE void products_of(const sizes *z, point_asked *what, i64 a, const DTYPE *v, DTYPE *m,
-                        point_done *point)
+/* Tile rows [r0, r1) of image n of the vector of channels at `c`, to the tiles from `to` on. Rows
+ * that do not exist are one row of zeros. */
+static __attribute__((noinline)) void input_rows(const block_asked *b, i64 n, i64 c, i64 r0,
+                                                 i64 r1, DTYPE *to)
+{
+    const sizes *z = b->z;
+    const i64 step = z->does.tile_h * SH;
+    const i64 y0 = MAX(0, r0 * step - PT);
+    const i64 y1 = MIN(H, (r1 * z->does.tile_h - 1) * SH - PT + 3);
+    DTYPE *band = (DTYPE *)b->arg[5] + THREAD * z->band, *zero = band + z->band - W * PIXEL_IN;
+    const DTYPE *image =
+        planes_read(b->arg[0], n, c, y0 * W, (y1 - y0) * W, band) - y0 * W * PIXEL_IN;
+    __builtin_memset(zero, 0, W * PIXEL_IN * sizeof(DTYPE));
+    for (i64 r = r0; r < r1; r++, to += z->tile_cols * V_ROW) {
+        const i64 y = r * step - PT;
+        const DTYPE *row[MOST_AH];
+        for (i64 i = 0; i < z->ah; i++)
+            row[i] = y + i >= 0 && y + i < H ? image + (y + i) * W * PIXEL_IN : zero;
+        z->does.input((void *[]){&(input_asked){.row = row, .to = to, .point = z->v_point}});
+    }
+}
+
+/* The vector of input channels at `c` of a block. */
+static void input_channels(const block_asked *b, i64 c)
+{
+    const i64 all = b->z->tile_rows;
+    for (i64 r = b->first, end; r < b->last; r = end) {
+        end = MIN(b->last, (r / all + 1) * all);
+        input_rows(b, r / all, c, r % all, r % all + end - r,
+                   b->v + (r - b->first) * b->z->tile_cols * V_ROW + c);
+    }
+}
+
+/* ---- M to output ------------------------------------------------------------------------- */
+
+/* The same of output channels, from the products from `m` on. */
+static __attribute__((noinline)) void output_rows(const block_asked *b, i64 n, i64 c, i64 r0,
+                                                  i64 r1, const DTYPE *m)
+{
+    const sizes *z = b->z;
+    const i64 h = z->does.tile_h, y0 = r0 * h, y1 = MIN(OH, r1 * h);
+    DTYPE *band = (DTYPE *)b->arg[5] + THREAD * z->band;
+    DTYPE *image = planes_open(b->arg[2], n, c, y0 * OW, band) - y0 * OW * PIXEL_OUT;
+    for (i64 r = r0; r < r1; r++, m += z->tile_cols * z->nr)
+        z->does.output((void *[]){&(output_asked){.from = m,
+                                                  .to = image + r * h * OW * PIXEL_OUT,
+                                                  .point = z->m_point,
+                                                  .tile = z->nr,
+                                                  .rows = MIN(h, OH - r * h)}});
+    planes_write(b->arg[2], n, c, y0 * OW, (y1 - y0) * OW, band, b->arg);
+}
+
+/* ---- the whole --------------------------------------------------------------------------- */
+
+/* Point (y0, x0) of U, all points of V that it serves. */
+INLINE void products_of(const sizes *z, point_asked *what, i64 y0, i64 x0, const DTYPE *v,
+                        DTYPE *m, asked_function *point)
 {
     void *const arg[] = {what};
-    for (i64 y = a / UW; y < LAST_OF(a / UW, TILE_H, AH); y++)
-        for (i64 x = a % UW; x < LAST_OF(a % UW, TILE_W, AW); x++) {
-            what->v = v + (y * AW + x) * z->v_point;
-            what->m = m + (y * AW + x) * z->m_point;
+    const i64 y1 = LAST_OF(y0, z->does.tile_h, z->ah), x1 = LAST_OF(x0, z->does.tile_w, z->aw);
+    for (i64 y = y0; y < y1; y++)
+        for (i64 x = x0; x < x1; x++) {
+            what->v = v + (y * z->aw + x) * z->v_point;
+            what->m = m + (y * z->aw + x) * z->m_point;
             point(arg);
         }
 }
@@ -300,61 +400,45 @@ INLINE void ask_taps(const DTYPE *tap, i64 vectors, i64 bytes, i64 part, i64 par
  * become points, which are multiplied while they are in the caches and the next taps come. */
 static __attribute__((noinline)) void products_of_taps(const sizes *z, i64 tiles, i64 width,
                                                        const DTYPE *v, const DTYPE *tap,
-                                                       DTYPE *m, DTYPE *u, point_done *point)
+                                                       DTYPE *m, DTYPE *u,
+                                                       asked_function *point)
 {
     const i64 nv = z->nr / VLEN;
     point_asked what = {.u = u, .tiles = tiles, .block = z->tiles};
-    for (i64 q = 0; q < width; q++, tap += nv * CI * 9 * VLEN, m += POINTS * z->m_point)
+    for (i64 q = 0; q < width; q++, tap += nv * CI * 9 * VLEN, m += z->points * z->m_point)
         for (i64 c0 = 0; c0 < CI; c0 += z->depth) {
             const i64 depth = MIN(z->depth, CI - c0), then = c0 + depth < CI ? c0 + depth : 0;
             const DTYPE *next = tap + (then ? then : nv * CI) * 9 * VLEN;
             for (i64 j = 0; j < nv; j++)
-                for (i64 c = 0; c < depth; c++)
-                    points_of_taps(tap + (j * CI + c0 + c) * 9 * VLEN, u + c * z->nr + j * VLEN,
-                                   z->u_point);
+                z->does.taps((void *[]){&(taps_asked){.tap = tap + (j * CI + c0) * 9 * VLEN,
+                                                      .to = u + j * VLEN,
+                                                      .count = depth,
+                                                      .step = z->nr,
+                                                      .pitch = z->u_point}});
             what.depth = depth;
             what.add = c0 > 0;
-            for (i64 a = 0; a < U_POINTS; a++) {
-                what.u = u + a * z->u_point;
-                ask_taps(next, nv, MIN(z->depth, CI - then) * 9 * (i64)sizeof(vec), a,
-                         U_POINTS);
-                products_of(z, &what, a, v + c0, m, point);
-            }
+            what.u = u;
+            for (i64 y = 0, a = 0; y < z->uh; y++)
+                for (i64 x = 0; x < z->uw; x++, a++, what.u += z->u_point) {
+                    ask_taps(next, nv, MIN(z->depth, CI - then) * 9 * (i64)sizeof(vec), a,
+                             z->uh * z->uw);
+                    products_of(z, &what, y, x, v + c0, m, point);
+                }
         }
 }
 
 /* All points of a chunk of `width` panels, for `tiles` tiles. */
 static __attribute__((noinline)) void products_of_points(const sizes *z, i64 tiles, i64 width,
                                                          const DTYPE *v, const DTYPE *u,
-                                                         DTYPE *m, point_done *point)
+                                                         DTYPE *m, asked_function *point)
 {
     point_asked what = {.tiles = tiles, .block = z->tiles};
-    for (i64 a = 0; a < U_POINTS; a++)
-        for (i64 q = 0; q < width; q++, u += z->u_panel) {
-            what.u = u;
-            products_of(z, &what, a, v, m + q * POINTS * z->m_point, point);
-        }
-}
-
-/* The vector of input channels at `c` of a block. */
-static __attribute__((noinline)) void input_channels(const block_asked *b, i64 c)
-{
-    const sizes *z = b->z;
-    DTYPE *band = (DTYPE *)b->arg[5] + THREAD * z->band;
-    for (i64 r = b->first, end; r < b->last; r = end) {
-        end = MIN(b->last, (r / TILE_ROWS + 1) * TILE_ROWS);
-        input_rows(&(rows_asked){
-            .from = b->arg[0],
-            .to = b->v + (r - b->first) * TILE_COLS * V_ROW + c,
-            .band = band,
-            .zero = band + z->band - W * PIXEL_IN,
-            .n = r / TILE_ROWS,
-            .c = c,
-            .r0 = r % TILE_ROWS,
-            .r1 = r % TILE_ROWS + end - r,
-            .point = z->v_point,
-        });
-    }
+    for (i64 y = 0; y < z->uh; y++)
+        for (i64 x = 0; x < z->uw; x++)
+            for (i64 q = 0; q < width; q++, u += z->u_panel) {
+                what.u = u;
+                products_of(z, &what, y, x, v, m + q * z->points * z->m_point, point);
+            }
 }
 
 /* A chunk of output channels of a block. */
@@ -362,34 +446,24 @@ static __attribute__((noinline)) void output_channels(const block_asked *b, i64 
 {
     const sizes *z = b->z;
     const i64 panels = CEIL_DIV(CO, z->nr), width = MIN(z->chunk, panels - chunk * z->chunk);
-    const i64 tiles = (b->last - b->first) * TILE_COLS;
+    const i64 all = z->tile_rows, tiles = (b->last - b->first) * z->tile_cols;
     const DTYPE *u = b->arg[1];
-    DTYPE *m = (DTYPE *)b->arg[4] + THREAD * z->chunk * POINTS * z->m_point;
-    point_done *point = (point_done *)b->arg[6];
+    DTYPE *m = (DTYPE *)b->arg[4] + THREAD * z->chunk * z->points * z->m_point;
+    asked_function *point = (asked_function *)b->arg[6];
     if (z->depth)
         products_of_taps(z, tiles, width, b->v, u + chunk * z->chunk * 9 * z->u_panel, m,
-                         (DTYPE *)b->arg[12] + THREAD * U_POINTS * z->u_point, point);
+                         (DTYPE *)b->arg[13] + THREAD * z->uh * z->uw * z->u_point, point);
     else
-        products_of_points(z, tiles, width, b->v, u + chunk * z->chunk * U_POINTS * z->u_panel,
-                           m, point);
+        products_of_points(z, tiles, width, b->v,
+                           u + chunk * z->chunk * z->uh * z->uw * z->u_panel, m, point);
     for (i64 q = 0; q < width; q++)
         for (i64 j = 0; j < z->nr; j += VLEN) {
             const i64 c = (chunk * z->chunk + q) * z->nr + j;
+            const DTYPE *from = m + q * z->points * z->m_point + j;
             for (i64 r = b->first, end; r < b->last && c < CO; r = end) {
-                end = MIN(b->last, (r / TILE_ROWS + 1) * TILE_ROWS);
-                output_rows(&(rows_asked){
-                    .from =
-                        m + q * POINTS * z->m_point + (r - b->first) * TILE_COLS * z->nr + j,
-                    .to = b->arg[2],
-                    .band = (DTYPE *)b->arg[5] + THREAD * z->band,
-                    .n = r / TILE_ROWS,
-                    .c = c,
-                    .r0 = r % TILE_ROWS,
-                    .r1 = r % TILE_ROWS + end - r,
-                    .point = z->m_point,
-                    .tile = z->nr,
-                    .arg = b->arg,
-                });
+                end = MIN(b->last, (r / all + 1) * all);
+                output_rows(b, r / all, c, r % all, r % all + end - r,
+                            from + (r - b->first) * z->tile_cols * z->nr);
             }
         }
 }
@@ -398,21 +472,20 @@ INLINE block_asked block_of(const sizes *z, void *const *arg, i64 block, i64 own
 {
     return (block_asked){.z = z,
                          .arg = arg,
-                         .v = (DTYPE *)arg[3] + owner * POINTS * z->v_point,
+                         .v = (DTYPE *)arg[3] + owner * z->points * z->v_point,
                          .first = block * z->rows,
-                         .last = MIN((block + 1) * z->rows, ALL_ROWS)};
+                         .last = MIN((block + 1) * z->rows, N * z->tile_rows)};
 }
 
-/* arg: data, U or taps, out, V, M, bands, point, tile rows of a block, panels of a chunk, vectors
- * of a panel, whether threads take blocks; of taps how many input channels at a time, else 0, and
- * some of U */
+/* arg: data, U or taps, out, V, M, bands, point, transforms, tile rows of a block, panels of a
+ * chunk, vectors of a panel, whether threads take blocks, else channels; of taps how many input
+ * channels at a time, else 0, and some of U */
 void winograd(void *const *arg)
 {
-    const sizes z = sizes_of(*(const i64 *)arg[7], *(const i64 *)arg[8], *(const i64 *)arg[9],
-                             *(const i64 *)arg[11]);
-    const i64 chunks = CEIL_DIV(CEIL_DIV(CO, z.nr), z.chunk),
-              blocks = CEIL_DIV(ALL_ROWS, z.rows);
-    if (*(const i64 *)arg[10]) {
+    const sizes z = sizes_of(arg);
+    const i64 chunks = CEIL_DIV(CEIL_DIV(CO, z.nr), z.chunk);
+    const i64 blocks = CEIL_DIV(N * z.tile_rows, z.rows);
+    if (*(const i64 *)arg[11]) {
         PARALLEL_FOR
         for (i64 block = 0; block < blocks; block++) {
             const block_asked b = block_of(&z, arg, block, THREAD);

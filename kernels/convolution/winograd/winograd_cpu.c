@@ -30,8 +30,9 @@ static optune_arg pack_apart(const optune_task *task, optune_plan *plan,
         &(optune_stage){.phase = conv2d_weight_phase(task->call),
                         .module = apart->module,
                         .function = apart->depth ? "keep_taps" : "transform_weight",
-                        .n_args = 4,
+                        .n_args = 5,
                         .arg = {optune_input_arg(CONV2D_WEIGHT), packed,
+                                optune_function_arg(apart->transforms, "transforms"),
                                 optune_int_arg(apart->vectors), optune_int_arg(apart->chunk)}});
     return packed;
 }
@@ -60,6 +61,7 @@ void winograd_stages(const optune_task *task, optune_plan *plan, int module,
         return;
     }
     stage.arg[stage.n_args++] = optune_function_arg(module, "point");
+    stage.arg[stage.n_args++] = optune_function_arg(apart->transforms, "transforms");
     stage.arg[stage.n_args++] = optune_int_arg(apart->rows);
     stage.arg[stage.n_args++] = optune_int_arg(apart->chunk);
     stage.arg[stage.n_args++] = optune_int_arg(apart->vectors);

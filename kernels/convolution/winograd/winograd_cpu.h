@@ -20,10 +20,10 @@ typedef struct winograd_scratch { /* elements, of all threads together */
     int64_t weights, inputs, products, bands;
 } winograd_scratch;
 
-/* Transforms and loops that are a module apart from the products, and what that one is told at run
+/* Loops that are a module apart from the products, as transforms are, and what they are told at run
  * time. */
 typedef struct winograd_apart {
-    int module;
+    int module, transforms;
     int64_t rows;           /* of tiles, of a block */
     int64_t vectors, chunk; /* of a panel; panels of a chunk */
     bool split_blocks;      /* threads take blocks, else channels of each */
@@ -32,8 +32,8 @@ typedef struct winograd_apart {
 } winograd_apart;
 
 /* The stages: transform_weight, then `function`. With `apart` they are of that module, and the
- * second is told the numbers, the function `point` of `module` and, of taps, room for points; NULL:
- * everything is in `module`. */
+ * second is told the numbers, the functions `point` of `module` and `transforms` of the other one
+ * and, of taps, room for points; NULL: everything is in `module`. */
 void winograd_stages(const optune_task *task, optune_plan *plan, int module,
                      const conv2d_shape *s, const char *function, const winograd_scratch *z,
                      const winograd_apart *apart);
