@@ -237,6 +237,38 @@ static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
                                                                          : OPTUNE_EIO;
 }
 
+static int read_part(void *state, const void *handle, int64_t at, void *to, int64_t bytes)
+{
+    const buffer *b = handle;
+    const size_t from = b->offset + (size_t)at;
+    return read_at(state, b, from, to, (size_t)bytes) == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
+}
+
+static int fill_buffer(void *state, void *handle, int byte, int64_t bytes)
+{
+    opencl_state *s = state;
+    const buffer *b = handle;
+    const unsigned char value = (unsigned char)byte;
+    cl_int rc = bytes ? s->cl->clEnqueueFillBuffer(s->queue, b->whole, &value, 1, b->offset,
+                                                   (size_t)bytes, 0, NULL, NULL)
+                      : CL_SUCCESS;
+    if (rc == CL_SUCCESS)
+        rc = s->cl->clFinish(s->queue);
+    return rc == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
+}
+
+static int copy_buffer(void *state, void *to, const void *from, int64_t bytes)
+{
+    opencl_state *s = state;
+    const buffer *a = to, *b = from;
+    cl_int rc = bytes ? s->cl->clEnqueueCopyBuffer(s->queue, b->whole, a->whole, b->offset,
+                                                   a->offset, (size_t)bytes, 0, NULL, NULL)
+                      : CL_SUCCESS;
+    if (rc == CL_SUCCESS)
+        rc = s->cl->clFinish(s->queue);
+    return rc == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
+}
+
 static bool intact(void *state, void *handle)
 {
     const buffer *b = handle;
@@ -422,6 +454,9 @@ OPTUNE_TARGET(opencl) = {
             OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
+            .fill = fill_buffer,
+            .copy = copy_buffer,
+            .read_at = read_part,
             .library = library,
         },
 };
