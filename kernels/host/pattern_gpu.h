@@ -43,7 +43,7 @@ static inline bool gpu_computes(optune_dtype dtype, char *why)
 /* Constant shapes, something to do, types that are stored somehow. */
 bool gpu_applies(const optune_task *task, char *why);
 
-/* IN_OF, which makes a SCALAR of what input 0 stores; OUT_T and RESULT_BY of scalar_gpu.kernel.h. */
+/* IN_OF, which makes a SCALAR of what input 0 stores, OUT_T and RESULT_BY. */
 void gpu_define_stored(optune_plan *plan, int m, const optune_call *call);
 
 /* The same, and SCALAR with what is known of it. The numbers a0 ... are macros: OpenCL has no
