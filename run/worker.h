@@ -113,6 +113,12 @@ typedef struct ot_stock {
     void *in[OPTUNE_MAX_INPUTS]; /* NULL: it is not there */
     uint64_t hash[OPTUNE_MAX_INPUTS];
 } ot_stock;
+/* What compares with them there. */
+typedef struct ot_same {
+    void *module, *function; /* NULL: not built yet */
+    void *differs;           /* a buffer of one int */
+    bool none;               /* it cannot be had */
+} ot_same;
 
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
@@ -129,6 +135,8 @@ typedef struct ot_session {
     int64_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
     uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
     ot_stock stock[OT_SETS];
+    int in_set[2][OPTUNE_MAX_INPUTS]; /* of the stock; OT_SETS: of none */
+    ot_same same;
     void *host; /* as large as the largest of them */
     ot_reference reference;
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
@@ -158,6 +166,10 @@ bool ot_stock_keep(ot_session *s, int kind, ot_set set, int input);
 /* The input holds this again; it is kept. */
 int ot_stock_take(ot_session *s, int kind, ot_set set, int input, optune_err *err);
 void ot_stock_drop(ot_session *s); /* all of it */
+/* session_same.c: whether the device says that this large input is as its set is: 0, or 1;
+ * negative: it cannot tell, or the input is small. */
+int ot_stock_same(ot_session *s, int kind, int input);
+void ot_same_close(ot_session *s);
 /* session_bytes.c */
 /* False says which buffer of this kind is not as it was: written to, or around. */
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
