@@ -107,6 +107,18 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "each", waves >= 64 && vector <= 8 ? 4 : 1);
 }
 
+/* What is fused behind it is computed in the same registers, where they hold the output's type. A
+ * number of its own is a macro, and one of a fused operator a variable of the same name. */
+static bool fuses(const optune_call *call)
+{
+    char text[PATTERN_NUMBER_TEXT];
+    for (int i = 0; i < call->n_attrs; i++)
+        if (pattern_number(call, i, text))
+            return false;
+    return optune_dtype_equal(call->output[0].dtype,
+                              call->input[call->n_inputs - 1].type.dtype);
+}
+
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
@@ -140,6 +152,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     stage.arg[stage.n_args++] = optune_output_arg(0);
     for (int i = 0; i < call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
+    if (fuses(call))
+        optune_plan_fuse(task, plan, &stage, 0);
     optune_plan_stage(plan, &stage);
 }
 

@@ -2,9 +2,12 @@
 /*
  * EXPRESSION over OPERANDS operands: EACH vectors of V elements a thread, a block's width
  * apart, all of them loaded before the first is used. An operand whose inner stride is 0 has
- * one value for a vector. ELEMENTS is a multiple of V, and a vector never crosses a row.
+ * one value for a vector. ELEMENTS is a multiple of V, and a vector never crosses a row. What is
+ * fused behind it is applied before it is stored.
  */
 #include "kernels/common/scalar_gpu.kernel.h"
+/* Includes that, too, where something is fused: behind it, as a text comes but once. */
+#include "kernels/common/epilogue_gpu.kernel.h"
 
 #define CHUNKS (ELEMENTS / V)
 
@@ -44,7 +47,7 @@ VECTOR(vec_out, OUT_T, V);
 ALL(OPERAND)
 
 KERNEL(THREADS, 1, 1)
-broadcast(GLOBAL OUT_T *RESTRICT out ALL(PARAMETER))
+broadcast(GLOBAL OUT_T *RESTRICT out ALL(PARAMETER) EPILOGUE_PARAMETERS)
 {
     const INDEX first = (INDEX)BLOCK_X * (EACH * THREADS) + THREAD_X;
     ALL(HELD)
@@ -63,7 +66,13 @@ broadcast(GLOBAL OUT_T *RESTRICT out ALL(PARAMETER))
             UNROLL
             for (int l = 0; l < V; l++) {
                 ALL(VALUE)
+#if EPILOGUE
+                SCALAR value = (SCALAR)(EXPRESSION);
+                EPILOGUE_APPLY(value, (c * V + l))
+                v.v[l] = EPILOGUE_WRITE(value);
+#else
                 v.v[l] = RESULT(EXPRESSION);
+#endif
             }
             STORE_VECTOR((GLOBAL vec_out *)(out + c * V), v);
         }

@@ -127,7 +127,9 @@ void pattern_define_scalar_as(optune_plan *plan, int m, const optune_call *call,
     optune_plan_define_text(plan, m, "SCALAR", type);
     optune_plan_define_text(plan, m, "DTYPE", type);
     optune_plan_define(plan, m, "SCALAR_REAL", pattern_is_real(dtype));
-    optune_plan_define(plan, m, "SCALAR_BITS", dtype.bits);
+    /* Of the type in which it is computed, which is no float of 16 bits. */
+    optune_plan_define(plan, m, "SCALAR_BITS",
+                       pattern_is_real(dtype) && dtype.bits < 32 ? 32 : dtype.bits);
     if (!pattern_is_real(dtype))
         pattern_define_extremes(plan, m, dtype);
 }

@@ -35,9 +35,10 @@ bool gpu_applies(const optune_task *task, char *why)
 }
 
 /* RESULT_BY of a 16-bit float rounds once. */
-static void gpu_define_output(optune_plan *plan, int m, const optune_call *call)
+void gpu_define_stored(optune_plan *plan, int m, const optune_call *call)
 {
     const optune_dtype to = call->output[0].dtype;
+    optune_plan_define_text(plan, m, "IN_OF", gpu_scalar_of(call->input[0].type.dtype));
     if (!gpu_is_half(to)) {
         pattern_define_output_as(plan, m, call, gpu_c_type(to));
         return;
@@ -60,8 +61,7 @@ void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call)
         snprintf(text, sizeof(text), "((SCALAR)%s)", number);
         optune_plan_define_text(plan, m, name, text);
     }
-    optune_plan_define_text(plan, m, "IN_OF", gpu_scalar_of(call->input[0].type.dtype));
-    gpu_define_output(plan, m, call);
+    gpu_define_stored(plan, m, call);
 }
 
 void gpu_define_offset(optune_plan *plan, int m, const char *macro, const char *name, int n,

@@ -43,9 +43,11 @@ static inline bool gpu_computes(optune_dtype dtype, char *why)
 /* Constant shapes, something to do, types that are stored somehow. */
 bool gpu_applies(const optune_task *task, char *why);
 
-/* SCALAR and what else scalar_gpu.kernel.h asks for; of input 0 IN_T, how it is stored, and IN_OF,
- * which makes a SCALAR of it. The numbers a0 ... are macros: OpenCL has no constants at file scope
- * that CUDA would share. */
+/* IN_OF, which makes a SCALAR of what input 0 stores, OUT_T and RESULT_BY. */
+void gpu_define_stored(optune_plan *plan, int m, const optune_call *call);
+
+/* The same, and SCALAR with what is known of it. The numbers a0 ... are macros: OpenCL has no
+ * constants at file scope that CUDA would share. */
 void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call);
 
 /* The macro `macro` is the offset of number `name` of some loops, innermost fastest. */

@@ -38,7 +38,7 @@ INLINE bool counts_all(int start, int taps, int dilation, int extent, int after)
 }
 
 KERNEL(THREADS, 1, 1)
-pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
+pool(GLOBAL const IN_T *RESTRICT data, GLOBAL OUT_T *RESTRICT out)
 {
     const INDEX item = (INDEX)BLOCK_X * THREADS + THREAD_X;
     const int c = (int)(item % BLOCK), x = (int)(item / BLOCK % OW);
@@ -47,7 +47,7 @@ pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
     const int top = y * SH - PT, left = x * SW - PL;
     if (plane >= PLANES)
         return;
-    GLOBAL const DTYPE *const from = data + (((i64)plane * H + top) * W + left) * BLOCK + c;
+    GLOBAL const IN_T *const from = data + (((i64)plane * H + top) * W + left) * BLOCK + c;
     DTYPE acc[EACH];
     UNROLL
     for (int e = 0; e < EACH; e++)
@@ -63,7 +63,7 @@ pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
         for (int j = 0; j < KW; j++) {
             DTYPE v = START; /* a guard around no more than the load, so that none waits */
             if (held && inside(top + i, H) && inside(left + j * DW, W))
-                v = from[(i * W + j * DW) * BLOCK];
+                v = (DTYPE)IN_OF(from[(i * W + j * DW) * BLOCK]);
             row = FOLD(row, v);
         }
         UNROLL
@@ -71,7 +71,7 @@ pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
             if (HOLDS(e, i))
                 acc[e] = FOLD(acc[e], row);
     }
-    GLOBAL DTYPE *const to = out + (((i64)plane * OH + y) * OW + x) * BLOCK + c;
+    GLOBAL OUT_T *const to = out + (((i64)plane * OH + y) * OW + x) * BLOCK + c;
 #if POOL_MEAN
     const int columns = counted(left, KW, DW, W, PR);
     const DTYPE whole =
@@ -86,7 +86,7 @@ pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
                           ? whole
                           : share_of(counted(at, KH, DH, H, PB), columns);
 #endif
-            to[e * (OW * BLOCK)] = acc[e];
+            to[e * (OW * BLOCK)] = RESULT(acc[e]);
         }
     }
 }

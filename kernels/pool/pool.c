@@ -177,13 +177,15 @@ bool pool_is_mean(const optune_call *call)
     return false;
 }
 
+bool pool_fits(const pool_shape *s, char *why)
+{
+    return s->planes > 0 || optune_refuse(why, "needs constant shapes");
+}
+
 bool pool_applies(const optune_task *task, const pool_shape *s, char *why)
 {
-    if (s->planes == 0)
-        return optune_refuse(why, "needs constant shapes");
-    if (!tensor_is_float(&task->call->output[0]))
-        return optune_refuse(why, "needs float32 or float64");
-    return true;
+    return pool_fits(s, why) && (tensor_is_float(&task->call->output[0]) ||
+                                 optune_refuse(why, "needs float32 or float64"));
 }
 
 pool_span pool_inside(const pool_axis *a)

@@ -186,6 +186,9 @@ bool pool_is_mean(const optune_call *call);
 
 /* ---- what implementations ask ------------------------------------------------------------- */
 
+/* The same in any type. */
+bool pool_fits(const pool_shape *s, char *why);
+
 bool pool_applies(const optune_task *task, const pool_shape *s, char *why);
 
 static inline int64_t pool_elem(const pool_shape *s)

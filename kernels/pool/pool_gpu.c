@@ -181,6 +181,8 @@ void pool_window_plan(const optune_task *task, const optune_config *config, optu
     const int m = pool_gpu_module(task, config, plan);
     optune_stage stage = pool_gpu_stage(config, m, "pool", pool_window_blocks(&s, config));
     optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(task->call));
+    optune_plan_define_text(plan, m, "IN_T", gpu_stored_type(task->call->input[0].type.dtype));
+    gpu_define_stored(plan, m, task->call);
     stage.n_args = 2;
     stage.arg[0] = optune_input_arg(0);
     stage.arg[1] = optune_output_arg(0);

@@ -12,6 +12,15 @@
 
 pool_shape pool_gpu_shape(const optune_call *call);
 
+/* Windows are computed in 16-bit floats, too. */
+static inline bool pool_window_applies(const optune_task *task, char *why)
+{
+    const pool_shape s = pool_gpu_shape(task->call);
+    const optune_dtype dtype = task->call->output[0].dtype;
+    return pool_fits(&s, why) && ((pattern_is_real(dtype) && gpu_stored_type(dtype)) ||
+                                  optune_refuse(why, "needs floats of 16 to 64 bits"));
+}
+
 static inline bool pool_gpu_applies(const optune_task *task, char *why)
 {
     const pool_shape s = pool_gpu_shape(task->call);

@@ -229,6 +229,56 @@ static void test_tensor_cores(void **state)
                      table[i].plevel);
 }
 
+/* 16-bit floats are moved in vectors of 16 bytes, as other types are. */
+static void test_half_floats(void **state)
+{
+    (void)state;
+    check_takes("add_grid.gpu", "add(bf16[64,64], bf16[64])", "vector", 8);
+    check_refuses("add_grid.gpu", "add(f32[64,64], f32[64])", "vector", 8, "allow 4");
+    check_takes("cast_grid.gpu", "cast(f16[64], dtype=f32)", "vector", 4);
+    check_takes("sum_block.gpu", "sum(f16[64,512], axis=[1])", "vector", 8);
+    check_takes("max_across.gpu", "max(bf16[512,512], axis=[0])", "vector", 8);
+    check_refuses("sum_block.gpu", "sum(f32[64,512], axis=[1])", "vector", 8, "allow 4");
+    check_takes("softmax_team.gpu", "softmax(bf16[64,4096])", "vector", 8);
+    check_takes("softmax_across.gpu", "softmax(f16[64,64], axis=0)", NULL, 0);
+    check_takes("max_pool2d_window.gpu", "max_pool2d(f16[1,2,8,8], pool_size=[2,2])", NULL, 0);
+    check_takes("avg_pool2d_window.gpu", "avg_pool2d(bf16[1,2,8,8], pool_size=[2,2])", "each",
+                4);
+    check_takes("global_avg_pool2d_block.gpu", "global_avg_pool2d(f16[8,512,8,8])", "vector",
+                8);
+}
+
+static int stages(const char *name, const char *text)
+{
+    optune_err err = {0};
+    optune_config config;
+    optune_space *space;
+    static optune_plan plan;
+    const optune_impl *impl = ot_impl_find(name);
+    assume(NULL, text);
+    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    check_ok(ot_plan_make(&assumed.task, impl, &config, &plan, &err));
+    ot_space_close(space);
+    return plan.n_stages;
+}
+
+/* What is fused behind an elementwise operator is no pass over memory of its own, unless it is
+ * computed in another type, or their numbers would meet. */
+static void test_fused_in_one_pass(void **state)
+{
+    (void)state;
+    assert_int_equal(stages("add_grid.gpu", "add(f32[8,64], f32[64]) -> relu()"), 1);
+    assert_int_equal(stages("add_grid.gpu", "add(bf16[8,64], bf16[64]) -> relu()"), 1);
+    assert_int_equal(stages("subtract_grid.gpu",
+                            "subtract(f32[2,4,3,3], f32[4,1,1]) -> multiply(f32[4,1,1]) "
+                            "-> clip(a_min=0.0, a_max=6.0)"),
+                     1);
+    assert_int_equal(stages("cast_grid.gpu", "cast(i32[64], dtype=f32) -> relu()"), 2);
+    assert_int_equal(stages("clip_grid.gpu", "clip(f32[64], a_min=0.0, a_max=6.0) -> relu()"),
+                     2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +288,8 @@ int main(void)
         cmocka_unit_test_setup(test_no_float64, assume_sm_80),
         cmocka_unit_test_setup(test_products, assume_sm_80),
         cmocka_unit_test_setup(test_tensor_cores, assume_sm_80),
+        cmocka_unit_test_setup(test_half_floats, assume_sm_80),
+        cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
