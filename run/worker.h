@@ -157,6 +157,9 @@ int ot_session_shape(ot_session *s, const char *call, optune_err *err);
 /* Buffers of one kind, inputs unwritten; nothing is done where they are there. */
 int ot_session_buffers(ot_session *s, int kind, optune_err *err);
 void ot_session_drop(ot_session *s, int kind); /* and without them again */
+/* Without guarded ones: large ones of whole pages, which are as aligned as others, become the
+ * aligned ones, so that no other memory has to be cleared for these. */
+void ot_session_promote(ot_session *s);
 /* The same, with the inputs of the session's seed. */
 int ot_session_fill(ot_session *s, int kind, optune_err *err);
 int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err);

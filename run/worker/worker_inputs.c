@@ -118,7 +118,6 @@ static void *own_memory(int64_t bytes)
     if (map == MAP_FAILED)
         return NULL;
     madvise(map, (size_t)bytes + 1, MADV_DONTFORK);
-    madvise(map, (size_t)bytes + 1, MADV_HUGEPAGE); /* advice: refused is fine */
     return map;
 }
 

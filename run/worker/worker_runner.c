@@ -352,7 +352,11 @@ static void close_bound(seat *at, int kind)
 static void unbind(runner *r, seat *at, int kind)
 {
     close_bound(at, kind);
-    if (r->setup.once) /* others of a device's buffers are wanted again by the next one */
+    if (!r->setup.once)
+        return; /* a device's buffers are wanted again by the next one */
+    if (kind == OT_GUARDED)
+        ot_session_promote(&r->session);
+    else
         ot_session_drop(&r->session, kind);
 }
 

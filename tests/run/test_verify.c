@@ -538,6 +538,42 @@ static void test_large_by_threads(void **state)
     free(out);
 }
 
+/* Large buffers of whole pages that were guarded are the aligned ones from then on; small ones, and
+ * those that end within a page, are not. */
+static void test_promoted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        bool promoted;
+    } cases[] = {{"relu(f32[1024,1024])", true},
+                 {"relu(f32[1024])", false},
+                 {"relu(f32[1025,1023])", false}};
+    const optune_device device = {.threads = 1};
+    for (int k = 0; k < OT_COUNT(cases); k++) {
+        static ot_session s;
+        optune_err err = {0};
+        optune_target target;
+        check_ok(ot_target_parse("cpu -threads=1", &target, &err));
+        check_ok(ot_session_open(&s, &target, &device, &err));
+        check_ok(ot_session_shape(&s, cases[k].call, &err));
+        check_ok(ot_session_buffers(&s, OT_GUARDED, &err));
+        check_ok(ot_session_buffers(&s, OT_ALIGNED, &err));
+        void *const in = s.in[OT_GUARDED][0], *const out = s.out[OT_GUARDED][0];
+        ot_session_promote(&s);
+        assert_true((s.in[OT_ALIGNED][0] == in) == cases[k].promoted);
+        assert_true((s.out[OT_ALIGNED][0] == out) == cases[k].promoted);
+        assert_null(s.in[OT_GUARDED][0]);
+        assert_null(s.out[OT_GUARDED][0]);
+        const uintptr_t at = (uintptr_t)s.row->address(s.state, s.in[OT_ALIGNED][0]);
+        assert_int_equal(at % (cases[k].promoted ? 2 << 20 : 64), 0);
+        check_ok(ot_session_fill(&s, OT_ALIGNED, &err));
+        char message[256];
+        assert_true(ot_session_intact(&s, OT_ALIGNED, message, sizeof message));
+        ot_session_close(&s);
+    }
+}
+
 static void test_bad_reference_file(void **state)
 {
     (void)state;
@@ -567,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_unwritten_is_found_in_a_partial_reference),
         cmocka_unit_test(test_inputs_by_threads),
         cmocka_unit_test(test_large_by_threads),
+        cmocka_unit_test(test_promoted),
         cmocka_unit_test(test_bad_reference_file),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
