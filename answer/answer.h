@@ -214,6 +214,8 @@ int ot_selection_of(optune *o, const optune_call *call, const char *const *polic
                     optune_selection **selection, optune_err *err);
 void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
+/* More text, and more members of its document (taken; those of the same name are replaced). */
+void ot_result_extend(optune_result *result, const char *text, json_t *more);
 /* Rows that end with the result, which `drop` then frees, and by which they are known again; NULL:
  * it has none of these. */
 void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows));

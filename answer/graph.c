@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "answer/graph.h"
-#include "call/dim_expr.h"
 
 bool ot_partition_accepts(void *arg, const optune_call *call)
 {
@@ -227,7 +226,9 @@ static void drop_selections(optune_partition *p)
     p->selected = false;
     for (int i = 0; i < p->groups.n; i++) {
         optune_selection_free(p->row[i].selection);
+        ot_dispatch_free(p->row[i].table);
         p->row[i].selection = NULL;
+        p->row[i].table = NULL;
     }
 }
 
@@ -283,99 +284,6 @@ optune_selection *optune_partition_selection(const optune_partition *p, int i)
     return p->row[i].selection;
 }
 
-/* A dim that somebody wrote into the graph is one that can be bound, and so is what is computed of
- * it. */
-static bool is_written(const optune_graph *g, const optune_dim *dim)
-{
-    for (int id = 0; id < g->n; id++) {
-        const ot_node *node = &g->node[id];
-        if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
-            continue;
-        for (int d = 0; d < node->out[0].rank; d++)
-            if (node->out[0].dim[d].name[0] && ot_dim_mentions(dim, node->out[0].dim[d].name))
-                return true;
-    }
-    return false;
-}
-
-/* Nothing is left to be bound. */
-static bool leaves_are_known(const optune_graph *g)
-{
-    for (int id = 0; id < g->n; id++)
-        if ((g->node[id].kind == OT_NODE_VAR || g->node[id].kind == OT_NODE_CONST) &&
-            !optune_tensor_known(&g->node[id].out[0]))
-            return false;
-    return true;
-}
-
-/* "?n:1..64, ?h": those that somebody wrote and nobody bound, each once. */
-static void print_open(const optune_graph *g, ot_text *to)
-{
-    const char *before = "";
-    ot_text met = {0};
-    for (int id = 0; id < g->n; id++) {
-        const ot_node *node = &g->node[id];
-        if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
-            continue;
-        for (int d = 0; d < node->out[0].rank; d++) {
-            const optune_dim *dim = &node->out[0].dim[d];
-            ot_text one = {0};
-            ot_dim_print(dim, &one);
-            ot_text_add(&one, " ");
-            if (!optune_dim_known(dim) && !strstr(ot_text_str(&met), ot_text_str(&one))) {
-                ot_text_add(&met, ot_text_str(&one));
-                ot_text_printf(to, "%s%.*s", before, (int)one.n - 1, ot_text_str(&one));
-                before = ", ";
-            }
-            ot_text_release(&one);
-        }
-    }
-    ot_text_release(&met);
-}
-
-/* Its dims are known, or only a run knows them. */
-static bool needs_no_binding(const optune_graph *g, const ot_group *group)
-{
-    for (int k = 0; k < group->n_in; k++) {
-        const optune_tensor *type = ot_graph_type_of(g, group->in[k]);
-        if (type->rank < 0 || ot_tensor_most_bytes(type) < 0)
-            return false;
-        for (int d = 0; d < type->rank; d++)
-            if (!optune_dim_known(&type->dim[d]) &&
-                (!type->dim[d].name[0] || is_written(g, &type->dim[d])))
-                return false;
-    }
-    return true;
-}
-
-int optune_partition_workloads(const optune_partition *p, const char *const **workloads,
-                               optune_err *err)
-{
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"workloads", workloads}));
-    for (int i = 0; i < p->groups.n; i++)
-        if (!ot_call_static(&p->groups.group[i].call) &&
-            !needs_no_binding(p->graph, &p->groups.group[i])) {
-            ot_text text = {0};
-            const bool known = leaves_are_known(p->graph);
-            ot_text_printf(&text,
-                           known
-                               ? "%s has dims that follow from values without a bound: end the "
-                                 "graph in front of it"
-                               : "%s has unknown dims: give them values with --bind (",
-                           optune_partition_workload(p, i));
-            if (!known) {
-                print_open(p->graph, &text);
-                ot_text_add(&text, ")");
-            }
-            const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
-                                             OPTUNE_ETYPE, ot_text_str(&text), err);
-            ot_text_release(&text);
-            return status;
-        }
-    *workloads = (const char *const *)p->workloads;
-    return OPTUNE_OK;
-}
-
 int optune_partition_select(optune_partition *p, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}));
@@ -392,6 +300,7 @@ int optune_partition_select(optune_partition *p, optune_err *err)
             drop_selections(p);
             return ot_graph_fail(p->graph, group->node[0], -1, status, inner.text, err);
         }
+        p->row[i].table = ot_dispatch_of(p->o, &group->call);
     }
     return OPTUNE_OK;
 }
@@ -414,6 +323,12 @@ static void add_row(const optune_partition *p, int i, int width, ot_text *to)
     char time[32];
     if (p->places.idle[i] != OT_RUNS) {
         ot_text_printf(to, "%-*s  %s\n", width, row->nodes, ot_idle_name(p->places.idle[i]));
+        return;
+    }
+    if (row->table) {
+        ot_text_printf(to, "%-*s  %-24s %12s  %-10s %d row%s\n", width, row->nodes,
+                       "a dispatch table", "-", "tuned", row->table->n,
+                       row->table->n == 1 ? "" : "s");
         return;
     }
     ot_text config = {0};
@@ -509,6 +424,8 @@ static json_t *group_json(const optune_partition *p, int i)
                         p->row[i].selection
                             ? json_loads(optune_selection_json(p->row[i].selection), 0, NULL)
                             : json_null());
+    if (p->row[i].table)
+        json_object_set_new(json, "dispatch", ot_dispatch_json(p->row[i].table));
     return json;
 }
 

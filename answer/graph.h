@@ -4,6 +4,7 @@
 #define OPTUNE_ANSWER_GRAPH_H
 
 #include "answer/answer.h"
+#include "answer/dispatch/dispatch.h"
 #include "answer/program/places.h"
 #include "graph/layout.h"
 #include "graph/sites.h"
@@ -15,6 +16,7 @@ typedef struct ot_partition_row {
     int workload;                /* which of the distinct ones; -1: it does not run, or only a
                                     run knows its sizes */
     optune_selection *selection; /* NULL: not asked yet, or it does not run */
+    ot_dispatch *table; /* what there is of its ranges, as the selection was made; NULL: none */
 } ot_partition_row;
 
 /* layouts.c: what is recorded of a graph in blocks of channels against the graph as it is. */
@@ -84,6 +86,9 @@ int ot_partition_open_attended(const optune_partition *plain, const ot_site *sit
 bool ot_partition_accepts(void *o, const optune_call *call);
 /* Whether what was measured since it was opened says something else. */
 bool ot_partition_outdated(const optune_partition *p);
+/* graph_workloads.c: distinct workloads of groups that run and whose dims are ranges that a
+ * dispatch table can have; `workload` has room for one a group. Returns how many. */
+int ot_partition_ranges(const optune_partition *p, const char **workload);
 /* attend_told.c: a line for each kind; nothing without sites. */
 void ot_attending_say(const optune_partition *p, ot_text *to);
 json_t *ot_attending_json(const ot_attending *told, ot_site_kind kind); /* new reference */
@@ -158,6 +163,16 @@ int ot_kernel_resize(ot_kernel *kernel, const optune_call *sized, optune_err *er
 int ot_kernel_run(ot_kernel *kernel, optune_err *err);
 void ot_kernel_release(ot_kernel *kernel);
 
+/* program_rows.c: a group of ranges, as a dispatch table says: a kernel for each of its rows that
+ * differ. */
+typedef struct ot_program_rows {
+    ot_dispatch *table; /* NULL: one kernel computes all sizes */
+    int n;
+    ot_kernel *kernel;
+    int *of_row; /* by row of the table: which kernel; -1: it is never used */
+    int now;     /* the kernel for the sizes at hand */
+} ot_program_rows;
+
 /* program.c: a whole graph on a machine. */
 struct optune_program {
     optune_partition *partition;
@@ -175,10 +190,19 @@ struct optune_program {
     int64_t arena;        /* bytes for what groups write */
     void **own;           /* every buffer once */
     int n_own;
-    ot_kernel *kernel; /* of each group */
+    ot_kernel *kernel;     /* of each group, where no table says more */
+    ot_program_rows *rows; /* of each group */
     int n_outputs;
     ot_value *output;
 };
+/* program_rows.c: the kernel that computes a group at the sizes at hand. */
+ot_kernel *ot_program_kernel(const optune_program *p, int group);
+/* What is selected for a group: by a table of its ranges, where there is one, else one kernel. */
+int ot_program_choose(optune_program *p, int group, optune_err *err);
+/* The kernel for the sizes of this call becomes the group's. */
+int ot_program_take_row(optune_program *p, int group, const optune_call *sized,
+                        optune_err *err);
+void ot_program_release_rows(optune_program *p, int group);
 /* Elements for constants that have none. */
 int ot_partition_fill(optune_partition *p, uint64_t seed, optune_err *err);
 /* With no kernels yet: its buffers, all constants written. */

@@ -20,6 +20,22 @@ optune_result *ot_result_new(char *text, json_t *json)
     return result;
 }
 
+void ot_result_extend(optune_result *result, const char *text, json_t *more)
+{
+    json_t *json = json_loads(result->json, JSON_DECODE_ANY, NULL);
+    if (json_is_object(json)) {
+        json_object_update(json, more);
+        free(result->json);
+        result->json = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    }
+    json_decref(json);
+    json_decref(more);
+    ot_text both = {0};
+    ot_text_printf(&both, "%s%s", result->text, text);
+    free(result->text);
+    result->text = both.s ? both.s : ot_strdup("");
+}
+
 void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows))
 {
     result->rows = rows;

@@ -30,7 +30,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(emit_values, bind),
      .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
+     .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},
     {.name = "partial",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(emit_values, partial),

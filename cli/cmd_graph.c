@@ -15,7 +15,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(graph_values, bind),
      .argument = "DIM=N",
-     .help = "give the symbolic dim ?DIM a value; may be repeated"},
+     .help = "give the symbolic dim ?DIM a value, or a range LOW..HIGH"},
     {.name = "grad",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, gradient),
@@ -123,7 +123,7 @@ OT_CMD(graph) = {
     .values_size = sizeof(graph_values),
     .notes =
         "What is unknown (`?`, `?m`) is solved where consumers or producers tell it.\n"
-        "With --bind DIM=LOW..HIGH a dim is a range: --execute computes at sizes in it.\n"
+        "With ranges --execute computes at sizes in them.\n"
         "--execute ends with 1 when what a group computes is outside its error bound, and "
         "names "
         "it.\n"

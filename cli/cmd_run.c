@@ -42,7 +42,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(run_values, bind),
      .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
+     .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},
     {.name = "partial",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(run_values, partial),
@@ -90,8 +90,6 @@ static int tune_graph(const ot_cli *cli, const char *path)
         status = optune_partition_workloads(partition, &workloads, &err);
     if (status < 0)
         code = ot_say_failure(&err);
-    else if (!workloads[0])
-        code = ot_say_usage(cli->cmd, "nothing of the graph runs: there is nothing to measure");
     else
         code = tune(cli, NULL, workloads, partition);
     optune_partition_close(partition);
@@ -141,6 +139,8 @@ OT_CMD(run) = {
         "a\n"
         "workload failed or has no time (the others are tuned, the table says why), 130 after\n"
         "Ctrl-C. The table fits the terminal, or $COLUMNS; in a pipe it is as wide as it "
-        "wants.\n",
+        "wants.\n"
+        "Groups of a graph whose dims are ranges (--bind n=1..64) get dispatch tables, as\n"
+        "'optune dispatch' makes them, and are computed by these.\n",
     .run = run,
 };

@@ -24,7 +24,7 @@ static const ot_option options[] = {
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(select_values, bind),
      .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
+     .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},
     {.name = "explain",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(select_values, explain),

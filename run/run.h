@@ -165,6 +165,13 @@ double ot_error_bound_at_worst(const optune_call *call, const optune_impl *impl,
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to);
 /* The same, of the call's input `index`, within what its operator says that it may hold. */
 void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void *to);
+/* The same by so many threads, floats of any size that they may have multiplied by `scale`. */
+void ot_fill_scaled(const optune_call *call, uint64_t seed, int index, double scale,
+                    int threads, void *to);
+/* Bytes of inputs that a worker holds at most, beside those that it computes with, so that they
+ * need not be made again. */
+enum { OT_ALWAYS_KEPT = 256 << 20 };
+double ot_inputs_most_kept(void);
 /* What it may hold, both ends included; false: anything. */
 bool ot_input_range(const optune_call *call, int index, double *low, double *high);
 

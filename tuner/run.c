@@ -11,7 +11,6 @@
 #include "tuner/transfer.h"
 
 enum { DEFAULT_TRIALS = 64 };
-#define DEFAULT_SECONDS 150.0
 static const double FIRST_S = 1; /* a first trial, before one was seen: most of it compiling */
 
 static const optune_preset *find_preset(const optune_op *op, const char *name, optune_err *err)
@@ -351,14 +350,9 @@ static int conclude(ot_run *run, const ot_tuned *tuned, int status, optune_resul
     return status;
 }
 
-int optune_run(optune *o, const optune_run_options *options, optune_result **result,
-               optune_err *err)
+int ot_run_constants(optune *o, const optune_run_options *options, optune_result **result,
+                     optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
-    *result = NULL;
-    optune_run_options own;
-    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_run_options, options, &own));
-    options = &own;
     ot_run *run = ot_alloc(sizeof *run);
     run->o = o;
     run->options = options;
@@ -366,7 +360,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     run->spot.policy = run->policy.name;
     run->trials = options->trials > 0 ? options->trials : DEFAULT_TRIALS;
     run->started = ot_now();
-    const double seconds = options->seconds == 0 ? DEFAULT_SECONDS : options->seconds;
+    const double seconds = options->seconds == 0 ? OT_RUN_SECONDS : options->seconds;
     const double end = seconds > 0 ? run->started + seconds : INFINITY;
     const double in_graph_s = ot_in_graph_share(options->graph, seconds);
     const double layouts_s = ot_layouts_share(options->graph, seconds);

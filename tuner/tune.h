@@ -206,6 +206,8 @@ void ot_peak_end(ot_run *run, double fastest, const char *whose);
 /* Bytes of this machine's memory that the workload takes at once; on a GPU its buffers are the
  * device's. */
 double ot_room_needed(const optune_call *call, const optune_device *device, double *on_device);
+/* What the worker then holds of it: inputs that it need not make again, too. */
+double ot_room_held(const optune_call *call, const optune_device *device);
 /* ENOMEM, with how much is needed and how much is there. */
 int ot_room_check(const ot_run *run, const optune_call *call, optune_err *err);
 int ot_room_scratch(const ot_run *run, const optune_plan *plan, optune_err *err);
@@ -231,6 +233,10 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
 int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_arena *arena,
                ot_trial_result *result, optune_err *err);
 
+/* run.c: optune_run over workloads of constants; `options` as this library knows them. */
+#define OT_RUN_SECONDS 150.0 /* of a run that was not told how many */
+int ot_run_constants(optune *o, const optune_run_options *options, optune_result **result,
+                     optune_err *err);
 /* in_graph.c: seconds of a run of so many (negative: no limit) that are kept for the whole graph; 0
  * where there is none to be measured: on targets whose kernels do not run in this process's memory,
  * and under a policy of the handle's own. */

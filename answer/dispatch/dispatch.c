@@ -106,6 +106,42 @@ int optune_dispatch_open(optune *o, const char *what, optune_dispatch **dispatch
     return OPTUNE_OK;
 }
 
+ot_dispatch *ot_dispatch_of(optune *o, const optune_call *call)
+{
+    char path[4096 + 64];
+    ot_text text = {0};
+    ot_dispatch *table = NULL;
+    optune_err why = {0};
+    if (ot_call_static(call) || ot_dispatch_path(o, call, path, sizeof path, NULL) < 0 ||
+        !ot_exists(path))
+        return NULL;
+    int status = ot_read_file(path, &text, 16 << 20, &why);
+    if (status >= 0)
+        status = ot_dispatch_read(ot_text_str(&text), &table, &why);
+    if (status >= 0)
+        status = ot_dispatch_judge(o, table, &why);
+    ot_text_release(&text);
+    if (status >= 0)
+        return table;
+    ot_context_log(o, OPTUNE_LOG_WARNING, "%s is not used: %s; a run makes it anew", path,
+                   why.text);
+    ot_dispatch_free(table);
+    return NULL;
+}
+
+void ot_dispatch_sizes(const ot_dispatch *table, const optune_call *call, int64_t *size)
+{
+    const int n = optune_call_inputs(&table->call);
+    for (int i = 0; i < n && i < optune_call_inputs(call); i++) {
+        const optune_tensor *ranges = &table->call.input[i].type, *own = &call->input[i].type;
+        for (int d = 0; d < ranges->rank && ranges->rank == own->rank; d++)
+            for (int k = 0; k < table->dims.n && k < OT_MAX_SYMBOLS; k++)
+                if (!optune_dim_known(&ranges->dim[d]) &&
+                    !strcmp(table->dims.dim[k].name, ranges->dim[d].name))
+                    size[k] = own->dim[d].min;
+    }
+}
+
 optune_dispatch *ot_dispatch_wrap(ot_dispatch *table)
 {
     optune_dispatch *d = ot_alloc(sizeof *d);

@@ -13,18 +13,15 @@
 /* The sizes that the table's dims have in this call; false: it is no call of the table's. */
 static bool sizes_of(const ot_dispatch *table, const optune_call *call, int64_t *size)
 {
-    const int n = optune_call_inputs(&table->call);
     ot_symbols at = table->dims;
-    if (table->call.op != call->op || optune_call_inputs(call) != n)
+    if (table->call.op != call->op ||
+        optune_call_inputs(call) != optune_call_inputs(&table->call))
         return false;
-    for (int i = 0; i < n; i++) {
-        const optune_tensor *ranges = &table->call.input[i].type, *own = &call->input[i].type;
-        for (int d = 0; d < ranges->rank && ranges->rank == own->rank; d++)
-            for (int k = 0; k < at.n && k < OT_MAX_SYMBOLS; k++)
-                if (!optune_dim_known(&ranges->dim[d]) &&
-                    !strcmp(at.dim[k].name, ranges->dim[d].name))
-                    at.dim[k].min = at.dim[k].max = size[k] = own->dim[d].min;
-    }
+    for (int k = 0; k < at.n; k++)
+        size[k] = at.dim[k].min;
+    ot_dispatch_sizes(table, call, size);
+    for (int k = 0; k < at.n; k++)
+        at.dim[k].min = at.dim[k].max = size[k];
     optune_call *narrowed = ot_alloc(sizeof *narrowed);
     ot_text one = {0}, two = {0};
     bool same = ot_call_narrow(&table->call, &at, narrowed, NULL) >= 0;

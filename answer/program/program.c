@@ -81,6 +81,7 @@ optune_program *ot_program_new(optune_partition *partition)
     p->partition = partition;
     atomic_init(&p->users, 1);
     p->kernel = ot_alloc((size_t)(partition->groups.n + 1) * sizeof *p->kernel);
+    p->rows = ot_alloc((size_t)(partition->groups.n + 1) * sizeof *p->rows);
     p->n_outputs = ot_graph_output_values(g, NULL, 0);
     p->output = ot_alloc((size_t)(p->n_outputs + 1) * sizeof *p->output);
     ot_graph_output_values(g, p->output, p->n_outputs);
@@ -134,7 +135,12 @@ static int same_workload(const optune_program *p, int i)
 static int load_kernel(optune_program *p, int i, optune_err *err)
 {
     const ot_partition_row *row = p->partition->row;
+    const ot_program_rows *rows = &p->rows[i];
     int like = same_workload(p, i);
+    for (int k = 0; k < rows->n; k++)
+        OT_RETURN_UNLESS_OK(ot_program_load(p, i, &rows->kernel[k], err));
+    if (rows->table)
+        return OPTUNE_OK;
     if (like < 0)
         return ot_program_load(p, i, &p->kernel[i], err);
     const optune_plan *plan = &p->kernel[like].bound->loaded->plan;
@@ -177,8 +183,7 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
         if (like >= 0)
             ot_kernel_like(&p->machine, &p->kernel[like], &p->kernel[i]);
         else
-            status = ot_kernel_choose(&p->machine, &groups->group[i].call, partition->asked,
-                                      &p->kernel[i], &inner);
+            status = ot_program_choose(p, i, &inner);
         if (status < 0)
             ot_graph_fail(g, groups->group[i].node[0], -1, status, inner.text, err);
     }
@@ -207,7 +212,7 @@ static int run_groups(optune_program *p, optune_err *err)
         if (p->by_values)
             status = ot_program_shapes(p, i, err);
         if (status >= 0)
-            status = ot_kernel_run(&p->kernel[i], err);
+            status = ot_kernel_run(ot_program_kernel(p, i), err);
     }
     return status;
 }
@@ -279,14 +284,17 @@ void optune_program_close(optune_program *p)
     if (!p || atomic_fetch_sub(&p->users, 1) > 1)
         return; /* clones use what it has */
     optune_program *origin = p->origin;
-    for (int i = p->partition->groups.n - 1; i >= 0; i--) /* users first */
+    for (int i = p->partition->groups.n - 1; i >= 0; i--) { /* users first */
         ot_kernel_release(&p->kernel[i]);
+        ot_program_release_rows(p, i);
+    }
     ot_program_free_buffers(p);
     if (!origin)
         ot_machine_close(&p->machine);
     else if (p->machine.row)
         ot_shared_release(&p->machine.scratch, p->machine.row, p->machine.state);
     free(p->kernel);
+    free(p->rows);
     free(p->output);
     free(p);
     optune_program_close(origin);

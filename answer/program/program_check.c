@@ -30,7 +30,7 @@ static int copy_constant(const optune_program *p, int group, int input, void *to
 
 static int read_inputs(const optune_program *p, int group, void **in, optune_err *err)
 {
-    const ot_kernel *k = &p->kernel[group];
+    const ot_kernel *k = ot_program_kernel(p, group);
     const ot_session *s = &k->session;
     int status = OPTUNE_OK;
     for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
@@ -76,7 +76,7 @@ static int judge(ot_kernel *k, const void *const *in, const char *path, double *
 static int check_group(optune_program *p, int i, const char *path, ot_text *text, json_t *list,
                        optune_err *err)
 {
-    ot_kernel *k = &p->kernel[i];
+    ot_kernel *k = ot_program_kernel(p, i);
     void *in[OPTUNE_MAX_INPUTS] = {NULL};
     char message[OPTUNE_ERR_SIZE] = "";
     double error = 0;

@@ -42,7 +42,10 @@ ot_program_figures ot_program_figures_of(const optune_program *p)
     }
     for (int k = 0; k < p->machine.scratch.n; k++)
         f.scratch += p->machine.scratch.bytes[k];
-    for (int i = 0; i < p->partition->groups.n; i++)
+    for (int i = 0; i < p->partition->groups.n; i++) {
         add_kernel(p, &p->kernel[i], &f);
+        for (int k = 0; k < p->rows[i].n; k++)
+            add_kernel(p, &p->rows[i].kernel[k], &f);
+    }
     return f;
 }

@@ -371,7 +371,8 @@ void ot_program_drop_packed(optune_program *p, int group)
     const ot_group *at = &p->partition->groups.group[group];
     for (int k = 0; k < at->n_in; k++) {
         const int h = ot_places_at(places, at->in[k]).home;
-        if (h >= 0 && (places->idle[group] != OT_RUNS || reads_again(&p->kernel[group], k)))
+        if (h >= 0 && (places->idle[group] != OT_RUNS ||
+                       reads_again(ot_program_kernel(p, group), k)))
             p->needed[h] = true;
     }
     for (int k = 0; k < at->n_in; k++) {

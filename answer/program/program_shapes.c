@@ -64,7 +64,9 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
     for (int o = 0; o < call->n_outputs && status >= 0; o++)
         p->type[last][o] = call->output[o];
     if (status >= 0)
-        status = ot_kernel_resize(&p->kernel[i], sized, &inner);
+        status = ot_program_take_row(p, i, sized, &inner);
+    if (status >= 0)
+        status = ot_kernel_resize(ot_program_kernel(p, i), sized, &inner);
     free(call);
     return status < 0 ? ot_graph_fail(g, group->node[0], -1, status, inner.text, err) : status;
 }

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import re
 import threading
-from ctypes import byref, c_double, c_int64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_void_p
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -24,7 +25,8 @@ def _is_range(dim: str, value: Bound) -> bool:
     if not isinstance(value, (tuple, list)):
         return False
     if len(value) != 2:
-        raise UsageError(f"bind={{'{dim}': {value}}} is no range: (LOWEST, LARGEST), such as (1, 64)")
+        raise UsageError(f"bind={{'{dim}': {value}}} is no range: (LOWEST, LARGEST), "
+                         "such as (1, 64)")
     return True
 
 
@@ -154,6 +156,16 @@ class Graph(Here):
             groups = [text_of(lib.optune_partition_workload(p, i))
                       for i in range(lib.optune_partition_size(p))]
         return list(dict.fromkeys(groups))
+
+    def constants_to_tune(self) -> List[str]:
+        """The workloads whose dims are numbers, as :meth:`optune.Optune.tune` measures them;
+        those of ranges get dispatch tables."""
+        found = POINTER(c_char_p)()
+        err = Err()
+        with self._lock, self._live(self._partition) as p:
+            check(lib.optune_partition_workloads(p, byref(found), byref(err)), err)
+            n = next(i for i in itertools.count() if not found[i])
+            return [text_of(found[i]) for i in range(n)]
 
     @property
     def policy(self) -> str:

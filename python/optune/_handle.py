@@ -218,7 +218,8 @@ class Optune(Here):
              progress: Optional[ProgressCallback] = None) -> Tuning:
         """Measures and stores. ``what``: a workload, several, a graph of this handle (each of its
         workloads once, and at the end the best of each in the running graph; other threads wait
-        for it meanwhile), or an operator's name for its ``preset``.
+        for it meanwhile; where dims are ranges, dispatch tables, ``details["tables"]``), or an
+        operator's name for its ``preset``.
 
         ``trials`` of each workload and ``seconds`` for all: 0 is the default, negative seconds are
         no limit. Searches learn from records of other workloads and devices unless ``transfer`` is
@@ -233,7 +234,7 @@ class Optune(Here):
         """
         op, workloads, policy, graph = None, None, None, None
         if isinstance(what, Graph):
-            workloads, policy, graph = what.workloads, what.policy, what
+            workloads, policy, graph = what.constants_to_tune(), what.policy, what
         elif not isinstance(what, str):
             workloads = list(what)
         elif "(" in what:
@@ -242,7 +243,8 @@ class Optune(Here):
             op = what
         if workloads is not None and preset is not None:
             raise UsageError("a preset goes with an operator's name, not with workloads")
-        if workloads is not None and not workloads:
+        if workloads is not None and not workloads and \
+                (graph is None or graph._used is not self._counted):
             raise UsageError("there are no workloads to tune")
         options = RunOptions(
             size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),

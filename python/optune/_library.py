@@ -195,6 +195,7 @@ _FUNCTIONS = {
     "optune_partition_select": (c_int, [_P, _E]),
     "optune_partition_text": (_S, [_P, c_bool]),
     "optune_partition_json": (_S, [_P]),
+    "optune_partition_workloads": (c_int, [_P, POINTER(POINTER(c_char_p)), _E]),
     "optune_program_open": (c_int, [_P, _OUT, _E]),
     "optune_program_run": (c_int, [_P, _P, _P, _E]),
     "optune_program_resize": (c_int, [_P, POINTER(Tensor), _E]),

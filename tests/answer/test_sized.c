@@ -258,9 +258,169 @@ static void test_bounds_are_given_later(void **state)
     optune_close(o);
 }
 
+/* ---- dispatch tables ---------------------------------------------------------------------- */
+
+static void add_row(optune *o, ot_dispatch *table, int64_t most, const char *when,
+                    const char *impl)
+{
+    optune_err err = {0};
+    ot_dispatch_row *row = ot_alloc(sizeof *row);
+    optune_call *call = ot_alloc(sizeof *call);
+    const optune_task task = {call, &o->target, &o->device};
+    row->range = table->dims;
+    row->range.dim[0].max = most;
+    check_ok(ot_call_narrow(&table->call, &row->range, call, &err));
+    char digest[33];
+    row->impl = ot_impl_find(impl);
+    assert_non_null(row->impl);
+    optune_space *space = NULL;
+    check_ok(ot_space_open(&task, row->impl, &space, &err));
+    assert_true(ot_space_fallback(space, &row->config, NULL));
+    ot_space_close(space);
+    ot_call_digest(&task, row->impl, digest);
+    row->when = when;
+    row->digest = digest;
+    row->tier = "tuned";
+    ot_dispatch_add(table, row);
+    free(row);
+    free(call);
+}
+
+/* One of the database: up to 8 rows one implementation, above that another. */
+static void write_table(optune *o, const char *workload)
+{
+    optune_err err = {0};
+    optune_call *call = ot_alloc(sizeof *call);
+    ot_dispatch *table = NULL;
+    ot_text target = {0};
+    char path[4096];
+    check_ok(ot_context_device(o, &err));
+    check_ok(ot_call_parse(workload, call, &err));
+    check_ok(ot_dispatch_new(call, &table, &err));
+    ot_target_print(&o->target, true, &target);
+    table->target = ot_arena_copy(&table->arena, ot_text_str(&target));
+    table->device = ot_arena_copy(&table->arena, o->device.key);
+    table->depends = ot_context_depends(o, NULL, &table->arena);
+    add_row(o, table, 8, "n <= 8", "dense_gemv.cpu");
+    add_row(o, table, 20, NULL, "dense_gemm.cpu");
+    check_ok(ot_dispatch_compile(table, &err));
+    check_ok(ot_dispatch_path(o, call, path, sizeof path, &err));
+    json_t *json = ot_dispatch_json(table);
+    char *text = json_dumps(json, 0), *slash = strrchr(path, '/');
+    *slash = 0;
+    check_ok(ot_make_dirs(path, &err));
+    *slash = '/';
+    check_ok(ot_write_file(path, text, strlen(text), &err));
+    json_decref(json);
+    free(text);
+    ot_text_release(&target);
+    ot_dispatch_free(table);
+    free(call);
+}
+
+static const char layers[] = "x = var f32[?n:1..20,24]\n"
+                             "w = const f32[20,24]\n"
+                             "y = dense(x, w)\n"
+                             "output softmax(y), dense(var f32[3,8], const f32[5,8])\n";
+
+/* What a table says is what runs, at each size; so it is told; a stale one is as none. */
+static void test_a_table_of_a_group(void **state)
+{
+    (void)state;
+    static const char workload[] = "dense(f32[?n:1..20,24], const f32[20,24])";
+    opened of = {.o = tuning_open("tables"), .g = parse(layers)};
+    optune_err err = {0};
+    write_table(of.o, workload);
+    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
+    check_ok(optune_partition_select(of.partition, &err));
+    check_contains(optune_partition_text(of.partition, false), "a dispatch table");
+    check_contains(optune_partition_json(of.partition), "\"dispatch\"");
+    check_ok(optune_program_open(of.partition, &of.program, &err));
+    int i = 0;
+    while (strcmp(of.partition->row[i].text, workload))
+        i++;
+    for (int turn = 0; turn < 2; turn++)
+        for (int n = 1; n <= 20; n += n == 1 ? 7 : 1) {
+            char sizes[64];
+            snprintf(sizes, sizeof sizes, "f32[%d,24] f32[3,8]", turn ? 21 - n : n);
+            run_at(of.g, of.program, sizes);
+            assert_string_equal(ot_program_kernel(of.program, i)->impl->name,
+                                (turn ? 21 - n : n) <= 8 ? "dense_gemv.cpu" : "dense_gemm.cpu");
+        }
+    optune_program_close(of.program);
+    char path[4096];
+    ot_text text = {0};
+    check_ok(ot_dispatch_path(of.o, &of.partition->groups.group[i].call, path, sizeof path,
+                              &err));
+    check_ok(ot_read_file(path, &text, 1 << 20, &err));
+    char *digest = strstr(text.s, "\"digest\": \"");
+    digest[11] = digest[11] == '0' ? '1' : '0';
+    check_ok(ot_write_file(path, text.s, text.n, &err));
+    ot_text_release(&text);
+    check_ok(optune_program_open(of.partition, &of.program, &err));
+    assert_null(of.program->rows[i].table);
+    run_at(of.g, of.program, "f32[5,24] f32[3,8]");
+    close_graph(&of);
+}
+
+/* A run of a graph makes them beside what it measures of constants; its next one measures
+ * nothing. */
+static void test_a_run_makes_tables(void **state)
+{
+    (void)state;
+    opened of = {.o = tuning_open("run-tables"), .g = parse(layers)};
+    optune_err err = {0};
+    optune_result *result = NULL;
+    const char *const *workloads;
+    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
+    check_ok(optune_partition_workloads(of.partition, &workloads, &err));
+    assert_string_equal(workloads[0], "dense(f32[3,8], const f32[5,8])");
+    assert_null(workloads[1]);
+    optune_run_options how = {.size = sizeof how,
+                              .workloads = workloads,
+                              .trials = 2,
+                              .seconds = -1,
+                              .policy = optune_partition_policy(of.partition),
+                              .graph = of.partition};
+    const char *const some[] = {"dense_gemm.cpu", NULL};
+    how.impls = some;
+    assert_int_equal(optune_run(of.o, &how, &result, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "?n:1..20");
+    check_contains(err.text, "--bind");
+    how.impls = NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        check_ok(optune_run(of.o, &how, &result, &err));
+        json_t *json = tuning_parse(optune_result_json(result));
+        const json_t *tables = json_object_get(json, "tables");
+        assert_int_equal(json_array_size(json_object_get(json, "workloads")), 1);
+        assert_int_equal(json_array_size(tables), 2);
+        assert_true(turn ? tuning_int(json, "new_trials") == 0
+                         : tuning_int(json, "new_trials") >= 8);
+        for (size_t i = 0; i < 2; i++) {
+            const json_t *one = json_array_get(tables, i);
+            assert_true(json_array_size(json_object_get(one, "rows")) > 0);
+            check_contains(optune_result_text(result),
+                           json_string_value(json_object_get(one, "call")));
+        }
+        json_decref(json);
+        optune_result_free(result);
+    }
+    check_ok(optune_program_open(of.partition, &of.program, &err));
+    int tables = 0;
+    for (int i = 0; i < of.partition->groups.n; i++)
+        tables += of.program->rows[i].table != NULL;
+    assert_int_equal(tables, 2);
+    run_at(of.g, of.program, "f32[1,24] f32[3,8]");
+    run_at(of.g, of.program, "f32[20,24] f32[3,8]");
+    run_at(of.g, of.program, "f32[13,24] f32[3,8]");
+    close_graph(&of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_table_of_a_group),
+        cmocka_unit_test(test_a_run_makes_tables),
         cmocka_unit_test(test_one_program_for_all_sizes),
         cmocka_unit_test(test_equal_by_expression),
         cmocka_unit_test(test_more_inputs_than_a_call_has),

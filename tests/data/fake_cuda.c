@@ -278,6 +278,15 @@ API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes)
     return sticky;
 }
 
+API cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t bytes)
+{
+    if (!current)
+        return NO_CONTEXT;
+    if (!sticky)
+        memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return sticky;
+}
+
 API cuMemsetD8_v2(uint64_t pointer, unsigned char value, size_t bytes)
 {
     if (!current)

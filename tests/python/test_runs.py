@@ -9,6 +9,7 @@ import sys
 import threading
 
 import optune
+import numpy
 import pytest
 from conftest import DENSE, ROOT
 
@@ -39,6 +40,27 @@ def test_tuning(o):
         "none": None}
     with pytest.raises(optune.Error, match="nothing is called 'foo' here; there are time"):
         o.tune(DENSE, trials=3, metrics={"x": "foo"})
+
+
+def test_tuning_a_graph_of_ranges(o):
+    """Its groups get dispatch tables, by which it is computed from then on."""
+    text = "x = var f32[?n,24]\nw = const f32[6,24]\ny = dense(x, w)\noutput y\n"
+    with o.graph(text, bind={"n": (1, 12)}) as g:
+        g.fill(seed=1)
+        before = g(numpy.ones((5, 24), "f4"))
+        tuning = o.tune(g, trials=1, seconds=-1)
+        assert tuning.workloads == [] and tuning.new_trials >= 2 and "otherwise" in str(tuning)
+        table, = tuning.details["tables"]
+        assert table["call"] == "dense(f32[?n:1..12,24], const f32[6,24])" == g.workloads[0]
+        assert table["rows"] and o.dispatch(g.workloads[0]).select(n=5).impl.startswith("dense")
+        group, = g.select()["groups"]
+        assert group["dispatch"]["rows"] == table["rows"]
+        g.compile()
+        after = g(numpy.ones((5, 24), "f4"))
+        assert numpy.allclose(before, after) and g(numpy.ones((12, 24), "f4")).shape == (12, 6)
+    with o.graph(text) as g:
+        with pytest.raises(optune.WorkloadTypeError, match="values or ranges with --bind .[?]n."):
+            o.tune(g)
 
 
 def test_a_report_is_data_and_a_page(o, tmp_path, monkeypatch):

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run: workloads of constants are tuned one by one, and of a graph the workloads of ranges get
+ * dispatch tables, which its programs and its C use. The time is shared; whatever ends it, what was
+ * measured is stored, and the tables that were made are in the database.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tuner/tune.h"
+
+/* A table is of several shapes. */
+static const double TABLE_WEIGHT = 3;
+
+typedef struct tables {
+    const optune_run_options *options;
+    int n;
+    const char **workload;
+    ot_text text;
+    json_t *list;
+    int new_trials, failures, failed;
+    char why[OPTUNE_ERR_SIZE]; /* of the first that failed */
+} tables;
+
+static int count_of(const json_t *json, const char *key)
+{
+    return (int)json_integer_value(json_object_get(json, key));
+}
+
+/* What came of one, whatever ended it. */
+static void take_told(tables *t, const char *workload, const optune_result *told,
+                      const optune_err *err, int status)
+{
+    json_t *json = told ? json_loads(optune_result_json(told), 0, NULL) : NULL;
+    json = json ? json : json_object();
+    t->new_trials += count_of(json, "new_trials");
+    t->failures += count_of(json, "failures");
+    json_object_set_new(json, "call", json_string(workload));
+    if (told)
+        ot_text_printf(&t->text, "\n%s", optune_result_text(told));
+    else
+        ot_text_printf(&t->text, "\n%s\n", workload);
+    if (status < 0 && status != OPTUNE_EINTERRUPTED) {
+        json_object_set_new(json, "problem", json_string(err->text));
+        ot_text_printf(&t->text, "  no table: %s\n", err->text);
+        if (!t->failed++)
+            ot_format(t->why, sizeof t->why, "%.300s: %.600s", workload, err->text);
+    }
+    json_array_append_new(t->list, json);
+}
+
+/* `end`: infinity without a limit. */
+static int make_tables(optune *o, tables *t, double end, optune_err *err)
+{
+    const optune_run_options *options = t->options;
+    int status = OPTUNE_OK;
+    for (int i = 0; i < t->n && status != OPTUNE_EINTERRUPTED; i++) {
+        const double left = (end - ot_now()) / (t->n - i);
+        const optune_dispatch_options how = {
+            .size = sizeof how,
+            .workload = t->workload[i],
+            .search = options->search,
+            .trials = options->trials,
+            .seconds = end < INFINITY ? (left > 1 ? left : 1) : -1,
+            .regret = -1,
+            .seed = options->seed,
+            .log = options->log,
+            .progress = options->progress,
+            .progress_arg = options->progress_arg,
+        };
+        optune_result *told = NULL;
+        optune_err own = {0};
+        status = optune_dispatch_tune(o, &how, &told, &own);
+        take_told(t, t->workload[i], told, &own, status);
+        optune_result_free(told);
+        if (status == OPTUNE_EINTERRUPTED)
+            optune_fail(err, status, "%s", own.text);
+    }
+    return status == OPTUNE_EINTERRUPTED ? status : OPTUNE_OK;
+}
+
+/* The document of a run of no workloads of constants. */
+static optune_result *nothing_constant(const optune *o, const char *search, double began)
+{
+    ot_text target = {0};
+    ot_target_print(&o->target, true, &target);
+    json_t *json = json_pack("{s:n, s:s, s:s, s:s, s:f, s:n, s:n, s:s, s:n, s:n, s:n, s:o}", "op",
+                             "target", ot_text_str(&target), "device", o->device.key, "search",
+                             search ? search : OT_DEFAULT_SEARCH, "seconds", ot_now() - began,
+                             "peak_flops", "peak_bandwidth", "counters_why", "", "disturbance",
+                             "graph", "layouts", "workloads", json_array());
+    ot_text_release(&target);
+    return ot_result_new(NULL, json);
+}
+
+/* What both parts found as one result. */
+static optune_result *together(const optune *o, optune_result *constants, const tables *t,
+                               double began, bool interrupted)
+{
+    optune_result *all = constants ? constants : nothing_constant(o, t->options->search, began);
+    json_t *json = json_loads(optune_result_json(all), 0, NULL);
+    const bool text = !t->options->table || !strcmp(t->options->table, "text");
+    json_t *more = json_pack("{s:O, s:i, s:i, s:b, s:f}", "tables", t->list, "new_trials",
+                             t->new_trials + count_of(json, "new_trials"), "failures",
+                             t->failures + count_of(json, "failures"), "interrupted",
+                             (int)interrupted, "seconds", ot_now() - began);
+    json_decref(json);
+    ot_result_extend(all, text ? ot_text_str(&t->text) : "", more);
+    return all;
+}
+
+static int check(const optune_run_options *options, const tables *t, optune_err *err)
+{
+    if (options->impls && options->impls[0])
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "the implementations of %s, which has ranges, are chosen by a dispatch "
+                           "table: leave '%s' out, or give dims values with --bind",
+                           t->workload[0], options->impls[0]);
+    if (options->metrics && options->metrics[0] && !options->workloads[0])
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "metrics are of workloads of constants, and %s has ranges: give dims "
+                           "values with --bind",
+                           t->workload[0]);
+    return OPTUNE_OK;
+}
+
+static int run_both(optune *o, tables *t, optune_result **result, optune_err *err)
+{
+    optune_run_options constants = *t->options;
+    const double began = ot_now();
+    const double seconds = constants.seconds == 0 ? OT_RUN_SECONDS : constants.seconds;
+    int n = 0, status = check(&constants, t, err);
+    while (constants.workloads[n])
+        n++;
+    optune_err first = {0};
+    if (status >= 0 && n) {
+        constants.seconds =
+            seconds > 0 ? seconds * n / (n + TABLE_WEIGHT * t->n) : constants.seconds;
+        status = ot_run_constants(o, &constants, result, &first);
+        if (status < 0 && status != OPTUNE_EPARTIAL)
+            return optune_fail(err, status, "%s", first.text);
+    }
+    if (status < 0 && status != OPTUNE_EPARTIAL)
+        return status;
+    const int made = make_tables(o, t, seconds > 0 ? began + seconds : INFINITY, err);
+    *result = together(o, *result, t, began, made < 0);
+    if (made < 0)
+        return made;
+    if (status < 0)
+        return optune_fail(err, status, "%s", first.text);
+    return t->failed ? optune_fail(err, OPTUNE_EPARTIAL, "%d of %d dispatch tables failed, the "
+                                   "first: %s", t->failed, t->n, t->why)
+                     : OPTUNE_OK;
+}
+
+int optune_run(optune *o, const optune_run_options *options, optune_result **result,
+               optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    *result = NULL;
+    optune_run_options own;
+    OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_run_options, options, &own));
+    static const char *const none[] = {NULL};
+    tables t = {.options = &own};
+    if (own.graph) {
+        own.workloads = own.workloads ? own.workloads : none;
+        t.workload = ot_alloc((size_t)(own.graph->groups.n + 1) * sizeof *t.workload);
+        t.n = ot_partition_ranges(own.graph, t.workload);
+    }
+    int status = OPTUNE_OK;
+    if (own.graph && !own.workloads[0] && (!t.n || own.compile_only)) {
+        status = t.n ? optune_fail(err, OPTUNE_EUSAGE,
+                                   "compiling alone is for workloads of constants, and %s has "
+                                   "ranges: give dims values with --bind",
+                                   t.workload[0])
+                     : optune_fail(err, OPTUNE_EUSAGE,
+                                   "nothing of the graph runs: there is nothing to measure");
+    } else if (t.n && !own.compile_only) {
+        t.list = json_array();
+        status = run_both(o, &t, result, err);
+        json_decref(t.list);
+    } else {
+        status = ot_run_constants(o, &own, result, err);
+        if (t.n && *result)
+            ot_result_extend(*result, "workloads of ranges are not compiled alone\n",
+                             json_object());
+    }
+    ot_text_release(&t.text);
+    free(t.workload);
+    return status;
+}
