@@ -174,6 +174,7 @@ void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
         c.t.bk = 8;
         c.t.stages = 1;
         c.t.unroll = 0;
+        c.lanes = 8;
     }
     while (c.t.bk > 8 && (c.t.bk / 2 >= p->k || matmul_gpu_staged(p, &c) > 24 ||
                           !matmul_gpu_tile_fits(task, p, &c, NULL)))
