@@ -179,7 +179,8 @@ static int64_t resident_of(const optune_task *task, const gpu_product *p, const 
     const int64_t through =
         p->staging == GPU_STAGE_COPIES ? 0 : host_ceil((t->bm + t->bn) * t->bk, threads);
     const int64_t registers =
-        host_min(255, p->elem / 4 * (t->tm * t->tn + t->tm + t->tn + through) + 18);
+        host_min(255, p->elem / 4 * (t->tm * t->tn + t->tm + t->tn + through) +
+                          (t->tm * t->tn < 64 ? 18 : 70)); /* fragments and fetches early */
     const int64_t caps[] = {CORE_BLOCKS, CORE_THREADS / threads,
                             CORE_REGISTERS / (host_ceil(registers, 8) * 256 * warps),
                             gpu_max_shared(task) /
@@ -266,6 +267,14 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
                 }
             }
     }
+    /* Where there is much of it, the larger tile has as many warps and reads less. */
+    gpu_tile large = best;
+    large.bm = large.bn = 128;
+    const int64_t blocks = host_ceil(p->m, 128) * host_ceil(p->n, 128) * p->batches;
+    if (best.tm * best.tn == 64 && best.bm * best.bn == 64 * 128 && *split == 1 &&
+        blocks >= 2 * cores_of(task) &&
+        gpu_tile_valid(task, &large, p->m, p->n, p->elem, 0, NULL))
+        return large;
     gpu_tile one = best;
     one.stages = 1;
     if (!copies && gpu_tile_cost(task, p, &one, *split) < least)
