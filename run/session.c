@@ -111,6 +111,8 @@ void ot_session_forget(ot_session *s)
 void ot_session_close(ot_session *s)
 {
     ot_session_forget(s);
+    if (s->row && s->state)
+        ot_same_close(s);
     if (s->row && s->state && s->row->close)
         s->row->close(s->state);
     free(s->state);

@@ -44,12 +44,16 @@ int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_
     if (s->row->write(s->state, s->in[kind][input], from, s->in_bytes[input]) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot write to input %d", input);
     s->in_hash[kind][input] = hash_of(s, from, s->in_bytes[input]);
+    s->in_set[kind][input] = OT_SETS;
     return OPTUNE_OK;
 }
 
 static bool is_as_put(ot_session *s, int kind, int i)
 {
     const void *now = s->host;
+    const int same = ot_stock_same(s, kind, i);
+    if (same >= 0)
+        return same;
     if (s->row->address)
         now = s->row->address(s->state, s->in[kind][i]);
     else if (s->row->read(s->state, s->in[kind][i], s->host, s->in_bytes[i]) < 0)

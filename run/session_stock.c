@@ -39,7 +39,10 @@ bool ot_stock_keep(ot_session *s, int kind, ot_set set, int input)
         return false;
     }
     stock->hash[input] = s->in_hash[kind][input];
-    return s->row->copy(s->state, *buffer, s->in[kind][input], bytes) >= 0;
+    if (s->row->copy(s->state, *buffer, s->in[kind][input], bytes) < 0)
+        return false;
+    s->in_set[kind][input] = set;
+    return true;
 }
 
 int ot_stock_take(ot_session *s, int kind, ot_set set, int input, optune_err *err)
@@ -49,6 +52,7 @@ int ot_stock_take(ot_session *s, int kind, ot_set set, int input, optune_err *er
         s->row->copy(s->state, s->in[kind][input], stock->in[input], s->in_bytes[input]) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot copy to input %d", input);
     s->in_hash[kind][input] = stock->hash[input];
+    s->in_set[kind][input] = set;
     return OPTUNE_OK;
 }
 

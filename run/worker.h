@@ -14,7 +14,7 @@
  *   workload  call, seed, reference (a path)                    -> ok
  *   trial     impl, config, range, modules, best, policy, limit -> a result
  *   finals    candidates [], policy, seconds, limit             -> results [], counters_why
- *   peak                                                        -> flops, bandwidth
+ *   peak                                                        -> flops, bandwidth, tensor
  *   bye                                                         -> (ends)
  * An answer may be preceded by {"at": i, "pid"}: candidate i of the finals runs now, in that
  * process; and by {"doing": text, "pid"}: what begins now, so that the end of a worker can be told
@@ -113,6 +113,12 @@ typedef struct ot_stock {
     void *in[OPTUNE_MAX_INPUTS]; /* NULL: it is not there */
     uint64_t hash[OPTUNE_MAX_INPUTS];
 } ot_stock;
+/* What compares with them there. */
+typedef struct ot_same {
+    void *module, *function; /* NULL: not built yet */
+    void *differs;           /* a buffer of one int */
+    bool none;               /* it cannot be had */
+} ot_same;
 
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
@@ -129,6 +135,8 @@ typedef struct ot_session {
     int64_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
     uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
     ot_stock stock[OT_SETS];
+    int in_set[2][OPTUNE_MAX_INPUTS]; /* of the stock; OT_SETS: of none */
+    ot_same same;
     void *host; /* as large as the largest of them */
     ot_reference reference;
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
@@ -158,6 +166,10 @@ bool ot_stock_keep(ot_session *s, int kind, ot_set set, int input);
 /* The input holds this again; it is kept. */
 int ot_stock_take(ot_session *s, int kind, ot_set set, int input, optune_err *err);
 void ot_stock_drop(ot_session *s); /* all of it */
+/* session_same.c: whether the device says that this large input is as its set is: 0, or 1;
+ * negative: it cannot tell, or the input is small. */
+int ot_stock_same(ot_session *s, int kind, int input);
+void ot_same_close(ot_session *s);
 /* session_bytes.c */
 /* False says which buffer of this kind is not as it was: written to, or around. */
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
@@ -273,12 +285,12 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
-/* ---- peak.c ------------------------------------------------------------------------------ */
-/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
- * told. */
-int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+/* ---- peak.c, peak_gpu.c, peak_build.c ------------------------------------------------------ */
+int ot_peak(ot_session *s, ot_peaks *peak, optune_err *err);
 /* As of a GPU, whatever the device is. */
-int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);
+/* A text for the target's compiler, loaded; the caller unloads it. */
+int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
 #define OT_LAST_WORD "crash "

@@ -84,4 +84,48 @@ grep -q '^racecheck saw none of: .*softmax_two.gpu' "$work/out/sanitizer.txt" ||
     fail "nothing tells what did not run under the sanitizer"
 test "$(grep -c 'exit 0' "$work/out/sanitizer.txt")" = 28 ||
     fail "the sanitizer was not asked of every case with both tools"
-echo "parts of gpu_check.sh are kept apart"
+
+# The page: the last table of a workload counts, bytes are shares of what was copied, a library may
+# be left out, and what a person wrote stays.
+mkdir "$work/told"
+cat >"$work/told/dense.txt" <<'END'
+$ /b/bin/optune --target cuda --policy cold --log-level info run dense a --trials 2
+workload    winner         time us +-% GFLOP/s peak default library trials failed
+[8,8] [8,8] dense_tile.gpu   20.00 0.5   100.0  10%   1.10x   0.90x      2 0
+$ /b/bin/optune --target cuda --policy cold --log-level info run dense a --trials 9
+workload    winner         time us +-% GFLOP/s peak default library trials failed
+[8,8] [8,8] ring.cuda        10.00 0.5   200.0  20%   1.20x   0.90x      9 1 runtime
+measured peak: 1000 GFLOP/s in float32, 8000 in bfloat16 on tensor cores, 200.0 GB/s copied
+END
+cat >"$work/told/bandwidth.txt" <<'END'
+$ /b/bin/optune --target cuda --policy warm --log-level info run relu b --trials 2
+workload winner        time us +-%  GB/s   peak default library trials failed
+[8]      relu_grid.gpu    5.00 0.5 210.0 caches   1.00x       -      2 0
+measured peak: 1000 GFLOP/s in float32, 200.0 GB/s copied
+END
+printf '87 checked, 0 skipped (no library), 1 failed on cuda\n[exit 124]\n' >"$work/told/tests.txt"
+record() { # IMPL COST LIBRARY
+    printf '{"optune": {"op": "dense", "policy": "cold", "call": "c", "outcome": "ok", '
+    printf '"final": true, "impl": "%s", "cost": %s, "depends": {"library": "%s"}}}\n' "$@"
+}
+{
+    record ring.cuda 1e-5 ""
+    record dense_b.cuda 2e-5 "cublas 13"
+    record dense_d.cuda 1e-6 cudnn
+} >"$work/told/records.log"
+table() { python3 "$root/scripts/gpu_table" "$@" || fail "gpu_table fails"; }
+page=$work/page.md
+table --without cudnn "$work/told" "$page"
+sed -i 's/^<!-- end of notes/a note\n&/' "$page"
+table --without cudnn "$work/told" "$page"
+for line in 'a note' '| bfloat16 on tensor cores | 8 TFLOP/s |' \
+    '| [8,8] [8,8] | ring.cuda | 10.00 | 0.5 | 200.0 | 20 % | 1.20 | 2.00 (cublas 13) | 9, 1 |' \
+    '| relu [8] | relu_grid.gpu | 5.00 | 0.5 | 210.0 | 105 % | 1.00 | - | 2, 0 |' \
+    'scripts/gpu_table --without cudnn OUT docs/results/h200.md' \
+    'Contracts: 87 checked, 1 failed, programs cut off by their time: 1. No test failed.'; do
+    test "$(grep -cxF "$line" "$page")" = 1 || { cat "$page" >&2; fail "the page has no '$line'"; }
+done
+mkdir "$work/nothing"
+! python3 "$root/scripts/gpu_table" "$work/nothing" 2>"$work/said" || fail "a page of nothing"
+grep -q 'holds no table' "$work/said" || fail "$(cat "$work/said")"
+echo "parts of gpu_check.sh are kept apart, and the page of what they told is right"

@@ -281,30 +281,6 @@ int ot_tuning_enqueue(ot_tuning *t, optune_err *err)
     return 1;
 }
 
-/* What the finals of the workload will take, as far as can be told: every finalist is loaded and
- * verified again. */
-static double reserve(const ot_tuning *t)
-{
-    int n = 2; /* the default's fallback, a runner-up */
-    double runs = 0;
-    if (t->tuned->trials < 2)
-        return 0; /* another trial is worth more than finals of one */
-    for (int i = 0; i < t->n_arms; i++) {
-        n += isfinite(t->arm[i].best);
-        runs += isfinite(t->arm[i].best) ? OT_FINAL_RUNS * t->arm[i].best : 0;
-    }
-    return fmin(fmax(t->finals_s, runs) + t->told_s + n * t->load_s, t->seconds * 0.4);
-}
-
-bool ot_tuning_is_over(const ot_tuning *t)
-{
-    const double now = ot_now();
-    const bool known = isfinite(t->run->progress.best);
-    return now >= t->end - (known ? reserve(t) : 0) &&
-           (t->tuned->trials > 0 ||
-            now >= (t->run->new_trials ? t->run->last : t->run->first_last));
-}
-
 /* The oldest queued trial that is built, waiting for one; -1: there is none, and it is over. The
  * very first is the plevel default, which every table compares with. */
 static int next_built(ot_tuning *t)
@@ -318,13 +294,6 @@ static int next_built(ot_tuning *t)
             return -1;
         ot_builder_wait(t->run->builder, NULL, 0.1);
     }
-}
-
-static void note_load(ot_tuning *t, const ot_trial_result *result)
-{
-    const double sampled = result->cost * (double)(result->inner * (result->n_samples + 1));
-    if (result->outcome == OPTUNE_OUTCOME_OK)
-        t->load_s = fmax(t->load_s, fmin(result->seconds - sampled, t->finals_s));
 }
 
 int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
@@ -351,7 +320,7 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
                                 .best = best,
                                 .range = t->run->spot.range};
         status = ot_watched_trial(t->run, &trial, &arena, &result, err);
-        note_load(t, &result);
+        ot_tuning_note(t, &result);
     }
     if (status >= 0)
         status = conclude(t, s, &result, s->job.seconds + result.seconds, err);
@@ -501,16 +470,6 @@ void ot_tuning_say_unfinished(const ot_tuning *t)
              "nothing measured within the limits: %s; --time %.0f would do", doing, enough);
 }
 
-/* The finals fit into the time, or there are none: first trials rank as well, if less sharply. */
-static bool has_finals(const ot_tuning *t)
-{
-    const double now = ot_now();
-    const double end = fmax(t->end, isfinite(t->run->end) ? t->run->end : 0);
-    /* One alone, when its share is over, has nobody to be compared with. */
-    return isfinite(t->run->progress.best) && now < end &&
-           !(t->tuned->trials == 1 && now >= t->end);
-}
-
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
 {
     optune_err own = {0};
@@ -532,7 +491,7 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     if (status >= 0 && !tuned->trials && !tuned->problem[0])
         ot_tuning_say_unfinished(t);
     forget_queue(t); /* nothing compiles beside the finals */
-    if (status >= 0 && has_finals(t))
+    if (status >= 0 && ot_tuning_has_finals(t))
         status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
     if (!isfinite(run->progress.best) && tuned->trials && !tuned->problem[0])
         snprintf(tuned->problem, sizeof tuned->problem,

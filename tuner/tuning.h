@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A workload while it is searched: what tune.c and tune_first.c share. */
+/* A workload while it is searched: what tune.c, tune_time.c and tune_first.c share. */
 #ifndef OPTUNE_TUNING_H
 #define OPTUNE_TUNING_H
 
@@ -25,7 +25,9 @@ typedef struct ot_tuning {
     double end;            /* ot_now() by which it is over, finals included */
     double finals_s;       /* to be spent on sampling the finalists */
     double told_s;         /* telling the worker the workload took */
-    double load_s;         /* the longest that a candidate took before its first sample */
+    double load_s;         /* the longest that a candidate took beside its samples */
+    double trials_s;       /* of good trials, together; and how many those are */
+    int n_good;
     ot_tuned *tuned;
     optune_plan *plan;
 } ot_tuning;
@@ -40,9 +42,14 @@ void ot_tuning_leave(ot_tuning *t);
 int ot_tuning_enqueue(ot_tuning *t, optune_err *err);
 int ot_tuning_tell(ot_tuning *t, optune_err *err);            /* the worker, the workload */
 int ot_tuning_measure(ot_tuning *t, int at, optune_err *err); /* runs one queued trial */
-/* No more trials: but a workload's first one may take what is left of the whole run and a fifth of
- * it more, and the run's first one as much as it takes within its time, as a table without it
- * says nothing. */
+/* tune_time.c: what this trial says of how long others take. */
+void ot_tuning_note(ot_tuning *t, const ot_trial_result *result);
+/* The finals end within the time, or a tenth of it and half a second later, as far as can be
+ * told. */
+bool ot_tuning_has_finals(const ot_tuning *t);
+/* No more trials, as the next one would not end in time, or a little later: but a workload's first
+ * one may take what is left of the whole run and a fifth of it more, and the run's first one as
+ * much as it takes within its time, as a table without it says nothing. */
 bool ot_tuning_is_over(const ot_tuning *t);
 /* The time is over: why no trial has ended, and what to give, as the workload's problem. */
 void ot_tuning_say_unfinished(const ot_tuning *t);

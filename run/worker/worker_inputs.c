@@ -26,17 +26,50 @@ static const ot_reference_limits less[OT_SETS] = {
     [OT_SET_FAR] = {.seconds = 0.4, .elements = 256 << 10},
 };
 
-/* Some elements become what others are, so that they are as likely as before. */
-static void scatter(const optune_tensor *type, uint64_t seed, void *data)
+typedef struct patch { /* an element, and what it was */
+    int64_t at;
+    char was[OT_WIDEST];
+} patch;
+
+static size_t size_of(const optune_tensor *type)
 {
     const int64_t n = optune_tensor_elements(type);
-    const size_t size = n ? (size_t)(optune_tensor_bytes(type) / n) : 0;
+    return n ? (size_t)(optune_tensor_bytes(type) / n) : 0;
+}
+
+static int64_t places(const optune_tensor *type)
+{
+    return optune_tensor_elements(type) / NEAR_SHARE + 1;
+}
+
+/* Some elements become what others are, so that they are as likely as before. `undo`: room for as
+ * many as there are places; NULL: it stays so. */
+static void scatter(const optune_tensor *type, uint64_t seed, void *data, patch *undo)
+{
+    const int64_t n = optune_tensor_elements(type);
+    const size_t size = size_of(type);
     char *at = data;
-    for (int64_t k = 0; size && k < n / NEAR_SHARE + 1; k++) {
+    for (int64_t k = 0; size && k < places(type); k++) {
         const int64_t to = optune_random_below(&seed, n), from = optune_random_below(&seed, n);
+        if (undo) {
+            undo[k].at = to;
+            memcpy(undo[k].was, at + to * (int64_t)size, size);
+        }
         if (to != from)
             memcpy(at + to * (int64_t)size, at + from * (int64_t)size, size);
     }
+}
+
+static void restore(const optune_tensor *type, void *data, const patch *undo)
+{
+    const size_t size = size_of(type);
+    for (int64_t k = size ? places(type) - 1 : -1; k >= 0; k--)
+        memcpy((char *)data + undo[k].at * (int64_t)size, undo[k].was, size);
+}
+
+static uint64_t scatter_seed(const ot_inputs *in, int i)
+{
+    return ot_hash64(&in->seed, sizeof in->seed) + (uint64_t)i;
 }
 
 static void make(const ot_inputs *in, ot_set set, int i, void *to)
@@ -52,7 +85,7 @@ static void make(const ot_inputs *in, ot_set set, int i, void *to)
     else
         ot_fill_scaled(&in->call, seed, i, set == OT_SET_FAR ? FAR_SCALE : 1, in->threads, to);
     if (set == OT_SET_NEAR && varies && !few)
-        scatter(type, ot_hash64(&seed, sizeof seed) + (uint64_t)i, to);
+        scatter(type, scatter_seed(in, i), to, NULL);
 }
 
 void ot_inputs_put(const ot_inputs *in, ot_set set, uint32_t mask, char *tray)
@@ -89,41 +122,81 @@ static void *own_memory(int64_t bytes)
     return map;
 }
 
-static int make_references(ot_inputs *in, ot_set set, const char *path, int threads,
-                           const optune_task *where, optune_err *err)
+/* An input of a set while its reference is computed. */
+typedef struct lent {
+    void *data;
+    bool own;    /* made for it */
+    patch *undo; /* the true ones, which are near ones meanwhile; NULL: as they are */
+} lent;
+
+static bool lend(const ot_inputs *in, ot_set set, int i, lent *to)
+{
+    const optune_tensor *type = &in->call.input[i].type;
+    const int64_t bytes = optune_tensor_bytes(type), n = optune_tensor_elements(type);
+    void *as_true = in->kept[OT_SET_TRUE][i];
+    *to = (lent){.data = in->kept[set][i]};
+    if (to->data)
+        return true;
+    if (set == OT_SET_NEAR && as_true && n > FEW && size_of(type) <= OT_WIDEST) {
+        to->data = as_true;
+        if (in->variable >> i & 1) {
+            to->undo = ot_alloc((size_t)places(type) * sizeof *to->undo);
+            scatter(type, scatter_seed(in, i), as_true, to->undo);
+        }
+        return true;
+    }
+    to->data = own_memory(bytes);
+    to->own = to->data != NULL;
+    if (to->own)
+        make(in, set, i, to->data);
+    return to->own;
+}
+
+static void give_back(const ot_inputs *in, int i, const lent *from)
+{
+    const optune_tensor *type = &in->call.input[i].type;
+    if (from->undo)
+        restore(type, from->data, from->undo);
+    if (from->own)
+        munmap(from->data, (size_t)optune_tensor_bytes(type) + 1);
+    free(from->undo);
+}
+
+static int make_reference(const ot_inputs *in, ot_set set, const char *file,
+                          const ot_reference_limits *limits, optune_err *err)
+{
+    lent input[OPTUNE_MAX_INPUTS] = {0};
+    const void *data[OPTUNE_MAX_INPUTS] = {0};
+    int status = OPTUNE_OK, n = 0;
+    for (; n < optune_call_inputs(&in->call) && status >= 0; n++) {
+        if (!lend(in, set, n, &input[n]))
+            status = optune_fail(err, OPTUNE_ENOMEM, "no memory for an input of %lld bytes",
+                                 (long long)optune_tensor_bytes(&in->call.input[n].type));
+        data[n] = input[n].data;
+    }
+    if (status >= 0)
+        status = ot_reference_make(&in->call, data, in->threads, in->seed, limits, file, err);
+    while (n-- > 0)
+        give_back(in, n, &input[n]);
+    return status;
+}
+
+static int open_reference(ot_inputs *in, ot_set set, const char *path, const optune_task *where,
+                          optune_err *err)
 {
     ot_reference_limits limits = less[set];
     limits.target = where ? where->target : NULL;
     limits.device = where ? where->device : NULL;
-    void *data[OPTUNE_MAX_INPUTS] = {0};
     char file[4096];
-    int status = OPTUNE_OK;
-    const int n = optune_call_inputs(&in->call);
     snprintf(file, sizeof file, "%s%s", path,
              set == OT_SET_NEAR  ? "-near"
              : set == OT_SET_FAR ? "-far"
                                  : "");
-    if (!ot_exists(file)) {
-        for (int i = 0; i < n && status >= 0; i++) {
-            const int64_t bytes = optune_tensor_bytes(&in->call.input[i].type);
-            data[i] = in->kept[set][i] ? in->kept[set][i] : own_memory(bytes);
-            if (!data[i])
-                status = optune_fail(err, OPTUNE_ENOMEM, "no memory for an input of %lld bytes",
-                                     (long long)bytes);
-            else if (!in->kept[set][i])
-                make(in, set, i, data[i]);
-        }
-        if (status >= 0)
-            status = ot_reference_make(&in->call, (const void *const *)data, threads, in->seed,
-                                       &limits, file, err);
-        for (int i = 0; i < n; i++)
-            if (data[i] && !in->kept[set][i])
-                munmap(data[i], (size_t)optune_tensor_bytes(&in->call.input[i].type) + 1);
-    }
-    OT_RETURN_UNLESS_OK(status);
-    status = ot_reference_open(file, &in->reference[set], err);
-    in->reference[set].threads = threads;
-    return status;
+    if (!ot_exists(file))
+        OT_RETURN_UNLESS_OK(make_reference(in, set, file, &limits, err));
+    OT_RETURN_UNLESS_OK(ot_reference_open(file, &in->reference[set], err));
+    in->reference[set].threads = in->threads;
+    return OPTUNE_OK;
 }
 
 /* Whether this set's inputs are made once and held. Near ones are made of the true ones. */
@@ -177,7 +250,7 @@ int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *p
             if (in->kept[set][i])
                 make(in, (ot_set)set, i, in->kept[set][i]);
         }
-        status = make_references(in, (ot_set)set, path, threads, where, err);
+        status = open_reference(in, (ot_set)set, path, where, err);
     }
     if (status < 0)
         ot_inputs_close(in);

@@ -6,9 +6,9 @@
 #include "run/worker.h"
 #include "support/check.h"
 
-static const char text[] = "add(f32[1000,30], f32[30])";
+static const char small[] = "add(f32[1000,30], f32[30])";
 
-static bool open_session(ot_session *s)
+static bool open_session(ot_session *s, const char *text)
 {
     optune_err err = {0};
     optune_target target;
@@ -52,7 +52,7 @@ static void test_held(void **state)
     static ot_session s;
     char message[256];
     optune_err err = {0};
-    if (!open_session(&s))
+    if (!open_session(&s, small))
         skip();
     put(&s, 1, OT_SET_TRUE);
     put(&s, 2, OT_SET_FAR);
@@ -78,13 +78,49 @@ static void test_held(void **state)
     ot_session_close(&s);
 }
 
+/* Large ones are compared by the device: any byte of them that differs is found, the last, which is
+ * in no word, too. */
+static void test_large(void **state)
+{
+    (void)state;
+    static ot_session s;
+    char message[256];
+    optune_err err = {0};
+    static const int64_t places[] = {0, 1, 9000000, 17000002};
+    if (!open_session(&s, "relu(i8[17000003])"))
+        skip();
+    s.device.threads = 0; /* as of a device with memory of its own, which PoCL's is not */
+    for (int set = 0; set < OT_SETS; set += OT_SET_FAR) {
+        ot_fill_call_input(&s.call, 1 + (uint64_t)set, 0, s.host);
+        check_ok(ot_session_put(&s, OT_GUARDED, 0, s.host, &err));
+        assert_true(ot_stock_same(&s, OT_GUARDED, 0) < 0); /* not held: it is read back */
+        assert_true(ot_session_intact(&s, OT_GUARDED, message, sizeof message));
+        assert_true(ot_stock_keep(&s, OT_GUARDED, (ot_set)set, 0));
+        assert_int_equal(ot_stock_same(&s, OT_GUARDED, 0), 1);
+    }
+    char *bytes = ot_alloc((size_t)s.in_bytes[0]);
+    for (int k = 0; k < OT_COUNT(places); k++) {
+        check_ok(ot_stock_take(&s, OT_ALIGNED, OT_SET_TRUE, 0, &err));
+        assert_int_equal(ot_stock_same(&s, OT_ALIGNED, 0), 1);
+        assert_true(ot_session_intact(&s, OT_ALIGNED, message, sizeof message));
+        assert_true(s.row->read(s.state, s.in[OT_ALIGNED][0], bytes, s.in_bytes[0]) >= 0);
+        bytes[places[k]] ^= 4;
+        assert_true(s.row->write(s.state, s.in[OT_ALIGNED][0], bytes, s.in_bytes[0]) >= 0);
+        assert_int_equal(ot_stock_same(&s, OT_ALIGNED, 0), 0);
+        assert_false(ot_session_intact(&s, OT_ALIGNED, message, sizeof message));
+        check_contains(message, "wrote to input 0");
+    }
+    free(bytes);
+    ot_session_close(&s);
+}
+
 /* A device that is nearly full has other use for its memory. */
 static void test_no_room(void **state)
 {
     (void)state;
     static ot_session s;
     optune_err err = {0};
-    if (!open_session(&s))
+    if (!open_session(&s, small))
         skip();
     s.device.memory = 8 * s.in_bytes[0]; /* an eighth of it is the first input */
     ot_fill_call_input(&s.call, 1, 0, s.host);
@@ -103,7 +139,7 @@ static void test_poison(void **state)
     static ot_session s;
     optune_err err = {0};
     char message[256];
-    if (!open_session(&s))
+    if (!open_session(&s, small))
         skip();
     put(&s, 1, OT_SET_TRUE);
     check_ok(ot_session_poison(&s, OT_GUARDED, &err));
@@ -124,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_held),
+        cmocka_unit_test(test_large),
         cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_poison),
     };
