@@ -28,6 +28,7 @@ typedef struct space_seen {
     char *impl, *call, *target, *device, *policy;
     int n, capacity;
     point *at;
+    point fallback; /* that was not measured; no config: it was, or there is none */
 } space_seen;
 
 typedef struct seen {
@@ -127,6 +128,7 @@ static void ask(seen *s, space_seen *one)
         if (ot_impl_applies(impl, &task, NULL) &&
             ot_space_open(&task, impl, &space, &err) >= 0) {
             const bool has = ot_space_fallback(space, &fallback, NULL);
+            bool measured = false;
             for (int i = 0; i < all; i++) {
                 point p = one->at[i];
                 if (ot_config_parse(p.config, &config, &err) < 0 ||
@@ -137,6 +139,16 @@ static void ask(seen *s, space_seen *one)
                 p.fallback = has && config.index == fallback.index;
                 if (isfinite(p.estimate))
                     one->at[one->n++] = p;
+                measured |= p.fallback;
+            }
+            if (has && !measured) {
+                ot_text text = {0};
+                ot_config_print(&fallback, &text);
+                one->fallback = (point){.config = ot_strdup(ot_text_str(&text)),
+                                        .cost = NAN,
+                                        .estimate = ot_space_estimate(space, &fallback),
+                                        .fallback = true};
+                ot_text_release(&text);
             }
             ot_space_close(space);
         }
@@ -288,15 +300,24 @@ static figures table(seen *s, int least)
     return all;
 }
 
+static void show(const space_seen *one, const point *p)
+{
+    char cost[32] = "-";
+    if (isfinite(p->cost))
+        snprintf(cost, sizeof cost, "%.9g", p->cost);
+    printf("%s\t%s\t%s\t%s\t%.9g\t%d\n", one->impl, one->call, p->config, cost, p->estimate,
+           p->fallback);
+}
+
 static void list(const seen *s)
 {
-    for (int i = 0; i < s->n; i++)
-        for (int k = 0; k < s->space[i].n; k++) {
-            const space_seen *one = &s->space[i];
-            const point *p = &one->at[k];
-            printf("%s\t%s\t%s\t%.9g\t%.9g\t%d\n", one->impl, one->call, p->config, p->cost,
-                   p->estimate, p->fallback);
-        }
+    for (int i = 0; i < s->n; i++) {
+        const space_seen *one = &s->space[i];
+        for (int k = 0; k < one->n; k++)
+            show(one, &one->at[k]);
+        if (one->fallback.config)
+            show(one, &one->fallback);
+    }
 }
 
 /* A number behind an option. */
@@ -350,6 +371,7 @@ int main(int argc, char **argv)
         for (int k = 0; k < one->n; k++)
             free(one->at[k].config);
         free(one->at);
+        free(one->fallback.config);
         free(one->impl);
         free(one->call);
         free(one->target);

@@ -77,7 +77,7 @@ double gpu_cost(const optune_task *task, const gpu_work *w)
     const double memory = fmax(gpu_stream(task, w->bytes * (double)w->blocks),
                                fmax(w->cached, w->bytes) * (double)w->blocks /
                                    (double)(CACHE_BYTES * cores_of(task)));
-    /* What bounds it, and a little of the rest, which overlaps but in part. */
+    /* What bounds it, and a fifth of the rest, which overlaps but in part. */
     const double most = fmax(busy, fmax(waiting, memory));
-    return LAUNCH + most + (busy + waiting + memory - most) / 8;
+    return LAUNCH + most + (busy + waiting + memory - most) / 5;
 }

@@ -3,6 +3,8 @@
  * attention_split.gpu: few queries over many keys, as one token has over a cache. Blocks share the
  * keys of a head; what they leave is merged in a fixed order.
  */
+#include <math.h>
+
 #include "kernels/attention/gpu/attention_gpu.h"
 #include "kernels/host/pattern_gpu.h"
 
@@ -76,11 +78,10 @@ static bool fits(const optune_task *task, const attention_shape *s, const split 
                     why);
 }
 
-static double estimate(const optune_task *task, const optune_config *config)
+static double cost(const optune_task *task, const attention_shape *shape, const split *choice)
 {
-    attention_shape s;
-    attention_shape_of(task->call, &s);
-    const split c = split_of(config);
+    const attention_shape s = *shape;
+    const split c = *choice;
     const int64_t size = task->call->input[ATTENTION_Q].type.dtype.bits / 8;
     const int64_t keys = host_ceil(s.skv, c.splits), outputs = s.heads * s.rows * s.dv;
     const double rows = (double)s.rows, tiles = (double)host_ceil(keys, c.keys);
@@ -107,6 +108,14 @@ static double estimate(const optune_task *task, const optune_config *config)
         .waits = 1 + (double)c.splits / 4,
     };
     return gpu_cost(task, &w) + (c.splits > 1 ? gpu_cost(task, &merge) : 0);
+}
+
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const split c = split_of(config);
+    return cost(task, &s, &c);
 }
 
 /* One block a head: threads and keys that fit, and so many lanes that a query fits registers. */
@@ -146,6 +155,25 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return fits(task, &s, &c, why);
 }
 
+/* What is estimated to be the fastest, where there are estimates. */
+static void fastest(const optune_task *task, const attention_shape *s, split *best)
+{
+    double lowest = INFINITY;
+    for (int64_t threads = 64; threads <= 256; threads *= 2)
+        for (int64_t lanes = 4; lanes <= 32; lanes *= 2)
+            for (int64_t keys = 16; keys <= 128; keys *= 2)
+                for (int64_t splits = 1; splits <= 128; splits *= 2) {
+                    const split c = {
+                        .threads = threads, .lanes = lanes, .keys = keys, .splits = splits};
+                    const double cycles =
+                        fits(task, s, &c, NULL) ? cost(task, s, &c) : INFINITY;
+                    if (cycles < lowest) {
+                        lowest = cycles;
+                        *best = c;
+                    }
+                }
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     attention_shape s;
@@ -159,6 +187,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
          more.splits *= 2)
         if (fits(task, &s, &more, NULL))
             c.splits = more.splits;
+    fastest(task, &s, &c);
     optune_config_choose_int(config, space, "threads", c.threads);
     optune_config_choose_int(config, space, "lanes", c.lanes);
     optune_config_choose_int(config, space, "keys", c.keys);

@@ -3,6 +3,8 @@
  * attention_tiles.gpu: a block takes some rows of a head through all keys that they see, so that no
  * score leaves it. In float32; 16-bit floats are widened on their way.
  */
+#include <math.h>
+
 #include "kernels/attention/gpu/attention_gpu.h"
 
 typedef struct tiles {
@@ -52,11 +54,19 @@ static int64_t pool(const attention_shape *s, const tiles *t)
                 2 * host_max(keys, values));
 }
 
+/* Of a thread, from below. */
+static int64_t registers_of(const attention_shape *s, const tiles *t)
+{
+    int64_t vc;
+    const int64_t threads = t->tq / t->tm * t->tx, kn = t->tk / t->tx, vn = columns(s, t, &vc);
+    const int64_t staged = host_ceil(t->dc * host_max(t->tk, vn * t->tx), threads);
+    return t->tm * (kn + vn + 3) + host_max(kn, vn) + t->tm + host_min(staged, 32) + 24;
+}
+
 static bool fits(const optune_task *task, const attention_shape *s, const tiles *t, char *why)
 {
     int64_t vc;
-    const int64_t threads = t->tq / t->tm * t->tx, kn = t->tk / t->tx;
-    const int64_t vn = columns(s, t, &vc);
+    const int64_t threads = t->tq / t->tm * t->tx, vn = columns(s, t, &vc);
     if (threads < 32)
         return optune_refuse(why, "%" PRId64 " threads are less than a warp", threads);
     if (t->tq > 16 && t->tq / 2 >= s->rows)
@@ -69,9 +79,7 @@ static bool fits(const optune_task *task, const attention_shape *s, const tiles 
     if (staged > 64)
         return optune_refuse(why, "a thread stages more than 64 elements");
     const int64_t block[3] = {threads, 1, 1};
-    const int64_t registers =
-        t->tm * (kn + vn + 3) + host_max(kn, vn) + t->tm + host_min(staged, 32) + 24;
-    return gpu_fits(task, block, pool(s, t), registers, why);
+    return gpu_fits(task, block, pool(s, t), registers_of(s, t), why);
 }
 
 static const tiles least = {.tq = 16, .tk = 32, .tm = 2, .tx = 8, .dc = 8};
@@ -92,12 +100,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return fits(task, &s, &t, why);
 }
 
-static double estimate(const optune_task *task, const optune_config *config)
+static double cost(const optune_task *task, const attention_shape *shape, const tiles *choice)
 {
     enum { SOFTMAX = 14 }; /* instructions of a score, with those of its row */
-    attention_shape s;
-    attention_shape_of(task->call, &s);
-    const tiles t = tiles_of(config);
+    const attention_shape s = *shape;
+    const tiles t = *choice;
     int64_t vc;
     const int64_t threads = t.tq / t.tm * t.tx, kn = t.tk / t.tx, vn = columns(&s, &t, &vc);
     const int64_t size = task->call->input[ATTENTION_Q].type.dtype.bits / 8;
@@ -123,6 +130,35 @@ static double estimate(const optune_task *task, const optune_config *config)
     return gpu_cost(task, &w);
 }
 
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    attention_shape s;
+    attention_shape_of(task->call, &s);
+    const tiles t = tiles_of(config);
+    return cost(task, &s, &t);
+}
+
+/* The tiles that are estimated to be the fastest, where there are estimates. */
+static void fastest(const optune_task *task, const attention_shape *s, tiles *best)
+{
+    double lowest = INFINITY;
+    for (int64_t tq = 16; tq <= 128; tq *= 2)
+        for (int64_t tk = 32; tk <= 128; tk *= 2)
+            for (int64_t tm = 2; tm <= 8; tm *= 2)
+                for (int64_t tx = 8; tx <= 32; tx *= 2)
+                    for (int64_t dc = 8; dc <= 32; dc *= 2) {
+                        const tiles t = {.tq = tq, .tk = tk, .tm = tm, .tx = tx, .dc = dc};
+                        /* As many registers as there are at most are too many: it spills. */
+                        const bool roomy = (registers_of(s, &t) + 32) * (tq / tm * tx) <= 65536;
+                        const double cycles =
+                            roomy && fits(task, s, &t, NULL) ? cost(task, s, &t) : INFINITY;
+                        if (cycles < lowest) {
+                            lowest = cycles;
+                            *best = t;
+                        }
+                    }
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     attention_shape s;
@@ -141,6 +177,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         t.tm = host_max(t.tm / 2, 2);
     if (!fits(task, &s, &t, NULL))
         t = least;
+    if (t.tq < 64) /* little of it: what fills the device decides */
+        fastest(task, &s, &t);
     optune_config_choose_int(config, space, "block_q", t.tq);
     optune_config_choose_int(config, space, "block_k", t.tk);
     optune_config_choose_int(config, space, "thread_q", t.tm);

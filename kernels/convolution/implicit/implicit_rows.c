@@ -6,17 +6,20 @@
 
 enum { IMPLICIT_MOST_SPLITS = 32, IMPLICIT_PACK_THREADS = 256 };
 
-/* The product of one group. */
-static gpu_product implicit_product(const conv2d_shape *s)
+static bool implicit_plain(const conv2d_shape *s, implicit_kind kind)
 {
-    return (gpu_product){
-        .m = s->n * s->oh * s->ow,
-        .n = s->co_g,
-        .k = s->ci_g * s->kh * s->kw,
-        .batches = s->groups,
-        .most_splits = IMPLICIT_MOST_SPLITS,
-        .elem = conv2d_elem(s),
-    };
+    return s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->pt == 0 && s->pl == 0 &&
+           s->pb == 0 && s->pr == 0 && kind != IMPLICIT_TRANSPOSED;
+}
+
+/* Pixels that may be fetched at once by a block of bm: neighbours in the output are neighbours in
+ * the input, and planes start on a multiple. */
+static int64_t implicit_fetch(const conv2d_shape *s, implicit_kind kind, int64_t bm)
+{
+    int64_t v = implicit_plain(s, kind) ? 16 / conv2d_elem(s) : 1;
+    while (v > 1 && (s->oh * s->ow % v || bm % v))
+        v /= 2;
+    return v;
 }
 
 /* Channels of a tap in the depth: whole tiles where that adds little. */
@@ -24,6 +27,30 @@ static int64_t implicit_ci_pad(const conv2d_shape *s, int64_t bk)
 {
     const int64_t whole = host_ceil(s->ci_g, bk) * bk;
     return whole * 8 <= s->ci_g * 9 ? whole : s->ci_g;
+}
+
+/* Where whole tiles are of one tap, a thread asks once a tile where it looks, else each element. */
+static int64_t implicit_looked(const conv2d_shape *s, int64_t bk)
+{
+    return implicit_plain(s, IMPLICIT_PLAIN) ? 0 : implicit_ci_pad(s, bk) % bk == 0 ? 1 : 4;
+}
+
+/* The product of one group, whose pixels are fetched as the forward convolution does. */
+static gpu_product implicit_product(const conv2d_shape *s)
+{
+    return (gpu_product){
+        .vector = implicit_fetch(s, IMPLICIT_PLAIN, 16),
+        .looked = implicit_looked(s, 8),
+        .bytes = (s->n * (s->ci * s->h * s->w + s->co * s->oh * s->ow) +
+                  s->co * s->ci_g * s->kh * s->kw) *
+                 conv2d_elem(s),
+        .m = s->n * s->oh * s->ow,
+        .n = s->co_g,
+        .k = s->ci_g * s->kh * s->kw,
+        .batches = s->groups,
+        .most_splits = IMPLICIT_MOST_SPLITS,
+        .elem = conv2d_elem(s),
+    };
 }
 
 static int64_t implicit_depth(const conv2d_shape *s, int64_t bk)
@@ -75,7 +102,6 @@ void implicit_fallback(const optune_task *task, const conv2d_shape *s,
     int64_t split;
     const gpu_tile t = gpu_tile_best(task, &p, &split);
     gpu_tile_choose(config, space, &t);
-    gpu_tile_choose_unroll(task, config, space, &t);
     do {
         optune_config_choose_int(config, space, "split_k", split);
         split /= 2;
@@ -85,24 +111,14 @@ void implicit_fallback(const optune_task *task, const conv2d_shape *s,
 double implicit_estimate(const optune_task *task, const conv2d_shape *s,
                          const optune_config *config)
 {
-    const gpu_tile t = gpu_tile_of(config);
+    gpu_tile t = gpu_tile_of(config);
     gpu_product p = implicit_product(s);
+    t.unroll = optune_config_int(config, "unroll_k");
     p.k = implicit_depth(s, t.bk);
+    p.looked = implicit_looked(s, t.bk);
     return task->device->warp > 1
                ? gpu_tile_cost(task, &p, &t, optune_config_int(config, "split_k"))
                : NAN;
-}
-
-/* Pixels that may be fetched at once: neighbours in the output are neighbours in the input, and
- * planes start on a multiple. */
-static int64_t implicit_fetch(const conv2d_shape *s, implicit_kind kind, const gpu_tile *t)
-{
-    const bool plain = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->pt == 0 &&
-                       s->pl == 0 && s->pb == 0 && s->pr == 0 && kind != IMPLICIT_TRANSPOSED;
-    int64_t v = plain ? 16 / conv2d_elem(s) : 1;
-    while (v > 1 && (s->oh * s->ow % v || t->bm % v))
-        v /= 2;
-    return v;
 }
 
 static void implicit_define(optune_plan *plan, int m, const conv2d_shape *s, implicit_kind kind,
@@ -118,7 +134,7 @@ static void implicit_define(optune_plan *plan, int m, const conv2d_shape *s, imp
     optune_plan_define(plan, m, "DEPTH", implicit_depth(s, t.bk));
     optune_plan_define(plan, m, "CO_PAD", host_ceil(s->co_g, t.bn) * t.bn);
     optune_plan_define(plan, m, "SPLIT", optune_config_int(config, "split_k"));
-    optune_plan_define(plan, m, "VA", implicit_fetch(s, kind, &t));
+    optune_plan_define(plan, m, "VA", implicit_fetch(s, kind, t.bm));
     optune_plan_define(plan, m, "PACK_THREADS", IMPLICIT_PACK_THREADS);
     optune_plan_define(plan, m, "TRANSPOSED", kind == IMPLICIT_TRANSPOSED);
     optune_plan_define(plan, m, "WEIGHT_GRADIENT", kind == IMPLICIT_WEIGHT_GRADIENT);

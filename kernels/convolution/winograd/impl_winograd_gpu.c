@@ -116,7 +116,7 @@ static double cost(const optune_task *task, const conv2d_shape *s, int64_t tile,
                            .k = z.ci_pad,
                            .batches = z.points,
                            .elem = conv2d_elem(s)};
-    return gpu_tile_cost(task, &p, t, 1) +
+    return gpu_tile_cost(task, &p, t, 1) + 2 * gpu_tile_launch() +
            gpu_tile_traffic(task, 2 * (z.v + z.m) * conv2d_elem(s));
 }
 
@@ -124,7 +124,8 @@ static double estimate(const optune_task *task, const optune_config *config)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    const gpu_tile t = gpu_tile_of(config);
+    gpu_tile t = gpu_tile_of(config);
+    t.unroll = optune_config_int(config, "unroll_k");
     return task->device->warp > 1 ? cost(task, &s, optune_config_int(config, "tile"), &t) : NAN;
 }
 
@@ -152,7 +153,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
             least = cycles;
             optune_config_choose_int(config, space, "tile", tile);
             gpu_tile_choose(config, space, &t);
-            gpu_tile_choose_unroll(task, config, space, &t);
         }
     }
     optune_config_nearest(config, space);

@@ -21,6 +21,7 @@
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 #define TILE_STORE STORE_VECTOR
+#define TILE_SUM APART
 
 #define X_TILE TILE_A_AT(BK)
 #define TILE (X_TILE + TILE_B_AT(BK))

@@ -33,8 +33,10 @@
  * are loaded early. */
 #if TM * TN > 64
 #define TILE_STORE(to, v) (*(to) = (v))
+#define TILE_SUM(x) (x)
 #else
 #define TILE_STORE STORE_VECTOR
+#define TILE_SUM APART
 #endif
 
 #define ALL (THREADS * SLICES) /* threads of a block */

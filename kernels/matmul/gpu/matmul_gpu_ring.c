@@ -90,36 +90,22 @@ bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
     return fits(task, p, &c, why);
 }
 
-/* The share of the time in which all cores have blocks, `resident` at once. */
-static double filled(const optune_task *task, const matmul_gpu *p, int64_t bm, int64_t bn,
-                     int64_t resident)
-{
-    const int64_t cores = task->device->cores > 0 ? task->device->cores : 108;
-    const int64_t blocks = host_ceil(p->m, bm) * host_ceil(p->n, bn) * p->b;
-    const int64_t at_once = cores * resident;
-    return (double)(p->m * p->n * p->b) / (double)(bm * bn) /
-           (double)(host_ceil(blocks, at_once) * at_once);
-}
-
 void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config)
 {
-    const gpu_product product = {
-        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .most_splits = 16, .elem = 4};
+    const gpu_product product = {.m = p->m,
+                                 .n = p->n,
+                                 .k = p->k,
+                                 .batches = p->b,
+                                 .most_splits = 16,
+                                 .elem = 4,
+                                 .staging = GPU_STAGE_COPIES};
     ring c = {.lanes = 4, .resident = 2};
     c.t = gpu_tile_best(task, &product, &c.splits);
     c.t.bm = host_max(c.t.bm, 32);
     c.t.bn = host_max(c.t.bn, 32);
-    c.t.bk = 8;
-    c.t.stages = 4;
-    if (c.t.bm * c.t.bn == 128 * 128) {
-        c.t.tm = 16;
-        const ring wide = {
-            .t = {128, 256, 16, 16, 8, 3}, .lanes = 4, .splits = 1, .resident = 1};
-        if (c.splits == 1 && fits(task, p, &wide, NULL) &&
-            filled(task, p, 128, 256, 1) >= 0.98 * filled(task, p, 128, 128, 2))
-            c = wide; /* as many threads in one block, and less read */
-    }
+    if (c.t.bm * c.t.bn == 128 * 128)
+        c.t.bm = 64; /* more blocks at once: fewer warps wait for each other */
     if (!fits(task, p, &c, NULL))
         c.resident = 1;
     if (!fits(task, p, &c, NULL)) {
@@ -142,8 +128,12 @@ double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
                                 const optune_config *config)
 {
     const ring c = ring_of(config);
-    const gpu_product product = {
-        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .elem = matmul_gpu_elem(p)};
+    const gpu_product product = {.m = p->m,
+                                 .n = p->n,
+                                 .k = p->k,
+                                 .batches = p->b,
+                                 .elem = 4,
+                                 .staging = GPU_STAGE_COPIES};
     return gpu_tile_cost(task, &product, &c.t, c.splits);
 }
 

@@ -16,8 +16,8 @@ void matmul_gpu_ring_space(optune_space *space);
 bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
                            const optune_config *config, char *why);
 
-/* The tile that is estimated to be the fastest (gpu_tile_best) in a ring of four; 128 x 256 where
- * that fills the device as well as 128 x 128. */
+/* The tile that is estimated to be the fastest (gpu_tile_best) in a ring of four; 64 x 128 in
+ * place of 128 x 128. */
 void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config);
 

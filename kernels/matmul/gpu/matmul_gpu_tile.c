@@ -112,7 +112,7 @@ static void matmul_gpu_choose(optune_config *config, const optune_space *space,
                               const matmul_gpu_tile *c)
 {
     gpu_tile_choose(config, space, &c->t);
-    optune_config_choose_int(config, space, "unroll_k", 32);
+    optune_config_choose_int(config, space, "unroll_k", c->t.unroll ? c->t.unroll : 32);
     optune_config_choose_int(config, space, "lanes_n", c->lanes);
     optune_config_choose_int(config, space, "splits", c->splits);
     if (c->skinny)
@@ -162,11 +162,20 @@ void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
                                  .k = p->k,
                                  .batches = p->b,
                                  .most_splits = 16,
-                                 .elem = matmul_gpu_elem(p)};
+                                 .elem = matmul_gpu_elem(p),
+                                 .staging = GPU_STAGE_TURNED};
     matmul_gpu_tile c = {.lanes = 4, .slices = 1, .resident = 2};
     c.t = gpu_tile_best(task, &product, &c.splits);
-    if (c.t.bm * c.t.bn == 128 * 128 && !p->f64)
-        c.t.tn = 16; /* a plain product has the registers, and reads shared memory less */
+    if (c.t.bm * c.t.bn == 128 * 128 && !p->f64) {
+        /* A plain product has the registers, and reads shared memory less; a loop of one tile is
+         * the shortest. */
+        c.t.tm = 8;
+        c.t.tn = 16;
+        c.t.bk = 8;
+        c.t.stages = 1;
+        c.t.unroll = 0;
+        c.lanes = 8;
+    }
     while (c.t.bk > 8 && (c.t.bk / 2 >= p->k || matmul_gpu_staged(p, &c) > 24 ||
                           !matmul_gpu_tile_fits(task, p, &c, NULL)))
         c.t.bk /= 2;
@@ -182,9 +191,14 @@ void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
 double matmul_gpu_tile_estimate(const optune_task *task, const matmul_gpu *p,
                                 const optune_config *config)
 {
-    const gpu_tile t = gpu_tile_of(config);
-    const gpu_product product = {
-        .m = p->m, .n = p->n, .k = p->k, .batches = p->b, .elem = matmul_gpu_elem(p)};
+    gpu_tile t = gpu_tile_of(config);
+    t.unroll = optune_config_int(config, "unroll_k");
+    const gpu_product product = {.m = p->m,
+                                 .n = p->n,
+                                 .k = p->k,
+                                 .batches = p->b,
+                                 .elem = matmul_gpu_elem(p),
+                                 .staging = GPU_STAGE_TURNED};
     return task->device->warp > 1
                ? gpu_tile_cost(task, &product, &t, optune_config_int(config, "splits"))
                : NAN;

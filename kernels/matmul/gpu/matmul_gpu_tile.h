@@ -30,7 +30,7 @@ void matmul_gpu_tiles(const optune_task *task, const matmul_gpu *p, const optune
 
 void matmul_gpu_tile_space(optune_space *space);
 
-/* The tile that is estimated to be the fastest (gpu_tile_best): 128 x 128 by 8 x 8 where that fills
+/* The tile that is estimated to be the fastest (gpu_tile_best): 128 x 128 by 8 x 16 where it fills
  * the device, less and with the depth shared for few outputs. */
 void matmul_gpu_tile_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config);

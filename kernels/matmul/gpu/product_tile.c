@@ -2,6 +2,10 @@
 /* What kernels/matmul/gpu/product_tile.h declares. */
 #include "kernels/matmul/gpu/product_tile.h"
 
+#include <math.h>
+
+#include "kernels/host/host.h"
+
 gpu_tile gpu_tile_of(const optune_config *config)
 {
     return (gpu_tile){
@@ -34,7 +38,7 @@ void gpu_tile_choose(optune_config *config, const optune_space *space, const gpu
     optune_config_choose_int(config, space, "thread_m", t->tm);
     optune_config_choose_int(config, space, "thread_n", t->tn);
     optune_config_choose_int(config, space, "stages", t->stages);
-    optune_config_choose_int(config, space, "unroll_k", 4);
+    optune_config_choose_int(config, space, "unroll_k", t->unroll ? t->unroll : t->bk);
 }
 
 bool gpu_tile_unrolls(const optune_task *task, const gpu_tile *t, int64_t unroll, char *why)
@@ -84,60 +88,174 @@ void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,
         optune_plan_define(plan, module, table[i].macro, table[i].value);
 }
 
+/* ---- untuned ----------------------------------------------------------------------------- */
+
+/* Cycles of an H100, but for CORES: fitted to its measurements, and so none is exact. */
+enum {
+    CORES = 16, /* where a device does not tell */
+    CORE_THREADS = 2048,
+    CORE_BLOCKS = 32,
+    CORE_REGISTERS = 64 << 10,
+    BLOCK_RESERVED = 1024, /* bytes of shared memory that a block takes beside its own */
+    SCHEDULERS = 4,
+    LATENCY = 900, /* of memory, caches being cold */
+    SHARED_LATENCY = 19,
+    BARRIER = 19,
+    LAUNCH = 6400, /* with what is cold in it */
+    NEXT_LAUNCH = 5400,
+    WAVE = 1500,   /* from one wave of blocks to the next: first tiles, last stores */
+    MEMORY = 16,   /* bytes of a core a cycle */
+    CODE_LINE = 8, /* instructions */
+    CODE_CACHE = 30000 / 16,
+};
+static const double code_line = 12;     /* until the next line of cold code is there */
+static const double code_missed = 1.15; /* a loop that the cache of instructions cannot hold */
+static const double wavefronts = 3;     /* of reading 16 bytes a thread from shared memory */
+static const double copied = 4.4;       /* of shared memory for a warp's copy */
+/* Instructions: of a vector that is staged, of looking where one lies, of a step. */
+static const double staged = 8.7, turned = 12.7, looked = 14, of_step = 71, of_loop = 6;
+
+static int64_t cores_of(const optune_task *task)
+{
+    return task->device->cores > 0 ? task->device->cores : CORES;
+}
+
+double gpu_tile_traffic(const optune_task *task, int64_t bytes)
+{
+    return (double)bytes / (double)(cores_of(task) * MEMORY);
+}
+
+double gpu_tile_launch(void)
+{
+    return NEXT_LAUNCH;
+}
+
+/* One step of depth of one block. */
+typedef struct step {
+    double pipe;           /* cycles in which nobody else on its core advances */
+    double alone;          /* cycles that it takes where nobody else is there */
+    int64_t vectors, code; /* staged by a thread; instructions of the loop */
+} step;
+
+static step step_of(const gpu_product *p, const gpu_tile *t)
+{
+    const int64_t threads = gpu_tile_threads(t), warps = host_ceil(threads, 32);
+    const int64_t most = 16 / p->elem, each = p->staging == GPU_STAGE_COPIES ? 1 : most;
+    const int64_t vector = p->vector ? host_min(p->vector, each) : each;
+    const int64_t vectors_x = host_ceil(t->bm * t->bk, vector * threads);
+    const int64_t vectors = vectors_x + host_ceil(t->bn * t->bk, each * threads);
+    const int64_t unroll = t->unroll ? host_min(t->unroll, t->bk) : t->bk;
+    const int64_t cm = gpu_tile_chunk(t->tm, p->elem), cn = gpu_tile_chunk(t->tn, p->elem);
+    const int64_t reads = t->tm / cm + t->tn / cn;
+    const double wide = (double)(p->elem / 4); /* doubles take twice as long, at least */
+    const double sums = wide * (double)(t->tm * t->tn * t->bk);
+    const double fetched =
+        p->staging == GPU_STAGE_COPIES ? 2 * (double)vectors
+        : p->staging == GPU_STAGE_TURNED
+            ? turned * (double)vectors
+            : staged * (double)vectors + looked * (double)(p->looked * vectors_x);
+    const double over = of_step + of_loop * (double)t->bk / (double)unroll;
+    const double instructions = sums + (double)(reads * t->bk) + fetched + over;
+    const double fronts =
+        fmax(1, wavefronts * (double)(cm * p->elem) / 16) * (double)(t->tm / cm) +
+        fmax(1, wavefronts * (double)(cn * p->elem) / 16) * (double)(t->tn / cn);
+    const double copies = p->staging == GPU_STAGE_COPIES ? copied * (double)vectors : 0;
+    /* Fragments are read early as far as the code is straight. */
+    const double in_turn = (double)t->bk / (double)host_min(unroll, 8) + (unroll < 8 ? 0 : 1);
+    step s = {.vectors = vectors, .code = unroll * (t->tm * t->tn + reads)};
+    const double missed = s.code > CODE_CACHE ? code_missed : 1;
+    s.pipe = (double)warps *
+             fmax(instructions * missed / SCHEDULERS, fronts * (double)t->bk + copies);
+    s.alone = sums + 2 * ((double)(reads * t->bk) + fetched + over) + in_turn * SHARED_LATENCY;
+    const int64_t ahead = p->staging == GPU_STAGE_COPIES ? host_max(t->stages - 1, 1) : 1;
+    s.alone = fmax(s.alone, LATENCY / (double)ahead) + (t->stages > 1 ? 1 : 2) * BARRIER;
+    return s;
+}
+
+/* Blocks that a core holds at once. */
+static int64_t resident_of(const optune_task *task, const gpu_product *p, const gpu_tile *t)
+{
+    const int64_t threads = gpu_tile_threads(t), warps = host_ceil(threads, 32);
+    const int64_t through =
+        p->staging == GPU_STAGE_COPIES ? 0 : host_ceil((t->bm + t->bn) * t->bk, threads);
+    const int64_t registers =
+        host_min(255, p->elem / 4 * (t->tm * t->tn + t->tm + t->tn + through) +
+                          (t->tm * t->tn < 64 ? 18 : 70)); /* fragments and fetches early */
+    const int64_t caps[] = {CORE_BLOCKS, CORE_THREADS / threads,
+                            CORE_REGISTERS / (host_ceil(registers, 8) * 256 * warps),
+                            gpu_max_shared(task) /
+                                (gpu_tile_shared(t, p->elem, 0) + BLOCK_RESERVED)};
+    int64_t least = caps[0];
+    for (size_t i = 1; i < sizeof caps / sizeof caps[0]; i++)
+        least = host_min(least, caps[i]);
+    return host_max(least, 1);
+}
+
+static double wave(double steps, const step *s, int64_t blocks)
+{
+    const double shared = (double)blocks * s->pipe;
+    /* What bounds a step, and a little of the rest. */
+    return blocks > 0 ? steps * (fmax(shared, s->alone) + 0.15 * fmin(shared, s->alone)) : 0;
+}
+
 double gpu_tile_cost(const optune_task *task, const gpu_product *p, const gpu_tile *t,
                      int64_t split)
 {
-    const double latency = 700, launch = 4000, fma_a_cycle = 128;
-    const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
-    const int64_t threads = gpu_tile_threads(t);
-    const int64_t blocks =
-        (p->m + t->bm - 1) / t->bm * ((p->n + t->bn - 1) / t->bn) * p->batches * split;
-    const int64_t steps = ((p->k + split - 1) / split + t->bk - 1) / t->bk;
-    const int64_t registers =
-        (p->elem / 4 * (t->tm * t->tn + 2 * (t->tm + t->tn)) + 40) * threads;
-    const int64_t shared = gpu_tile_shared(t, p->elem, 0);
-    int64_t resident = (blocks + units - 1) / units;
-    const int64_t caps[] = {2048 / threads, (64 << 10) / registers,
-                            4 * gpu_max_shared(task) / shared};
-    for (int i = 0; i < 3; i++)
-        resident = resident > caps[i] ? caps[i] : resident;
-    resident = resident < 1 ? 1 : resident;
-    const double sums = (double)(t->tm * t->tn);
-    const double rate = fma_a_cycle * sums / (sums + 1.5 * (double)(t->tm + t->tn));
-    const double staged =
-        (double)(threads * 20 + (5 * t->bm + 2 * t->bn) * t->bk) / fma_a_cycle;
-    const double work = (double)resident * ((double)(t->bm * t->bn * t->bk) / rate + staged);
-    const double rounds = (double)((blocks + units * resident - 1) / (units * resident));
-    const double exposed = latency / (double)resident; /* nothing is fetched ahead */
-    const double step = t->stages < 2 ? work + exposed : work > latency ? work : latency;
-    double cycles = rounds * ((double)steps * step + 3 * latency);
+    const int64_t blocks = host_ceil(p->m, t->bm) * host_ceil(p->n, t->bn) * p->batches * split;
+    const double steps = (double)host_ceil(host_ceil(p->k, t->bk), split);
+    const int64_t queue = host_ceil(blocks, cores_of(task)); /* of the busiest core */
+    const int64_t resident = host_min(resident_of(task, p, t), queue);
+    const step s = step_of(p, t);
+    const int64_t operands = p->batches * (p->m + p->n) * p->k, out = p->batches * p->m * p->n;
+    const int64_t bytes = p->bytes ? p->bytes : (operands + out) * p->elem;
+    const int64_t fetched = blocks * (t->bm + t->bn) * t->bk * p->elem;
+    const double computed = (double)(queue / resident) * wave(steps, &s, resident) +
+                            wave(steps, &s, queue % resident);
+    const double code =
+        (double)(s.code + s.vectors * 8 + 100 + 3 * t->tm * t->tn) / CODE_LINE * code_line;
+    const double whole = computed + (double)(WAVE * host_ceil(queue, resident));
+    double cycles = LAUNCH + fmax(whole, fmax(gpu_tile_traffic(task, bytes),
+                                              steps * gpu_tile_traffic(task, fetched)));
     if (split > 1)
-        cycles +=
-            launch + gpu_tile_traffic(task, p->m * p->n * p->batches * p->elem * (split + 1));
-    return cycles;
+        cycles += NEXT_LAUNCH + LATENCY * (double)split / 8 +
+                  gpu_tile_traffic(task, out * p->elem * (split + 1));
+    return cycles + code;
 }
 
 gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *split)
 {
     static const struct {
         int64_t bm, bn, tm, tn;
-    } shape[] = {{128, 128, 8, 8}, {128, 64, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4},
-                 {64, 64, 4, 4},   {128, 32, 8, 4}, {32, 128, 4, 8}, {64, 32, 4, 4},
-                 {32, 64, 4, 4},   {32, 32, 4, 2},  {64, 16, 4, 2},  {16, 64, 2, 4},
-                 {32, 16, 2, 2},   {16, 32, 2, 2},  {16, 16, 2, 2}};
-    gpu_tile best = {.bm = 16, .bn = 16, .bk = 8, .tm = 2, .tn = 2, .stages = 1};
+    } shape[] = {{128, 128, 16, 8}, {64, 128, 16, 8}, {128, 64, 16, 8}, {128, 128, 8, 8},
+                 {128, 64, 8, 8},   {64, 128, 8, 8},  {64, 64, 8, 8},   {128, 64, 4, 8},
+                 {64, 128, 8, 4},   {64, 64, 8, 4},   {64, 64, 4, 4},   {128, 32, 8, 4},
+                 {32, 128, 4, 8},   {32, 128, 8, 8},  {64, 32, 4, 4},   {32, 64, 4, 4},
+                 {64, 32, 2, 4},    {16, 64, 4, 4},   {16, 64, 2, 4},   {32, 32, 4, 4},
+                 {32, 32, 2, 4},    {16, 32, 2, 4},   {64, 16, 4, 2},   {32, 16, 2, 2},
+                 {16, 32, 2, 2},    {16, 16, 2, 2}};
+    const bool copies = p->staging == GPU_STAGE_COPIES;
+    gpu_tile best = {.bm = 16, .bn = 16, .bk = 8, .tm = 2, .tn = 2, .stages = 1, .unroll = 4};
     double least = 1e300;
     *split = 1;
-    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++)
-        for (int64_t bk = 8; bk <= 32; bk *= 2)
+    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
+        /* Staging vectors has pixels and planes in registers, too. */
+        if (shape[i].tm * shape[i].tn > 64 && (p->staging == GPU_STAGE_VECTORS || p->elem > 4))
+            continue;
+        const int64_t unroll = 8 * shape[i].tm * shape[i].tn <= gpu_tile_straight(task) ? 8 : 4;
+        for (int64_t bk = 8; bk <= (copies ? 8 : 32); bk *= 2)
             for (int64_t parts = 1; parts <= p->most_splits; parts *= 2) {
                 const gpu_tile t = {.bm = shape[i].bm,
                                     .bn = shape[i].bn,
                                     .bk = bk,
                                     .tm = shape[i].tm,
                                     .tn = shape[i].tn,
-                                    .stages = 2};
+                                    .stages = copies ? 4 : 2,
+                                    .unroll = copies ? 0 : unroll};
                 if (parts > 1 && p->k < 4 * bk * parts)
+                    break;
+                /* What is on its way in registers leaves room for the sums. */
+                if (p->staging == GPU_STAGE_TURNED &&
+                    p->elem / 4 * (t.bm + t.bn) * bk > 24 * gpu_tile_threads(&t))
                     break;
                 if (!gpu_tile_valid(task, &t, p->m, p->n, p->elem, 0, NULL))
                     break;
@@ -148,5 +266,18 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
                     *split = parts;
                 }
             }
+    }
+    /* Where there is much of it, the larger tile has as many warps and reads less. */
+    gpu_tile large = best;
+    large.bm = large.bn = 128;
+    const int64_t blocks = host_ceil(p->m, 128) * host_ceil(p->n, 128) * p->batches;
+    if (best.tm * best.tn == 64 && best.bm * best.bn == 64 * 128 && *split == 1 &&
+        blocks >= 2 * cores_of(task) &&
+        gpu_tile_valid(task, &large, p->m, p->n, p->elem, 0, NULL))
+        return large;
+    gpu_tile one = best;
+    one.stages = 1;
+    if (!copies && gpu_tile_cost(task, p, &one, *split) < least)
+        best = one;
     return best;
 }

@@ -14,6 +14,7 @@
 
 typedef struct gpu_tile {
     int64_t bm, bn, bk, tm, tn, stages;
+    int64_t unroll; /* steps of depth that are straight code; 0: all of bk */
 } gpu_tile;
 
 gpu_tile gpu_tile_of(const optune_config *config);
@@ -48,14 +49,6 @@ static inline int64_t gpu_tile_straight(const optune_task *task)
 /* Whether `unroll` steps of depth are not too much of it. */
 bool gpu_tile_unrolls(const optune_task *task, const gpu_tile *t, int64_t unroll, char *why);
 
-/* The unrolling that makes enough straight code to hide the loop in. */
-static inline void gpu_tile_choose_unroll(const optune_task *task, optune_config *config,
-                                          const optune_space *space, const gpu_tile *t)
-{
-    const int64_t enough = task->device->cc_major == 0 ? gpu_tile_straight(task) : 512;
-    optune_config_choose_int(config, space, "unroll_k", enough / (t->tm * t->tn));
-}
-
 /* Whether the tile suits a product of m x n whose elements have `elem` bytes. */
 bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64_t n,
                     int64_t elem, int64_t pad, char *why);
@@ -66,23 +59,33 @@ void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,
 
 /* ---- untuned ----------------------------------------------------------------------------- */
 
+/* How a body brings tiles into shared memory. */
+typedef enum gpu_staging {
+    GPU_STAGE_VECTORS, /* both operands as they lie, through registers */
+    GPU_STAGE_TURNED,  /* the same, but stored element by element */
+    GPU_STAGE_COPIES   /* asynchronous copies of single elements, stages - 1 ahead */
+} gpu_staging;
+
 /* A product of m x n x k, `batches` of them, whose depth may be split over up to `most_splits`
  * blocks; `elem` bytes an element. */
 typedef struct gpu_product {
     int64_t m, n, k, batches, most_splits, elem;
+    gpu_staging staging;
+    int64_t vector; /* elements of x that are fetched at once; 0: as many as 16 bytes have */
+    int64_t looked; /* times that a fetch of x asks where its element lies */
+    int64_t
+        bytes; /* that the call reads and writes at least; 0: of both operands and the sums */
 } gpu_product;
 
 /* Estimated cycles for bytes on their way through memory, shared by all multiprocessors. */
-static inline double gpu_tile_traffic(const optune_task *task, int64_t bytes)
-{
-    const int64_t units = task->device->cores > 0 ? task->device->cores : 16;
-    return (double)bytes / (double)(units * 16);
-}
+double gpu_tile_traffic(const optune_task *task, int64_t bytes);
 
-/* Estimated cycles of a multiprocessor: it multiplies at a rate that reading shared memory
- * lowers, issues some instructions for every element staged, waits for memory once a tile of
- * depth where its blocks do not fill that time, and parts of a sum cost another launch and
- * their way through memory. */
+/* Estimated cycles of a launch that follows another one. */
+double gpu_tile_launch(void);
+
+/* Estimated cycles of the whole call: launches, waves of blocks, and of each step of depth what
+ * bounds it: issue, shared memory, or one warp alone that waits for what it reads. Its constants
+ * are an H100's, fitted to what one measured (docs/results/gpu-estimates.md). */
 double gpu_tile_cost(const optune_task *task, const gpu_product *p, const gpu_tile *t,
                      int64_t split);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the register tile of a matrix product leaves a block: bias and what is fused, then vectors of
- * VN. Behind kernels/matmul/gpu/tile_gpu.kernel.h and product_gpu.kernel.h. TILE_STORE(to, v) is
- * the body's: STORE_VECTOR, or a plain one.
+ * VN. Behind kernels/matmul/gpu/tile_gpu.kernel.h and product_gpu.kernel.h. TILE_STORE(to, v) and
+ * TILE_SUM(x) are the body's: STORE_VECTOR of sums APART, or both plain.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_TILE_OUT_GPU_H
 #define OPTUNE_KERNELS_MATMUL_TILE_OUT_GPU_H
@@ -37,7 +37,7 @@ VECTOR(vec_n, DTYPE, VN);
                 TILE_BIAS(ot_n)                                                                \
                 UNROLL for (int ot_c = 0; ot_c < VN; ot_c++)                                   \
                 {                                                                              \
-                    ot_v.v[ot_c] = TILE_BIASED((acc)[ot_i][ot_j + ot_c], ot_c);                \
+                    ot_v.v[ot_c] = TILE_BIASED(TILE_SUM((acc)[ot_i][ot_j + ot_c]), ot_c);      \
                     TILE_FUSED(ot_v.v[ot_c], (first) + ot_m * N + ot_n + ot_c)                 \
                 }                                                                              \
                 TILE_STORE((GLOBAL vec_n *)((to) + ot_m * N + ot_n), ot_v);                    \
