@@ -14,7 +14,7 @@
  *   workload  call, seed, reference (a path)                    -> ok
  *   trial     impl, config, range, modules, best, policy, limit -> a result
  *   finals    candidates [], policy, seconds, limit             -> results [], counters_why
- *   peak                                                        -> flops, bandwidth
+ *   peak                                                        -> flops, bandwidth, tensor
  *   bye                                                         -> (ends)
  * An answer may be preceded by {"at": i, "pid"}: candidate i of the finals runs now, in that
  * process; and by {"doing": text, "pid"}: what begins now, so that the end of a worker can be told
@@ -273,12 +273,12 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
-/* ---- peak.c ------------------------------------------------------------------------------ */
-/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
- * told. */
-int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+/* ---- peak.c, peak_gpu.c, peak_build.c ------------------------------------------------------ */
+int ot_peak(ot_session *s, ot_peaks *peak, optune_err *err);
 /* As of a GPU, whatever the device is. */
-int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);
+/* A text for the target's compiler, loaded; the caller unloads it. */
+int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
 #define OT_LAST_WORD "crash "

@@ -72,12 +72,30 @@ static void say_registered(ot_text *text)
     globfree(&file);
 }
 
+/* Khronos' loader cuts lists in the environment at their first colon as it reads them: processes
+ * that are started later would inherit less, and find fewer platforms. */
+static cl_int platforms(const ot_opencl *cl, cl_platform_id *platform, cl_uint *n)
+{
+    static const char *const list[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};
+    char *was[OT_COUNT(list)];
+    for (int i = 0; i < OT_COUNT(list); i++)
+        was[i] = getenv(list[i]) ? ot_strdup(getenv(list[i])) : NULL;
+    const cl_int rc = cl->clGetPlatformIDs(MOST_PLATFORMS, platform, n);
+    for (int i = 0; i < OT_COUNT(list); i++) {
+        const char *is = getenv(list[i]);
+        if (was[i] && is && strcmp(is, was[i]) != 0)
+            setenv(list[i], was[i], 1);
+        free(was[i]);
+    }
+    return rc;
+}
+
 static int find_all(const ot_opencl *cl, found *all, optune_err *err)
 {
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint n = 0;
     all->n = 0;
-    const cl_int rc = cl->clGetPlatformIDs(MOST_PLATFORMS, platform, &n);
+    const cl_int rc = platforms(cl, platform, &n);
     ot_text names = {0};
     if (rc != CL_SUCCESS || n == 0) {
         say_registered(&names);

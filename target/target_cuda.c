@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ typedef struct cuda_state {
 } cuda_state;
 
 static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
-                         int n);
+                         int n, int cold);
 
 typedef struct function { /* what `symbol` gives; the module's memory */
     struct function *next;
@@ -524,12 +525,12 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
     return rc || ot_library_words_check(&s->words, err) < 0 ? -1 : seconds;
 }
 
-/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is captured;
- * what it leaves in the caches is a run's like any other's. */
+/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is captured:
+ * what it would wait for has not begun then. */
 static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
-                         int n)
+                         int n, int cold)
 {
-    enum { RUNS = 8, TIMES = 2 };
+    enum { RUNS = 8, TIMES = 3 };
     cuda_state *s = (cuda_state *)((char *)clock - offsetof(cuda_state, clock));
     if (s->capturing || n > OPTUNE_MAX_ARGS)
         return -1;
@@ -537,15 +538,17 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
     ready *stage = new_ready(1);
     stage->function = &called;
     memcpy(stage->arg, arg, (size_t)n * sizeof *arg);
-    double least = -1;
+    double least = INFINITY;
     int rc = launch_all(s, stage, 1); /* what it loads the first time is not in the time */
     for (int i = 0; i < TIMES && !rc; i++) {
-        double seconds;
-        rc = time_ready(s, stage, 1, RUNS, &seconds);
-        least = !rc && (least < 0 || seconds < least) ? seconds : least;
+        double seconds = INFINITY;
+        if (cold && flush(s) < 0)
+            break;
+        rc = time_ready(s, stage, 1, cold ? 1 : RUNS, &seconds);
+        least = fmin(least, cold ? seconds : seconds / RUNS);
     }
     free(stage);
-    return rc ? -1 : least / RUNS;
+    return rc || isinf(least) ? -1 : least;
 }
 
 /* Clocks while it runs: read right behind some milliseconds of work. */

@@ -74,11 +74,13 @@ static int open_opencl(void *state, const optune_target *target, const optune_de
     return OPTUNE_OK;
 }
 
-/* Filling twice the cache leaves nothing else in it. */
+/* Filling twice the cache leaves nothing else in it. Of a GPU's caches drivers tell of the first
+ * ones only: it is filled as far as any has. */
 static int flush(void *state)
 {
     opencl_state *s = state;
-    const size_t bytes = s->device.l2 > 0 ? 2 * (size_t)s->device.l2 : (size_t)256 << 20;
+    const size_t known = 2 * (size_t)s->device.l2, any = (size_t)256 << 20;
+    const size_t bytes = known > any || (known > 0 && s->device.threads > 0) ? known : any;
     const unsigned pattern = ++s->turn;
     cl_int rc = CL_SUCCESS;
     if (!s->filler)

@@ -138,8 +138,8 @@ typedef struct ot_run {
     int begun;         /* workloads that had a new trial */
     int new_trials, failures;
     bool broken;                       /* an outcome could not be written down: the run ends */
-    double peak_flops, peak_bandwidth; /* 0: not known */
-    bool peak_settled;                 /* measured while the machine was ours */
+    ot_peaks peak;     /* 0: not known */
+    bool peak_settled; /* measured while the machine was ours */
     optune_progress progress;
     struct ot_transfer
         *transfer; /* what was measured before, for any of the workloads; or NULL */

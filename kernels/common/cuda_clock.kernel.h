@@ -7,10 +7,10 @@
 #define OPTUNE_KERNELS_COMMON_CUDA_CLOCK_H
 
 typedef struct cuda_clock {
-    /* Seconds of a run of `body(arg)`, which has `n` arguments and is run several times.
-     * Negative: it failed, or nothing can be measured now. */
+    /* Seconds of a run of `body(arg)`, which has `n` arguments and is run several times; `cold`:
+     * with nothing of it in the caches. Negative: it failed, or nothing can be measured now. */
     double (*seconds)(struct cuda_clock *clock, void (*body)(void *const *arg),
-                      void *const *arg, int n);
+                      void *const *arg, int n, int cold);
 } cuda_clock;
 
 #endif

@@ -3,8 +3,9 @@
  * conv2d through cuDNN's backend interface. Its heuristics list engines, the best guess first;
  * of these the ones that may serve are kept: they build here, want no more than WORKSPACE bytes
  * and compute in the call's numerics, so that float32 is not rounded unless TF32. With FASTEST
- * the first run measures all of them, as its users have it do, and later ones take the fastest;
- * else the first is taken. Macros: the shape, FASTEST, WORKSPACE, TF32, TYPE.
+ * the first run measures all of them, as its users have it do, and later ones take the fastest,
+ * if COLD the one that is when nothing is in the caches; else the first is taken. Macros: the
+ * shape, FASTEST, COLD, WORKSPACE, TF32, TYPE.
  */
 #include "kernels/common/cuda_clock.kernel.h"
 #include "kernels/common/cuda_library.kernel.h"
@@ -73,7 +74,6 @@ enum {
     NOTE_TENSOR_CORE = 0,
     NOTE_DOWN_CONVERT = 1,
     NOTE_REDUCED_SUMS = 2,
-    NOTE_WINOGRAD_6 = 7,
     NOTE_WINOGRAD_13 = 8,
 };
 
@@ -182,7 +182,7 @@ static void *graph(void)
 static int admissible(void *config)
 {
     static const unsigned out = 1u << NOTE_DOWN_CONVERT | 1u << NOTE_REDUCED_SUMS |
-                                1u << NOTE_WINOGRAD_6 | 1u << NOTE_WINOGRAD_13 |
+                                1u << NOTE_WINOGRAD_13 |
                                 (unsigned)(TYPE == CUDA_FLOAT && !TF32) << NOTE_TENSOR_CORE;
     void *engine = make(AN_ENGINE);
     int note[MOST_NOTES] = {0};
@@ -271,7 +271,7 @@ static void find_fastest(void *const *arg, cuda_clock *clock)
 {
     double least = 0;
     for (measured = 0; measured < n_plans; measured++) {
-        const double seconds = clock->seconds(clock, measure, arg, 1);
+        const double seconds = clock->seconds(clock, measure, arg, 1, COLD);
         if (seconds > 0 && !refused && (fastest < 0 || seconds < least)) {
             least = seconds;
             fastest = measured;

@@ -53,7 +53,8 @@ typedef struct ot_report {
     uint32_t held; /* PUT: inputs of the set that the device holds */
     double seconds;
     double
-        real[2]; /* TIME: with shaking, and restoring in front of runs; PEAK: its two rates */
+        real[3]; /* TIME: with shaking, and restoring in front of runs; PEAK: flops, bandwidth,
+                    tensor */
     char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
 } ot_report;
 

@@ -416,8 +416,14 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
     case OT_DO_UNLOAD:
         unload(r, at);
         return OPTUNE_OK;
-    case OT_DO_PEAK:
-        return ot_peak(s, &report->real[0], &report->real[1], err);
+    case OT_DO_PEAK: {
+        ot_peaks peak;
+        const int status = ot_peak(s, &peak, err);
+        report->real[0] = peak.flops;
+        report->real[1] = peak.bandwidth;
+        report->real[2] = peak.tensor;
+        return status;
+    }
     }
     return optune_fail(err, OPTUNE_EUSAGE, "a runner cannot do %d", order->deed);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stand-in for the OpenCL loader, in which platforms come and go: FAKE_OPENCL lists them, each
- * with one device, anew at each question. It computes nothing.
+ * with one device, anew at each question. It computes nothing. As Khronos' loader does, it cuts
+ * OCL_ICD_FILENAMES at its first colon.
  *
  *   cpu    a CPU of one platform        wrap   that GPU again, by another platform
  *   gpu    a GPU of its vendor's        twin   another GPU like it
@@ -28,7 +29,9 @@ const struct entry *fake_opencl_used; /* by the last context */
 
 int clGetPlatformIDs(unsigned room, void **platform, unsigned *n)
 {
-    char all[256];
+    char all[256], *files = getenv("OCL_ICD_FILENAMES");
+    if (files)
+        files[strcspn(files, ":")] = '\0';
     snprintf(all, sizeof all, "%s", getenv("FAKE_OPENCL") ? getenv("FAKE_OPENCL") : "");
     *n = 0;
     for (char *word = strtok(all, ","); word; word = strtok(NULL, ","))

@@ -53,7 +53,8 @@ class Tensor:
     def abs(self): return self.of(abs(self.array))
     def max(self): return self.of(self.array.max())
     def item(self): return float(self.array)
-    def __sub__(self, other): return self.of(self.array - other.array)
+    def __sub__(self, other): return self.of(self.array - getattr(other, "array", other))
+    def __mul__(self, other): return self.of(self.array * other)
     def __add__(self, other): return self.of(self.array + other.array)
     def __and__(self, other): return self.of(self.array & other.array)
     def __invert__(self): return self.of(~self.array)
@@ -67,8 +68,7 @@ class Tensor:
 
 source = numpy.random.default_rng(0)
 manual_seed = set_grad_enabled = lambda value: None
-def randn(dims, device): return Tensor(source.standard_normal(dims).astype("f4"))
-def rand(dims, device): return Tensor(source.random(dims))
+def rand(dims, device): return Tensor(source.random(dims).astype("f4"))
 def empty(size, dtype, device): return Tensor(numpy.empty(1, dtype))
 def ones(*dims, dtype, device): return Tensor(numpy.ones(dims, dtype))
 def zeros_like(tensor, dtype): return Tensor(numpy.zeros(tensor.shape, dtype))

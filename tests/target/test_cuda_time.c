@@ -198,10 +198,10 @@ static void test_body_behind_a_flush(void **state)
     dlclose(driver);
 }
 
-/* A body that chooses by trying measures where it is run, and cannot where it is captured. */
-static void test_clock(void **state)
+/* A body that chooses by trying measures where it is run, and cannot where it is captured. What is
+ * measured cold is so each time. */
+static void try_clock(bool cold)
 {
-    (void)state;
     static const optune_stage choosing = {.phase = OPTUNE_TIMED,
                                           .function = "choose",
                                           .n_args = 5,
@@ -211,7 +211,10 @@ static void test_clock(void **state)
     static char image[16] = "\177ELF";
     optune_err err = {0};
     void *driver = dlopen(getenv("OPTUNE_CUDA_DRIVER"), RTLD_NOW | RTLD_NOLOAD);
-    void *body = load_body(stand_in_build(dir, "fake_body.c", "choose.so", NULL), 200);
+    const int *fills = dlsym(driver, "fake_cuda_fills");
+    void *body = load_body(stand_in_build(dir, "fake_body.c", cold ? "cold.so" : "warm.so",
+                                          cold ? "-DCOLD=1" : NULL),
+                           200);
     void *buffer = NULL, *module_of = NULL, *kernel = NULL;
     int (*load_data)(void **, const void *), (*get)(void **, void *, const char *);
     double found = 0;
@@ -225,15 +228,24 @@ static void test_clock(void **state)
                                .arg = {row->worker.library(s, "", "ot_clock", &err), buffer,
                                        dlsym(driver, "cuLaunchKernel"), kernel,
                                        row->worker.library(s, "", "ot_stream", &err)}};
+    const int before = *fills;
     check_ok(row->worker.run(s, &run, 1, &err));
     assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
     assert_true(fabs(found * 1e6 - 1) < 1e-3);
+    assert_true(cold ? *fills >= before + 3 : *fills == before);
     assert_true(fabs(row->worker.time(s, &run, 1, 1, &err) * 1e6 - 1) < 1e-3);
     assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
     assert_true(found < 0);
     row->worker.free(s, buffer);
     row->worker.unload(s, body);
     dlclose(driver);
+}
+
+static void test_clock(void **state)
+{
+    (void)state;
+    try_clock(false);
+    try_clock(true);
 }
 
 static void test_key(void **state)

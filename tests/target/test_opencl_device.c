@@ -137,6 +137,20 @@ static void test_compile_names_it(void **state)
     optune_argv_release(&argv);
 }
 
+/* What a process that is started later inherits is what the user said. */
+static void test_environment_stays(void **state)
+{
+    (void)state;
+    optune_target target;
+    optune_device device;
+    setenv("OCL_ICD_FILENAMES", "libone.so.2:libother.so.1", 1);
+    probe("cpu,gpu", "opencl", &target, &device);
+    assert_string_equal(getenv("OCL_ICD_FILENAMES"), "libone.so.2:libother.so.1");
+    unsetenv("OCL_ICD_FILENAMES");
+    probe("cpu,gpu", "opencl", &target, &device);
+    assert_null(getenv("OCL_ICD_FILENAMES"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -144,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_worker_without_it),
         cmocka_unit_test(test_another_target),
         cmocka_unit_test(test_compile_names_it),
+        cmocka_unit_test(test_environment_stays),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
