@@ -132,8 +132,16 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 /* ---- defaults ---------------------------------------------------------------------------- */
 
-/* As many rows as there are warpgroups for, less where blocks would be fewer than cores; heads
- * together whose keys fit the cache. */
+/* What all rows of a wave of blocks take, over waves. */
+static int64_t waves_of(const optune_task *task, const attention_shape *s, wgmma c,
+                        int64_t consumers)
+{
+    c.consumers = consumers;
+    return host_ceil(tiles_of(s, &c), cores_of(task)) * consumers;
+}
+
+/* As many rows as there are warpgroups for, less where waves of blocks or cores would be left
+ * partly empty; heads together whose keys fit the cache. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     enum { CACHE = 24 << 20 };
@@ -143,7 +151,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     wgmma c = {.consumers = 3, .keys = 128, .stages = 2, .band = 64};
     if (s.skv <= 64)
         c.keys = 64;
-    if (registers(&s, &c) > most_registers(&c))
+    if (registers(&s, &c) > most_registers(&c) ||
+        waves_of(task, &s, c, 2) < waves_of(task, &s, c, 3))
         c.consumers = 2;
     while (c.keys > 64 &&
            (registers(&s, &c) > most_registers(&c) || pool(&s, &c) > gpu_max_shared(task)))
@@ -156,6 +165,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         c.band /= 4;
     c.turns = c.consumers > 1;
     c.persistent = tiles_of(&s, &c) > cores_of(task);
+    while (c.stages < 4) {
+        c.stages++;
+        if (!fits(task, &s, &c, NULL)) {
+            c.stages--;
+            break;
+        }
+    }
     optune_config_choose_int(config, space, "consumers", c.consumers);
     optune_config_choose_int(config, space, "block_k", c.keys);
     optune_config_choose_int(config, space, "stages", c.stages);
