@@ -72,6 +72,29 @@ double ot_call_units(const optune_device *device, const optune_call *call)
     return bits == 32 ? 1 : bits == 64 && device->threads > 0 ? 0.5 : 0;
 }
 
+bool ot_call_tensor(const optune_call *call)
+{
+    enum { OFTEN = 8 }; /* operations a byte: scores and sums of windows do fewer, products more */
+    bool any = false;
+    for (int i = 0; i < call->n_attrs; i++)
+        if (!strcmp(call->attr[i].name, "math") && strcmp(call->attr[i].word, "ieee"))
+            return false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        const optune_dtype dtype = call->input[i].type.dtype;
+        const bool real = dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT;
+        if (real && dtype.bits != 16)
+            return false;
+        any = any || real;
+    }
+    return any && ot_call_flops(call) >= OFTEN * ot_call_bytes(call);
+}
+
+bool ot_call_fits_cache(const optune_device *device, const optune_call *call)
+{
+    const int64_t last = device->l3 > 0 ? device->l3 : device->l2;
+    return last <= 0 || ot_call_bytes(call) <= (double)last;
+}
+
 void ot_peak_path(const optune *o, char *path, size_t size)
 {
     ot_text target = {0};
@@ -100,6 +123,7 @@ ot_peak_known ot_peak_recall(const optune *o)
         json_t *json = json_loads(ot_text_str(&text), JSON_REJECT_DUPLICATES, NULL);
         if (json_integer_value(json_object_get(json, "optune_peak")) == OT_PEAK_VERSION)
             peak = (ot_peak_known){positive(json, "flops"), positive(json, "bandwidth"),
+                                   positive(json, "tensor"),
                                    !json_is_true(json_object_get(json, "disturbed"))};
         json_decref(json);
     }

@@ -24,13 +24,19 @@ bool ot_call_moves(const optune_call *call);
 /* The call's peak as a part of that of multiply-adds in float32; 0: it has a peak of its own. */
 double ot_call_units(const optune_device *device, const optune_call *call);
 
+/* It is for tensor cores: its numbers are floats of 16 bits, and it does so much with each that no
+ * other unit would be asked. */
+bool ot_call_tensor(const optune_call *call);
+/* Whether what it moves may stay in the device's last cache between two runs. */
+bool ot_call_fits_cache(const optune_device *device, const optune_call *call);
+
 /* What was measured and remembered of the handle's device and threads; 0: not known. */
 typedef struct ot_peak_known {
-    double flops, bandwidth; /* FLOP/s and bytes read per second */
-    bool settled;            /* measured while the machine was ours */
+    double flops, bandwidth, tensor; /* as in ot_peaks */
+    bool settled;                    /* measured while the machine was ours */
 } ot_peak_known;
 void ot_peak_path(const optune *o, char *path, size_t size);
-enum { OT_PEAK_VERSION = 1 };
+enum { OT_PEAK_VERSION = 2 };
 ot_peak_known ot_peak_recall(const optune *o);
 
 #endif

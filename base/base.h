@@ -190,6 +190,13 @@ void ot_elements(optune_dtype dtype, const void *data, int64_t first, int64_t n,
 void ot_elements_set(optune_dtype dtype, void *data, int64_t first, int64_t n,
                      const double *from);
 
+/* ---- parallel.c: pieces of a range, by threads that end with the call --------------------- */
+/* Calls `part` for pieces of at most `piece` of [0, n), in any order, from as many threads (this
+ * one among them) as there are pieces for, at most `threads`. */
+void ot_parallel(int64_t n, int64_t piece, int threads,
+                 void (*part)(void *arg, int64_t from, int64_t to), void *arg);
+void ot_parallel_copy(void *to, const void *from, int64_t bytes, int threads);
+
 /* ---- stats.c ---------------------------------------------------------------------------------*/
 typedef struct ot_interval {
     double median, low, high;

@@ -3,8 +3,12 @@
 #include "base/program.h"
 
 #include <ctype.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+#include "base/note.h"
 
 enum { MOST_HASHED = 256 << 20 };
 
@@ -85,19 +89,66 @@ void ot_word_quote(const char *word, ot_text *to)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
+/* Files by what they are, and what they hold. Asked for with every trial of a program. */
+static struct {
+    pthread_mutex_t lock;
+    int next;
+    struct {
+        char identity[128], hex[33];
+    } file[64];
+} hashed = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_hashed(const char *identity, char hex[33])
+{
+    bool found = false;
+    pthread_mutex_lock(&hashed.lock);
+    for (int i = 0; i < OT_COUNT(hashed.file) && !found; i++) {
+        found = strcmp(hashed.file[i].identity, identity) == 0;
+        if (found)
+            ot_copy(hex, 33, hashed.file[i].hex);
+    }
+    pthread_mutex_unlock(&hashed.lock);
+    return found;
+}
+
+static void keep_hashed(const char *identity, const char *hex)
+{
+    pthread_mutex_lock(&hashed.lock);
+    const int i = hashed.next++ % OT_COUNT(hashed.file);
+    if (ot_copy(hashed.file[i].identity, sizeof hashed.file[i].identity, identity))
+        ot_copy(hashed.file[i].hex, sizeof hashed.file[i].hex, hex);
+    pthread_mutex_unlock(&hashed.lock);
+}
+
+/* One that was written a moment ago may be written again within one tick of the clock of files. */
+static bool is_settled(const struct stat *info)
+{
+    enum { SETTLED_S = 2 };
+    struct timespec now;
+    return clock_gettime(CLOCK_REALTIME, &now) == 0 &&
+           now.tv_sec - info->st_ctim.tv_sec > SETTLED_S;
+}
+
 void ot_file_digest(const char *path, char hex[33])
 {
     struct stat info;
-    ot_text bytes = {0};
+    ot_text bytes = {0}, before = {0}, after = {0};
     ot_copy(hex, 33, "absent");
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode)) {
+    if (ot_file_identity(path, &before) && stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
+        !is_hashed(before.s, hex)) {
         const int status = ot_read_file(path, &bytes, MOST_HASHED, NULL);
         if (status == OPTUNE_ELIMIT) /* what is behind shows by its length */
             ot_text_printf(&bytes, "%lld", (long long)info.st_size);
-        if (status >= 0 || status == OPTUNE_ELIMIT)
+        if (status >= 0 || status == OPTUNE_ELIMIT) {
             ot_digest_hex(ot_digest_of(ot_text_str(&bytes), bytes.n), hex);
+            if (is_settled(&info) && ot_file_identity(path, &after) &&
+                strcmp(before.s, after.s) == 0)
+                keep_hashed(before.s, hex);
+        }
     }
     ot_text_release(&bytes);
+    ot_text_release(&before);
+    ot_text_release(&after);
 }
 
 /* ---- places ------------------------------------------------------------------------------ */

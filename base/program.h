@@ -48,7 +48,8 @@ const char *ot_pattern_find(const ot_pattern *pattern, const char *text, double 
                             const char **end);
 
 /* The digest of a file's first 256 MiB and, beyond them, its length; "absent": there is no such
- * file, or it cannot be read. */
+ * file, or it cannot be read. One that has been as it is for some seconds is read once in a
+ * process, until it changes. */
 void ot_file_digest(const char *path, char hex[33]);
 
 #endif

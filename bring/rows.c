@@ -72,6 +72,47 @@ static int relate(const ot_brought *b, const ot_brought_arg *arg, optune_tensor 
     return unknown;
 }
 
+static int bound(const ot_formula *f, const ot_values *values, double *to, optune_err *err)
+{
+    ot_arena arena = {0};
+    ot_expr_value value;
+    int status = ot_formula_value(f, values, &arena, &value, err);
+    if (status >= 0 && !ot_value_number(&value))
+        status =
+            ot_fail_at(f->expr->place, OPTUNE_ETYPE, err, "'%s' is no number", f->expr->text);
+    if (status >= 0)
+        *to = ot_value_real(&value);
+    ot_arena_release(&arena);
+    return status;
+}
+
+/* What an input may hold, where its parameter says so. */
+static int range_of(const ot_brought_arg *arg, const ot_values *values, double *low,
+                    double *high, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(bound(&arg->low, values, low, err));
+    OT_RETURN_UNLESS_OK(bound(&arg->high, values, high, err));
+    if (*low <= *high)
+        return OPTUNE_OK;
+    return ot_fail_at(arg->low.expr->place, OPTUNE_ETYPE, err,
+                      "'%s' can hold nothing from %g to %g: the least comes first", arg->name,
+                      *low, *high);
+}
+
+/* Of inputs that have elements. */
+static int check_ranges(const optune_call *call, optune_err *err)
+{
+    const ot_brought *b = brought(call);
+    ot_values values = {0};
+    double low, high;
+    ot_values_of(b, call, NULL, &values);
+    for (int i = 0; i < b->n_args; i++)
+        if (b->arg[i].input >= 0 && b->arg[i].low.expr &&
+            optune_tensor_elements(&call->input[b->arg[i].input].type) > 0)
+            OT_RETURN_UNLESS_OK(range_of(&b->arg[i], &values, &low, &high, err));
+    return OPTUNE_OK;
+}
+
 static int types(optune_call *call, optune_err *err)
 {
     const ot_brought *b = brought(call);
@@ -99,7 +140,8 @@ static int types(optune_call *call, optune_err *err)
             }
         }
     }
-    return unknown;
+    const int status = unknown ? OPTUNE_OK : check_ranges(call, err);
+    return status < 0 ? status : unknown;
 }
 
 static double amount(const optune_call *call, const ot_formula *f)
@@ -130,20 +172,10 @@ static bool range(const optune_call *call, int input, double *low, double *high)
     for (int i = 0; i < b->n_args; i++) {
         const ot_brought_arg *arg = &b->arg[i];
         ot_values values = {0};
-        ot_arena arena = {0};
-        ot_expr_value from, to;
         if (arg->input != input || !arg->low.expr)
             continue;
         ot_values_of(b, call, NULL, &values);
-        const bool known = ot_formula_value(&arg->low, &values, &arena, &from, NULL) >= 0 &&
-                           ot_formula_value(&arg->high, &values, &arena, &to, NULL) >= 0 &&
-                           ot_value_number(&from) && ot_value_number(&to);
-        if (known) {
-            *low = ot_value_real(&from);
-            *high = ot_value_real(&to);
-        }
-        ot_arena_release(&arena);
-        return known;
+        return range_of(arg, &values, low, high, NULL) >= 0;
     }
     return false;
 }

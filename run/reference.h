@@ -5,7 +5,6 @@
 
 #include "run/worker.h"
 
-enum { OT_REFERENCE_BLOCKS = 1024 };
 #define OT_REFERENCE_MAGIC UINT64_C(0x6f70745265663032)
 
 typedef struct ot_reference_head {

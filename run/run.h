@@ -150,9 +150,13 @@ const char *ot_worker_counters_why(const ot_worker *worker);
 /* The processes that candidates of the request at hand run in, for a callback: those that were told
  * of; returns how many. */
 int ot_worker_pids(const ot_worker *worker, pid_t *pid, int most);
-/* Measured peak of this device at these threads: FMA rate in FLOP/s and read bandwidth in
- * bytes/s; 0 where it cannot be told. */
-int ot_worker_peak(ot_worker *worker, double *flops, double *bandwidth, optune_err *err);
+/* What a device can do at its threads, in a second, measured; 0: nobody can tell. */
+typedef struct ot_peaks {
+    double flops;     /* of float32 multiply-adds, two each */
+    double bandwidth; /* bytes: read by a CPU, copied (read and written) by a GPU */
+    double tensor;    /* of bfloat16 multiply-adds on tensor cores */
+} ot_peaks;
+int ot_worker_peak(ot_worker *worker, ot_peaks *peak, optune_err *err);
 
 /* ---- worker_serve.c: the other side ------------------------------------------------------ */
 int ot_worker_serve(int fd); /* main loop of optune-worker; returns its exit code */
@@ -165,6 +169,13 @@ double ot_error_bound_at_worst(const optune_call *call, const optune_impl *impl,
 void ot_fill_input(const optune_tensor *type, uint64_t seed, int index, void *to);
 /* The same, of the call's input `index`, within what its operator says that it may hold. */
 void ot_fill_call_input(const optune_call *call, uint64_t seed, int index, void *to);
+/* The same by so many threads, floats of any size that they may have multiplied by `scale`. */
+void ot_fill_scaled(const optune_call *call, uint64_t seed, int index, double scale,
+                    int threads, void *to);
+/* Bytes of inputs that a worker holds at most, beside those that it computes with, so that they
+ * need not be made again. */
+enum { OT_ALWAYS_KEPT = 256 << 20 };
+double ot_inputs_most_kept(void);
 /* What it may hold, both ends included; false: anything. */
 bool ot_input_range(const optune_call *call, int index, double *low, double *high);
 

@@ -79,14 +79,6 @@ int ot_session_buffers(ot_session *s, int kind, optune_err *err)
     return status;
 }
 
-int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err)
-{
-    if (s->row->write(s->state, s->in[kind][input], from, s->in_bytes[input]) < 0)
-        return optune_fail(err, OPTUNE_EIO, "cannot write to input %d", input);
-    s->in_hash[kind][input] = ot_hash64(from, (size_t)s->in_bytes[input]);
-    return OPTUNE_OK;
-}
-
 int ot_session_fill(ot_session *s, int kind, optune_err *err)
 {
     int status = ot_session_buffers(s, kind, err);
@@ -103,43 +95,12 @@ int ot_session_renew(ot_session *s, optune_err *err)
     return ot_session_fill(s, OT_GUARDED, err);
 }
 
-bool ot_session_intact(ot_session *s, int kind, char *message, size_t size)
-{
-    for (int i = 0; i < optune_call_inputs(&s->call); i++) {
-        bool same = s->row->intact(s->state, s->in[kind][i]);
-        if (same && s->row->read(s->state, s->in[kind][i], s->host, s->in_bytes[i]) >= 0)
-            same = ot_hash64(s->host, (size_t)s->in_bytes[i]) == s->in_hash[kind][i];
-        if (!same) {
-            snprintf(message, size,
-                     kind == OT_GUARDED ? "wrote to input %d or in front of it"
-                                        : "wrote to input %d while it was measured",
-                     i);
-            return false;
-        }
-    }
-    for (int i = 0; i < s->call.n_outputs; i++)
-        if (!s->row->intact(s->state, s->out[kind][i])) {
-            snprintf(message, size, "wrote outside output %d, in front of it", i);
-            return false;
-        }
-    return true;
-}
-
-int ot_session_poison(ot_session *s, int kind, optune_err *err)
-{
-    for (int i = 0; i < s->call.n_outputs; i++) {
-        memset(s->host, 0xff, (size_t)s->out_bytes[i]);
-        if (s->row->write(s->state, s->out[kind][i], s->host, s->out_bytes[i]) < 0)
-            return optune_fail(err, OPTUNE_EIO, "cannot write to output %d", i);
-    }
-    return OPTUNE_OK;
-}
-
 void ot_session_forget(ot_session *s)
 {
     if (s->row && s->state) {
         ot_session_drop(s, OT_GUARDED);
         ot_session_drop(s, OT_ALIGNED);
+        ot_stock_drop(s);
     }
     ot_reference_close(&s->reference);
     free(s->host);
@@ -247,8 +208,8 @@ static int write_dims(const ot_bound *b, int list, optune_err *err)
         const optune_arg dim = ot_plan_dim(plan, &dims, k);
         size[k] = dim_at(&s->call, &dim);
     }
-    const int status = s->row->write(s->state, b->dims[list], size,
-                                     dims.value * (int64_t)sizeof *size);
+    const int status =
+        s->row->write(s->state, b->dims[list], size, dims.value * (int64_t)sizeof *size);
     return status < 0 ? optune_fail(err, OPTUNE_EIO, "cannot write the sizes of dims") : status;
 }
 
@@ -302,18 +263,6 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
     return OPTUNE_OK;
 }
 
-static int64_t rounded(int64_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-/* Scratch is promised on 64 bytes, so a guarded one, whose end is flush with its guard, is
- * rounded up. */
-static int64_t scratch_bytes(const ot_bound *b, int i)
-{
-    return rounded(b->loaded->plan.scratch[i].bytes);
-}
-
 static bool has_scratch(const ot_bound *b, const void *buffer)
 {
     for (int i = 0; i < b->loaded->plan.n_scratch; i++)
@@ -330,9 +279,9 @@ void ot_shared_want(ot_shared *shared, const optune_plan *plan)
         if (plan->scratch[i].constant)
             continue;
         int k = n++; /* the largest first */
-        for (; k > 0 && size[k - 1] < rounded(plan->scratch[i].bytes); k--)
+        for (; k > 0 && size[k - 1] < ot_scratch_bytes(plan, i); k--)
             size[k] = size[k - 1];
-        size[k] = rounded(plan->scratch[i].bytes);
+        size[k] = ot_scratch_bytes(plan, i);
     }
     for (int k = 0; k < n; k++)
         if (size[k] > shared->wanted[k])
@@ -358,7 +307,7 @@ static int64_t size_of_new(const ot_shared *shared, int64_t needed)
 static int share(ot_bound *b, ot_shared *shared, int i, optune_err *err)
 {
     const ot_session *s = b->session;
-    const int64_t needed = scratch_bytes(b, i);
+    const int64_t needed = ot_scratch_bytes(&b->loaded->plan, i);
     int best = -1;
     for (int k = 0; k < shared->n; k++)
         if (shared->bytes[k] >= needed && !has_scratch(b, shared->buffer[k]) &&
@@ -405,10 +354,11 @@ static int open_scratch(ot_bound *b, int i, optune_err *err)
         b->scratch[i] = s->packed->scratch[i];
         return OPTUNE_OK;
     }
-    const int status = s->row->alloc(s->state, scratch_bytes(b, i), b->kind == OT_GUARDED,
-                                     &b->scratch[i], err);
+    const int64_t bytes = ot_scratch_bytes(&b->loaded->plan, i);
+    const int status =
+        s->row->alloc(s->state, bytes, b->kind == OT_GUARDED, &b->scratch[i], err);
     if (status >= 0 && b->kind == OT_GUARDED)
-        name_zone(s, b->scratch[i], scratch_bytes(b, i), plan->scratch[i].name);
+        name_zone(s, b->scratch[i], bytes, plan->scratch[i].name);
     return status;
 }
 
@@ -497,57 +447,6 @@ int ot_bound_resize(ot_bound *b, optune_err *err)
     for (int i = 0; i < plan->n_lists; i++)
         OT_RETURN_UNLESS_OK(write_dims(b, i, err));
     return OPTUNE_OK;
-}
-
-/* In place where its memory can be written to: what is written elsewhere has to be made first. */
-static int poison_buffer(const ot_session *s, void *buffer, int64_t bytes, optune_err *err)
-{
-    if (s->row->address) {
-        memset(s->row->address(s->state, buffer), 0xff, (size_t)bytes);
-        return OPTUNE_OK;
-    }
-    void *poison = ot_try_alloc((size_t)bytes, "what a scratch buffer is filled with", err);
-    if (!poison)
-        return OPTUNE_ENOMEM;
-    memset(poison, 0xff, (size_t)bytes);
-    const int status = s->row->write(s->state, buffer, poison, bytes);
-    free(poison);
-    return status < 0 ? optune_fail(err, OPTUNE_EIO, "cannot write to it") : OPTUNE_OK;
-}
-
-int ot_bound_poison(ot_bound *b, optune_err *err)
-{
-    ot_session *s = b->session;
-    const optune_plan *plan = &b->loaded->plan;
-    optune_err inner = {0};
-    OT_RETURN_UNLESS_OK(ot_session_poison(s, b->kind, err));
-    for (int i = 0; i < plan->n_scratch; i++) {
-        const int64_t bytes = scratch_bytes(b, i);
-        if (plan->scratch[i].constant || bytes == 0)
-            continue;
-        const int status = poison_buffer(s, b->scratch[i], bytes, &inner);
-        if (status < 0)
-            return optune_fail(err, status, "scratch '%s': %s", plan->scratch[i].name,
-                               inner.text);
-    }
-    return OPTUNE_OK;
-}
-
-bool ot_bound_intact(const ot_bound *b, char *message, size_t size)
-{
-    const ot_session *s = b->session;
-    for (int i = 0; i < b->loaded->plan.n_scratch; i++)
-        if (!s->row->intact(s->state, b->scratch[i])) {
-            snprintf(message, size, "wrote outside scratch '%s', in front of it",
-                     b->loaded->plan.scratch[i].name);
-            return false;
-        }
-    for (int i = 0; i < b->loaded->plan.n_lists; i++)
-        if (!s->row->intact(s->state, b->dims[i])) {
-            snprintf(message, size, "wrote outside the sizes of dims");
-            return false;
-        }
-    return true;
 }
 
 void ot_bound_close(ot_bound *b)

@@ -6,6 +6,8 @@
  */
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +34,7 @@ typedef struct comparison {
     double error;
 } comparison;
 
-enum { PIECE = 1024 };
+enum { PIECE = 1024, PART = 1 << 18 }; /* elements */
 
 /* A value that the type cannot hold is infinite in it. */
 static bool overflows(double got, double want, double bound, double most)
@@ -102,17 +104,56 @@ static void compare_block(const optune_call *call, const ot_reference *reference
 }
 
 /* Where only part of the reference is known, an element that was never written still shows. */
-static int64_t find_unwritten(const optune_tensor *type, const char *out)
+typedef struct unwritten {
+    const char *out;
+    int size;              /* of an element, in bytes */
+    _Atomic int64_t first; /* such an element; as many as there are: none */
+} unwritten;
+
+#define FIND_POISON(type)                                                                      \
+    do {                                                                                       \
+        const type *p = (const type *)(const void *)u->out;                                    \
+        for (int64_t at = from; at < to; at += PIECE) {                                        \
+            const int64_t end = to - at < PIECE ? to : at + PIECE;                             \
+            bool any = false;                                                                  \
+            for (int64_t i = at; i < end; i++)                                                 \
+                any |= p[i] == (type) ~(type)0;                                                \
+            for (int64_t i = at; any && i < end; i++)                                          \
+                if (p[i] == (type) ~(type)0)                                                   \
+                    return i;                                                                  \
+        }                                                                                      \
+    } while (0)
+
+static int64_t find_in(const unwritten *u, int64_t from, int64_t to)
 {
-    const size_t size = type->dtype.bits / 8u;
-    const int64_t bytes = optune_tensor_bytes(type);
-    static const unsigned char poison[8] = {255, 255, 255, 255, 255, 255, 255, 255};
+    if (u->size == 1)
+        FIND_POISON(uint8_t);
+    else if (u->size == 2)
+        FIND_POISON(uint16_t);
+    else if (u->size == 4)
+        FIND_POISON(uint32_t);
+    else
+        FIND_POISON(uint64_t);
+    return INT64_MAX;
+}
+
+static void find_part(void *arg, int64_t from, int64_t to)
+{
+    unwritten *u = arg;
+    const int64_t found = find_in(u, from, to);
+    int64_t first = atomic_load(&u->first);
+    while (found < first && !atomic_compare_exchange_weak(&u->first, &first, found))
+        continue;
+}
+
+static int64_t find_unwritten(const optune_tensor *type, const char *out, int threads)
+{
+    const int size = type->dtype.bits / 8;
     if (!ot_dtype_is_float(type->dtype))
         return -1;
-    for (int64_t at = 0; at < bytes; at += (int64_t)size)
-        if (memcmp(out + at, poison, size) == 0)
-            return at / (int64_t)size;
-    return -1;
+    unwritten u = {.out = out, .size = size, .first = INT64_MAX};
+    ot_parallel(optune_tensor_bytes(type) / size, PART, threads, find_part, &u);
+    return u.first == INT64_MAX ? -1 : u.first;
 }
 
 static void say_wrong(const optune_tensor *type, int output, const comparison *c, char *message,
@@ -137,35 +178,85 @@ static void say_wrong(const optune_tensor *type, int output, const comparison *c
     ot_text_release(&place);
 }
 
+int ot_judged_blocks(const ot_reference *reference, int64_t most, uint64_t where,
+                     const ot_block *block[OT_REFERENCE_BLOCKS])
+{
+    const int64_t blocks = reference->n_blocks,
+                  from = most && blocks ? (int64_t)(where % (uint64_t)blocks) : 0;
+    int64_t seen[OPTUNE_MAX_OUTPUTS] = {0};
+    int n = 0;
+    for (int64_t k = 0; k < blocks && k < OT_REFERENCE_BLOCKS; k++) {
+        const ot_block *b = &reference->block[(from + k) % blocks];
+        if (most && seen[b->output] >= most)
+            continue;
+        seen[b->output] += b->count;
+        block[n++] = b;
+    }
+    return n;
+}
+
+typedef struct judging { /* of one output */
+    const optune_call *call;
+    const ot_reference *reference;
+    const ot_block **block;
+    int output;
+    const void *out;
+    double bound;
+    pthread_mutex_t lock;
+    comparison all;
+} judging;
+
+static void judge_part(void *arg, int64_t from, int64_t to)
+{
+    judging *j = arg;
+    comparison c = {0};
+    for (int64_t k = from; k < to; k++)
+        if (j->block[k]->output == j->output)
+            compare_block(j->call, j->reference, j->block[k], j->out, j->bound, &c);
+    pthread_mutex_lock(&j->lock);
+    comparison *all = &j->all;
+    const comparison before = *all;
+    if (c.wrong && (!before.wrong || c.first < before.first))
+        *all = c;
+    all->wrong = before.wrong + c.wrong;
+    all->seen = before.seen + c.seen;
+    all->error = fmax(before.error, c.error);
+    pthread_mutex_unlock(&j->lock);
+}
+
 static bool judge_output(const optune_call *call, const optune_impl *impl,
                          const ot_reference *reference, int o, const void *out, int64_t most,
                          uint64_t where, double *error, char *message, size_t size)
 {
-    comparison c = {.error = *error};
-    const double bound = reference->given ? ot_error_bound_at_worst(call, impl, o)
-                                          : ot_error_bound(call, impl, o);
-    const int64_t n = reference->n_blocks,
-                  from = most && n ? (int64_t)(where % (uint64_t)n) : 0;
-    for (int64_t k = 0; k < n && (most == 0 || c.seen < most); k++) {
-        const ot_block *block = &reference->block[(from + k) % n];
-        if (block->output == o)
-            compare_block(call, reference, block, out, bound, &c);
-    }
-    *error = c.error;
-    if (c.wrong) {
-        *error = c.bound > 0 ? fabs(c.got - c.want) / c.bound : INFINITY;
-        say_wrong(&call->output[o], o, &c, message, size);
+    const ot_block *block[OT_REFERENCE_BLOCKS];
+    const int n = ot_judged_blocks(reference, most, where, block);
+    judging j = {.call = call,
+                 .reference = reference,
+                 .block = block,
+                 .output = o,
+                 .out = out,
+                 .bound = reference->given ? ot_error_bound_at_worst(call, impl, o)
+                                           : ot_error_bound(call, impl, o),
+                 .lock = PTHREAD_MUTEX_INITIALIZER,
+                 .all = {.error = *error}};
+    ot_parallel(n, 1, most ? 1 : reference->threads, judge_part, &j);
+    const comparison *c = &j.all;
+    *error = c->error;
+    if (c->wrong) {
+        *error = c->bound > 0 ? fabs(c->got - c->want) / c->bound : INFINITY;
+        say_wrong(&call->output[o], o, c, message, size);
         return false;
     }
-    const int64_t unwritten =
-        most || reference->whole ? -1 : find_unwritten(&call->output[o], out);
-    if (unwritten >= 0) {
+    const int64_t lost = most || reference->whole
+                             ? -1
+                             : find_unwritten(&call->output[o], out, reference->threads);
+    if (lost >= 0) {
         ot_text place = {0};
-        print_place(&call->output[o], unwritten, &place);
+        print_place(&call->output[o], lost, &place);
         snprintf(message, size, "output %d%s was never written", o, ot_text_str(&place));
         ot_text_release(&place);
     }
-    return unwritten < 0;
+    return lost < 0;
 }
 
 bool ot_judge(const optune_call *call, const optune_impl *impl, const ot_reference *reference,

@@ -14,7 +14,7 @@
  *   workload  call, seed, reference (a path)                    -> ok
  *   trial     impl, config, range, modules, best, policy, limit -> a result
  *   finals    candidates [], policy, seconds, limit             -> results [], counters_why
- *   peak                                                        -> flops, bandwidth
+ *   peak                                                        -> flops, bandwidth, tensor
  *   bye                                                         -> (ends)
  * An answer may be preceded by {"at": i, "pid"}: candidate i of the finals runs now, in that
  * process; and by {"doing": text, "pid"}: what begins now, so that the end of a worker can be told
@@ -51,6 +51,7 @@ int ot_device_lock(const ot_worker_options *options, int *fd, optune_err *err);
 void ot_device_unlock(int fd);
 
 /* ---- reference.c: what the outputs should be --------------------------------------------- */
+enum { OT_REFERENCE_BLOCKS = 1024 };
 /* Runs of consecutive elements of an output. All of it, or, when that costs too much, its first
  * and last rows and random ones. */
 typedef struct ot_block {
@@ -63,8 +64,9 @@ typedef struct ot_reference {
     size_t bytes;
     int64_t n_blocks;
     const ot_block *block;
-    bool whole; /* every element is there */
-    bool given; /* of inputs that nobody drew: see ot_error_bound_at_worst */
+    bool whole;  /* every element is there */
+    bool given;  /* of inputs that nobody drew: see ot_error_bound_at_worst */
+    int threads; /* that compare with it; 0: one */
 } ot_reference;
 typedef struct ot_reference_limits {
     double seconds;   /* 0: 2 */
@@ -103,6 +105,15 @@ void ot_shared_want(ot_shared *shared, const optune_plan *plan);
 /* When all that took of it are closed. */
 void ot_shared_release(ot_shared *shared, const optune_target_worker *row, void *state);
 
+/* The true inputs, which are timed; near ones, the same but for a few elements of those that are
+ * not constant; and far ones, of another seed and twice as large. */
+typedef enum ot_set { OT_SET_TRUE, OT_SET_NEAR, OT_SET_FAR, OT_SETS } ot_set;
+/* Inputs of one of these, on a device, where no kernel is told of them. */
+typedef struct ot_stock {
+    void *in[OPTUNE_MAX_INPUTS]; /* NULL: it is not there */
+    uint64_t hash[OPTUNE_MAX_INPUTS];
+} ot_stock;
+
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
     void *state;
@@ -117,7 +128,8 @@ typedef struct ot_session {
     void *out[2][OPTUNE_MAX_OUTPUTS];
     int64_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
     uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
-    void *host;                             /* as large as the largest of them */
+    ot_stock stock[OT_SETS];
+    void *host; /* as large as the largest of them */
     ot_reference reference;
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
     const struct ot_bound
@@ -140,6 +152,13 @@ void ot_session_drop(ot_session *s, int kind); /* and without them again */
 /* The same, with the inputs of the session's seed. */
 int ot_session_fill(ot_session *s, int kind, optune_err *err);
 int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err);
+/* session_stock.c: keeps on the device what an input holds, as this set's, for ot_stock_take.
+ * false: the device cannot, or has other use for its memory. */
+bool ot_stock_keep(ot_session *s, int kind, ot_set set, int input);
+/* The input holds this again; it is kept. */
+int ot_stock_take(ot_session *s, int kind, ot_set set, int input, optune_err *err);
+void ot_stock_drop(ot_session *s); /* all of it */
+/* session_bytes.c */
 /* False says which buffer of this kind is not as it was: written to, or around. */
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
 /* New guarded buffers, after a candidate wrote where it must not. */
@@ -166,6 +185,13 @@ ot_built ot_built_of(const ot_job *job, const optune_impl *impl, const optune_co
 int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int *outcome,
                    optune_err *err);
 void ot_loaded_close(ot_session *s, ot_loaded *loaded);
+
+/* Scratch is promised on 64 bytes, so a guarded one, whose end is flush with its guard, is rounded
+ * up. */
+static inline int64_t ot_scratch_bytes(const optune_plan *plan, int i)
+{
+    return (plan->scratch[i].bytes + 63) / 64 * 64;
+}
 
 enum { OT_GUARDED = 0, OT_ALIGNED = 1 };
 typedef struct ot_bound { /* its launches over one set of buffers */
@@ -217,6 +243,10 @@ double ot_dtype_largest(optune_dtype dtype);  /* 0: a value of any size has its 
 bool ot_judge(const optune_call *call, const optune_impl *impl, const ot_reference *reference,
               const void *const *out, int64_t most, uint64_t where, double *error,
               char *message, size_t size);
+/* Which elements ot_judge looks at, with `most` above 0: these blocks of the reference; returns how
+ * many. */
+int ot_judged_blocks(const ot_reference *reference, int64_t most, uint64_t where,
+                     const ot_block *block[OT_REFERENCE_BLOCKS]);
 /* Compares what is in the outputs with the reference. false: wrong, with the first bad
  * element in `message`; *error is the largest error as a fraction of its bound. */
 bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double *error,
@@ -243,12 +273,12 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
-/* ---- peak.c ------------------------------------------------------------------------------ */
-/* FMA rate in FLOP/s, and bytes/s: read by a CPU, copied (read and written) by a GPU. 0: not
- * told. */
-int ot_peak(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+/* ---- peak.c, peak_gpu.c, peak_build.c ------------------------------------------------------ */
+int ot_peak(ot_session *s, ot_peaks *peak, optune_err *err);
 /* As of a GPU, whatever the device is. */
-int ot_peak_gpu(ot_session *s, double *flops, double *bandwidth, optune_err *err);
+int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);
+/* A text for the target's compiler, loaded; the caller unloads it. */
+int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
 #define OT_LAST_WORD "crash "

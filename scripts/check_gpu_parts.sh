@@ -18,16 +18,35 @@ fail() {
 cat >"$work/bundle/bin/optune" <<END
 #!/bin/sh
 echo "optune \$*"
+mkdir -p "\$OPTUNE_DB"
 case "\$*" in
     export*) echo "a record" >"\$3" ;;
     import*) echo "read \$2" >>"$work/imports" ;;
+    impls*) printf '%s_one.gpu\n  gpu, plevel 10\n%s_two.gpu\n  gpu, plevel 9\n' \$2 \$2 ;;
+    *" --log "*)
+        for log; do :; done
+        echo '{"impl":"softmax_one.gpu","outcome":"ok"}' >"\$log"
+        test -z "\$SANITIZED" || exit 0 ;;
     *"run dense_nbits"*) ;;
     *"run dense"*) exec sleep 1000 ;;
 esac
 END
 printf '#!/bin/sh\n' >"$work/bundle/lib/optune/optune-worker"
+mkdir "$work/tools"
+cat >"$work/tools/compute-sanitizer" <<'END'
+#!/bin/sh
+# Every option has a value.
+while test "${1#--}" != "$1"; do
+    test "$1" != --log-file || echo '========= ERROR SUMMARY: 0 errors' >"$2"
+    shift 2
+done
+SANITIZED=1 exec "$@"
+END
+chmod +x "$work/tools/compute-sanitizer"
+PATH=$work/tools:$PATH
 for test in tuner_test_gpu kernels_test_impl kernels_test_symbolic; do
-    printf '#!/bin/sh\necho "[  PASSED  ] %s"\n' $test >"$work/bundle/tests/$test"
+    printf '#!/bin/sh\necho "[  PASSED  ] %s ${OPTUNE_TEST_PART:-whole}"\n' $test \
+        >"$work/bundle/tests/$test"
 done
 chmod -R +x "$work/bundle"
 check() {
@@ -49,8 +68,20 @@ test ! -e "$work/imports" || fail "records of nobody were read"
 
 check 30 "right nbits" || fail "$(cat "$work/said")"
 test -e "$work/imports" || fail "the records of the first call were not read"
-grep -q 'PASSED.*kernels_test_impl' "$work/out/tests.txt" || fail "the tests did not run"
+for test in kernels_test_impl kernels_test_symbolic; do
+    grep -q "PASSED.*$test 0" "$work/out/tests.txt" || fail "$test was not shared among processes"
+done
+grep -q 'PASSED.*tuner_test_gpu whole' "$work/out/tests.txt" || fail "the tests did not run"
 grep -q '==== dense,' "$work/out/dense.txt" || fail "what the first call found is gone"
 grep -q '==== nbits,' "$work/out/dense.txt" || fail "what the second call found is not there"
 test "$(ls "$work/out" | wc -l)" -le 8 || fail "more than 8 files: $(ls "$work/out")"
+
+# Tools are told apart, and what ran under them from what did not.
+check 30 sanitize || fail "$(cat "$work/said")"
+grep -q '^memcheck saw 1 implementations run: softmax_one.gpu$' "$work/out/sanitizer.txt" ||
+    fail "nothing tells what ran under the sanitizer"
+grep -q '^racecheck saw none of: .*softmax_two.gpu' "$work/out/sanitizer.txt" ||
+    fail "nothing tells what did not run under the sanitizer"
+test "$(grep -c 'exit 0' "$work/out/sanitizer.txt")" = 28 ||
+    fail "the sanitizer was not asked of every case with both tools"
 echo "parts of gpu_check.sh are kept apart"

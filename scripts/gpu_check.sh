@@ -48,7 +48,7 @@ export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
 export OPTUNE_WORKER=$bundle/lib/optune/optune-worker
 export OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
-keep=15 # for the export at the end
+keep=$((limit < 150 ? limit / 10 : 15)) # for the export at the end
 left() { echo $((limit - keep - ($(date +%s) - started))); }
 part_end=$((started + limit)) part_seconds=$limit part_weight=510
 # Seconds until this part must end; and those of a step that is worth so many of the part's weight.
@@ -91,6 +91,7 @@ tests() {
 }
 
 # The same, its samples shared among processes, each with a lock of its own: nothing is timed there.
+# What else runs then is waited for, too.
 tests_shared() { # NAME SECONDS ARGUMENT...
     local name=$1 seconds part parts=$((cores < 12 ? cores : 12))
     seconds=$(share "$2")
@@ -120,7 +121,11 @@ if command -v nvidia-smi >/dev/null; then
 fi
 run device.txt 30 "$optune" devices
 # What is found; reading it from a cold disk is not for a trial to pay.
-for library in "" cublas cublaslt cudnn; do
+libraries=("")
+if [[ " ${parts[*]} " =~ \ (dense|nbits|conv2d|trials|batch)\  ]]; then
+    libraries+=(cublas cublaslt cudnn)
+fi
+for library in "${libraries[@]}"; do
     run device.txt 60 "$OPTUNE_WORKER" --compile cuda --version $library
 done
 run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
@@ -129,34 +134,53 @@ run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 
 # ---- right ---------------------------------------------------------------------------------------
 part_right() {
-    tests tuner_test_gpu 40
-    OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 65 "${target%% *}"
-    OPTUNE_TEST_CONFIGS=0 tests kernels_test_symbolic 25 "${target%% *}"
+    tests tuner_test_gpu 60 & # it waits more than it works
+    OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 75 "${target%% *}"
+    OPTUNE_TEST_CONFIGS=0 tests_shared kernels_test_symbolic 50 "${target%% *}"
 }
 
 # Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every
-# implementation of the op gets at least one trial, but for libraries, whose kernels are not ours and
-# slow to load there.
+# implementation of the op gets at least one trial, but for libraries, whose kernels are not ours
+# and slow to load there.
 ours() { # OP
     "$optune" impls "$1" |
         awk '/^[^ ]/ { name = $1 } /^ .*gpu, plevel/ && !/; calls / { print "--impl", name }'
 }
-sanitize() { # NUMBER TOOL OP WORKLOAD
+sanitize() { # NUMBER SECONDS TOOL OP WORKLOAD
     # Each needs its own ports, one for every process that opens a device.
-    local ports=$((49152 + 100 * $1)) options=()
-    [[ $2 == racecheck ]] && options=(--racecheck-num-workers 2)
-    mkdir -p "$work/san$1"
+    local own=$work/san$1 seconds=$2 ports=$((49152 + 100 * $1)) options=()
+    [[ $3 == racecheck ]] && options=(--racecheck-num-workers 2)
+    mkdir -p "$own"
     {
-        printf '\n$ %s: %s\n' "$2" "$4"
-        XDG_RUNTIME_DIR=$work/san$1 OPTUNE_DB=$work/san$1/db timeout -k 5 "$(share 40)" \
-            compute-sanitizer --tool "$2" "${options[@]}" --target-processes all --port "$ports" \
-            --max-connections 100 --error-exitcode 9 --log-file "$work/san$1/log" \
-            "$optune" --target "$target" --log-level info run "$3" "$4" $(ours "$3") --trials 10 \
-            --time "$(share 30)" 2>"$work/san$1/told"
+        printf '\n$ %s: %s, %d s\n' "$3" "$5" "$seconds"
+        XDG_RUNTIME_DIR=$own OPTUNE_DB=$own/db timeout -k 2 "$seconds" \
+            compute-sanitizer --tool "$3" "${options[@]}" --target-processes all --port "$ports" \
+            --max-connections 100 --error-exitcode 9 --log-file "$own/log" \
+            "$optune" --target "$target" --log-level info run "$4" "$5" $(ours "$4") --trials 10 \
+            --time $((seconds > 12 ? seconds - 6 : seconds / 2)) --log "$own/records" 2>"$own/told"
         echo "[exit $?]"
-        told "$work/san$1/told"
-        tail -n 40 "$work/san$1/log" 2>/dev/null
-    } >"$work/san$1.txt"
+        told "$own/told"
+        head -n 40 "$own/log" 2>/dev/null
+        grep -a 'ERROR SUMMARY' "$own/log" 2>/dev/null | tail -n 1
+        # What ran under it, and how that ended.
+        sed -n 's/.*"impl":"\([^"]*\)".*"outcome":"\([^"]*\)".*/\1 \2/p' "$own/records" \
+            2>/dev/null | sort | uniq -c
+    } >"$own.txt"
+    sed -n "s/.*\"impl\":\"\([^\"]*\)\".*\"outcome\":\"ok\".*/$3 \1/p" "$own/records" \
+        >"$own.ran" 2>/dev/null
+    ours "$4" | sed "s/--impl/$3/" >"$own.asked"
+}
+# Which implementations the tools saw run, and which of those that were asked for they did not.
+sanitized() {
+    local tool
+    for tool in memcheck racecheck; do
+        cat "$work"/san*.ran | sed -n "s/^$tool //p" | sort -u >"$work/ran"
+        cat "$work"/san*.asked | sed -n "s/^$tool //p" | sort -u |
+            comm -23 - "$work/ran" >"$work/missed"
+        printf '\n%s saw %d implementations run: %s\n' "$tool" "$(wc -l <"$work/ran")" \
+            "$(paste -sd ' ' "$work/ran")"
+        [[ -s $work/missed ]] && echo "$tool saw none of: $(paste -sd ' ' "$work/missed")"
+    done
 }
 cases='dense|dense(f32[33,68],f32[20,68])
 dense|dense(f32[4,65],f32[17,65],f32[17])
@@ -177,17 +201,25 @@ part_sanitize() {
         echo "no compute-sanitizer on PATH" >>"$out/sanitizer.txt"
         return
     fi
-    local number=0 at_once=$((cores < 8 ? 4 : cores - 4)) op workload tool
-    while IFS='|' read -r op workload; do
-        for tool in memcheck racecheck; do
+    # One tool after the other, so that a call that is cut off has gone through all cases with one.
+    local number=0 at_once=$((cores < 8 ? 4 : cores - 2)) all op workload tool rounds rest seconds
+    all=$((2 * $(wc -l <<<"$cases")))
+    for tool in memcheck racecheck; do
+        while IFS='|' read -r op workload; do
             while (($(jobs -rp | wc -l) >= at_once)); do sleep 0.2; done
-            (($(part_left) > $(share 20))) || break 2
+            rounds=$(((all - number + at_once - 1) / at_once)) rest=$(($(part_left) - 3))
+            seconds=$((rest / rounds < 10 && rest > 10 ? 10 : rest / rounds))
+            ((seconds >= 8)) || break 2
             number=$((number + 1))
-            sanitize $number $tool "$op" "$workload" </dev/null &
-        done
-    done <<<"$cases"
+            sanitize $number "$seconds" $tool "$op" "$workload" </dev/null &
+        done <<<"$cases"
+    done
     wait
-    cat "$work"/san*.txt >>"$out/sanitizer.txt" 2>/dev/null
+    {
+        cat "$work"/san*.txt
+        echo "$number of $all runs were begun"
+        sanitized
+    } >>"$out/sanitizer.txt" 2>/dev/null
 }
 
 # ---- fast ----------------------------------------------------------------------------------------
@@ -212,17 +244,19 @@ explain() { # FILE WORKLOAD: the best of every implementation
 square() { echo "dense($1[$2,$2],$1[$2,$2])"; }
 part_dense() {
     local workload
+    bench dense.txt 10 dense --preset bert-base --trials 30
     bench dense.txt 20 dense "$(square f32 2048)" "$(square f32 4096)" --trials 60
-    bench dense.txt 20 dense "$(square bf16 4096)" "$(square bf16 8192)" --trials 60
-    for workload in "$(square f32 4096)" "$(square bf16 8192)"; do
+    bench dense.txt 20 dense "$(square bf16 2048)" "$(square bf16 4096)" --trials 60
+    for workload in "$(square f32 4096)" "$(square bf16 4096)"; do
         explain dense.txt "$workload"
     done
-    bench dense.txt 20 dense --preset bert-base --trials 30
+    # What it is compared with takes longer than all its trials.
+    (($(part_left) > 40)) && bench dense.txt 20 dense "$(square bf16 8192)" --trials 30
 }
 part_attention() {
     local preset
-    for preset in bert-base llama-prefill llama-decode; do
-        bench attention.txt 10 attention --preset $preset --trials 30
+    for preset in bf16 bert-base llama-prefill llama-decode; do
+        bench attention.txt 8 attention --preset $preset --trials 30
     done
 }
 part_nbits() {
@@ -247,14 +281,14 @@ part_bandwidth() {
     while IFS='|' read -r op workload; do
         policy=warm bench bandwidth.txt 4 "$op" "$workload" --trials 12 </dev/null
     done <<'END'
-add|add(f32[67108864],f32[67108864])
-relu|relu(f32[67108864])
-add|add(f32[8192,8192],f32[8192])
+cumsum|cumsum(f32[33554432])
+topk|topk(f32[2048,50257],k=50)
+softmax|softmax(f32[8192,8192],axis=-1)
 sum|sum(f32[8192,8192],axis=[1])
 sum|sum(f32[8192,8192],axis=[0])
-softmax|softmax(f32[8192,8192],axis=-1)
-cumsum|cumsum(f32[67108864])
-topk|topk(f32[2048,50257],k=50)
+add|add(f32[33554432],f32[33554432])
+relu|relu(f32[67108864])
+add|add(f32[8192,8192],f32[8192])
 END
 }
 part_batch() {
@@ -277,7 +311,8 @@ for part in "${parts[@]}"; do
     printf '\n==== %s, %s\n' "$part" "$(date -u)" >>"$file"
     "part_$part"
     # The file as it is, then the new one in its place: what stops this leaves one that is whole.
-    timeout -k 5 20 "$optune" export --output "$work/records.log" >/dev/null 2>>"$file" &&
+    [[ -d $OPTUNE_DB ]] && timeout -k 5 20 "$optune" export --output "$work/records.log" \
+        >/dev/null 2>>"$file" &&
         mv "$work/records.log" "$out/records.log"
     printf '%s: %d s of %d\n' "$part" $(($(date +%s) - part_started)) "$part_seconds" |
         tee -a "$out/device.txt"
@@ -285,6 +320,7 @@ done
 echo "done in $(($(date +%s) - started)) s" | tee -a "$out/device.txt"
 for file in $(for part in "${parts[@]}"; do echo "${file_of[$part]}"; done | awk '!seen[$0]++'); do
     echo "== $file"
-    grep -E '^\[exit|FAILED|PASSED|ERROR SUMMARY|geometric|GFLOP|per second|new trials| checked, ' \
-        "$out/$file.txt" 2>/dev/null | tail -n "$([[ $file == tests ]] && echo 45 || echo 16)"
+    telling='^\[exit|FAILED|PASSED|ERROR SUMMARY| saw |were begun|geometric|GFLOP|per second'
+    lines=$([[ $file == tests ]] && echo 45 || echo 16)
+    grep -E "$telling|new trials| checked, " "$out/$file.txt" 2>/dev/null | tail -n "$lines"
 done

@@ -60,4 +60,10 @@ int ot_cuda_map(const optune_tensor_map *map, cuda_pointer base, ot_cuda_tensor_
 int ot_cuda_library_of(const char *lib, void **handle, optune_err *err);
 int ot_cuda_library_version(const char *lib, char *text, size_t size, optune_err *err);
 
+/* What bodies get as "ot_clock": `cuda_clock` of kernels/common/cuda_clock.kernel.h. */
+typedef struct ot_cuda_clock {
+    double (*seconds)(struct ot_cuda_clock *clock, void (*body)(void *const *arg),
+                      void *const *arg, int n, int cold);
+} ot_cuda_clock;
+
 #endif

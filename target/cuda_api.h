@@ -57,6 +57,7 @@ enum {
     X(cuMemFree, "cuMemFree_v2", (cuda_pointer))                                               \
     X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", (cuda_pointer, const void *, size_t))                   \
     X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", (void *, cuda_pointer, size_t))                         \
+    X(cuMemcpyDtoD, "cuMemcpyDtoD_v2", (cuda_pointer, cuda_pointer, size_t))                   \
     X(cuMemsetD8, "cuMemsetD8_v2", (cuda_pointer, unsigned char, size_t))                      \
     X(cuMemsetD8Async, "cuMemsetD8Async", (cuda_pointer, unsigned char, size_t, cuda_stream))  \
     X(cuStreamCreate, "cuStreamCreate", (cuda_stream *, unsigned))                             \

@@ -7,8 +7,11 @@
 #include "target/opencl_api.h"
 
 /* opencl_device.c */
-/* The device a target names, among all platforms' in their order; its number in that order. */
-int ot_opencl_find(const char *wanted, cl_device_id *device, int *number, optune_err *err);
+/* The device a target names, among all platforms' in their order. `probed`, unless NULL: it must
+ * be that one, whatever else is preferred in this process. `identity`, unless NULL, receives what
+ * names it in every process. */
+int ot_opencl_find(const char *wanted, const optune_device *probed, cl_device_id *device,
+                   ot_text *identity, optune_err *err);
 int ot_opencl_probe(const optune_target *target, optune_device *device, optune_err *err);
 int ot_opencl_dependencies(const optune_target *target, const optune_impl *impl, char *text,
                            size_t size, optune_err *err);
@@ -17,7 +20,7 @@ int ot_opencl_dependencies(const optune_target *target, const optune_impl *impl,
 int ot_opencl_compile(const optune_target *target, const optune_device *device,
                       const char *const *flags, int n_flags, const char *source,
                       const char *module, optune_argv *argv, optune_err *err);
-/* SOURCE MODULE NUMBER OPTION...; the inside of a compiler process. */
+/* SOURCE MODULE IDENTITY OPTION...; the inside of a compiler process. */
 int ot_opencl_translate(char **word, int n);
 /* An in-order context and queue, or NULL with the reason. */
 cl_context ot_opencl_context(cl_device_id device, optune_err *err);

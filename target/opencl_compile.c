@@ -15,23 +15,23 @@ int ot_opencl_compile(const optune_target *target, const optune_device *device,
                       const char *const *flags, int n_flags, const char *source,
                       const char *module, optune_argv *argv, optune_err *err)
 {
-    (void)device;
-    char path[4096], number_text[16];
+    char path[4096];
     cl_device_id id;
-    int number;
+    ot_text identity = {0};
     int status = ot_worker_program(path, sizeof path, err);
     if (status >= 0)
-        status = ot_opencl_find(target->device, &id, &number, err);
-    if (status < 0)
-        return status;
-    snprintf(number_text, sizeof number_text, "%d", number);
-    const char *const head[] = {path, "--compile", "opencl", source, module, number_text};
-    for (int i = 0; i < OT_COUNT(head); i++)
-        optune_argv_add(argv, head[i]);
-    optune_argv_add(argv, target->cflags[0] ? target->cflags : "-cl-std=CL1.2");
-    for (int i = 0; i < n_flags; i++)
-        optune_argv_add(argv, flags[i]);
-    return OPTUNE_OK;
+        status = ot_opencl_find(target->device, device, &id, &identity, err);
+    if (status >= 0) {
+        const char *const head[] = {path,   "--compile", "opencl",
+                                    source, module,      ot_text_str(&identity)};
+        for (int i = 0; i < OT_COUNT(head); i++)
+            optune_argv_add(argv, head[i]);
+        optune_argv_add(argv, target->cflags[0] ? target->cflags : "-cl-std=CL1.2");
+        for (int i = 0; i < n_flags; i++)
+            optune_argv_add(argv, flags[i]);
+    }
+    ot_text_release(&identity);
+    return status;
 }
 
 cl_context ot_opencl_context(cl_device_id device, optune_err *err)
@@ -158,7 +158,6 @@ int ot_opencl_translate(char **word, int n)
     cl_device_id device;
     optune_err err = {0};
     ot_text source = {0}, options = {0};
-    int number;
     if (n < 3)
         return 2;
     setenv("POCL_KERNEL_CACHE", "0", 0); /* grows without end; ours is bounded */
@@ -166,7 +165,7 @@ int ot_opencl_translate(char **word, int n)
         ot_text_printf(&options, "%s%s", i > 3 ? " " : "", word[i]);
     int status = ot_opencl_open(&cl, &err);
     if (status >= 0)
-        status = ot_opencl_find(word[2], &device, &number, &err);
+        status = ot_opencl_find(word[2], NULL, &device, NULL, &err);
     if (status >= 0)
         status = ot_read_file(word[0], &source, SOURCE_LIMIT, &err);
     cl_context context = status >= 0 ? context_of(device, &err) : NULL;

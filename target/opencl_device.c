@@ -3,6 +3,9 @@
  * Which OpenCL devices there are, and what one is. Devices of every type count, in the order
  * of their platforms; a target's -device names one by that number or by a part of its name or
  * its platform's, and without it a GPU is preferred.
+ *
+ * The one idea: what was chosen once is known by what it is. Another process may see other
+ * platforms, so that a number is another device there, and so may be what is preferred.
  */
 #include <glob.h>
 #include <stdlib.h>
@@ -69,12 +72,30 @@ static void say_registered(ot_text *text)
     globfree(&file);
 }
 
+/* Khronos' loader cuts lists in the environment at their first colon as it reads them: processes
+ * that are started later would inherit less, and find fewer platforms. */
+static cl_int platforms(const ot_opencl *cl, cl_platform_id *platform, cl_uint *n)
+{
+    static const char *const list[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};
+    char *was[OT_COUNT(list)];
+    for (int i = 0; i < OT_COUNT(list); i++)
+        was[i] = getenv(list[i]) ? ot_strdup(getenv(list[i])) : NULL;
+    const cl_int rc = cl->clGetPlatformIDs(MOST_PLATFORMS, platform, n);
+    for (int i = 0; i < OT_COUNT(list); i++) {
+        const char *is = getenv(list[i]);
+        if (was[i] && is && strcmp(is, was[i]) != 0)
+            setenv(list[i], was[i], 1);
+        free(was[i]);
+    }
+    return rc;
+}
+
 static int find_all(const ot_opencl *cl, found *all, optune_err *err)
 {
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint n = 0;
     all->n = 0;
-    const cl_int rc = cl->clGetPlatformIDs(MOST_PLATFORMS, platform, &n);
+    const cl_int rc = platforms(cl, platform, &n);
     ot_text names = {0};
     if (rc != CL_SUCCESS || n == 0) {
         say_registered(&names);
@@ -106,27 +127,59 @@ static int find_all(const ot_opencl *cl, found *all, optune_err *err)
     return status;
 }
 
-static bool named(const ot_opencl *cl, const found *all, int i, const char *wanted)
+static bool same_names(const ot_opencl *cl, const found *all, int i, int k)
 {
-    char name[256];
+    char a[256], b[256];
+    device_text(cl, all->device[i], CL_DEVICE_NAME, a, sizeof a);
+    device_text(cl, all->device[k], CL_DEVICE_NAME, b, sizeof b);
+    if (strcmp(a, b) != 0)
+        return false;
+    platform_text(cl, all->platform[i], CL_PLATFORM_NAME, a, sizeof a);
+    platform_text(cl, all->platform[k], CL_PLATFORM_NAME, b, sizeof b);
+    return strcmp(a, b) == 0;
+}
+
+/* "NVIDIA CUDA: NVIDIA H100", and behind it which one of several such. */
+static void add_identity(const ot_opencl *cl, const found *all, int i, ot_text *to)
+{
+    char platform[256], name[256];
+    int before = 0;
+    for (int k = 0; k < i; k++)
+        before += same_names(cl, all, i, k);
+    platform_text(cl, all->platform[i], CL_PLATFORM_NAME, platform, sizeof platform);
+    device_text(cl, all->device[i], CL_DEVICE_NAME, name, sizeof name);
+    ot_text_printf(to, "%s: %s", platform, name);
+    if (before)
+        ot_text_printf(to, " (%d)", before + 1);
+}
+
+/* How well a device is what is asked for; 0: it is not. A part of a name is less than the whole. */
+static int named(const ot_opencl *cl, const found *all, int i, const char *wanted)
+{
     int64_t number;
     if (ot_parse_int(wanted, &number))
         return number == i;
-    device_text(cl, all->device[i], CL_DEVICE_NAME, name, sizeof name);
-    if (strcasestr(name, wanted))
-        return true;
-    platform_text(cl, all->platform[i], CL_PLATFORM_NAME, name, sizeof name);
-    return strcasestr(name, wanted) != NULL;
+    ot_text identity = {0};
+    add_identity(cl, all, i, &identity);
+    const char *is = ot_text_str(&identity);
+    const int how = strcmp(is, wanted) == 0 ? 2 : strcasestr(is, wanted) != NULL;
+    ot_text_release(&identity);
+    return how;
 }
 
 static int choose(const ot_opencl *cl, const found *all, const char *wanted)
 {
     static const cl_uint order[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, ALL_TYPES};
     if (*wanted) {
-        for (int i = 0; i < all->n; i++)
-            if (named(cl, all, i, wanted))
-                return i;
-        return -1;
+        int best = -1, most = 0;
+        for (int i = 0; i < all->n; i++) {
+            const int how = named(cl, all, i, wanted);
+            if (how > most) {
+                best = i;
+                most = how;
+            }
+        }
+        return best;
     }
     for (int t = 0; t < OT_COUNT(order); t++)
         for (int i = 0; i < all->n; i++)
@@ -136,36 +189,58 @@ static int choose(const ot_opencl *cl, const found *all, const char *wanted)
     return 0;
 }
 
-static int find(const ot_opencl *cl, const char *wanted, found *all, int *number,
-                optune_err *err)
+static void describe(const ot_opencl *cl, cl_platform_id platform, cl_device_id id,
+                     optune_device *device);
+
+/* Whether a device is the one that was probed: its key says so, and where a target that is `like`
+ * this one made a key of its own, its name. */
+static bool is_probed(const ot_opencl *cl, const found *all, int i, const optune_device *probed)
+{
+    optune_device device;
+    describe(cl, all->platform[i], all->device[i], &device);
+    return strncmp(probed->key, "opencl-", 7) == 0 ? strcmp(device.key, probed->key) == 0
+                                                   : strcmp(device.name, probed->name) == 0;
+}
+
+static int find(const ot_opencl *cl, const char *wanted, const optune_device *probed,
+                found *all, int *number, optune_err *err)
 {
     const int status = find_all(cl, all, err);
     if (status < 0)
         return status;
     *number = choose(cl, all, wanted);
+    if (probed && (*number < 0 || !is_probed(cl, all, *number, probed)))
+        for (*number = all->n - 1; *number >= 0; --*number)
+            if (is_probed(cl, all, *number, probed))
+                break;
     if (*number >= 0)
         return OPTUNE_OK;
     ot_text names = {0};
     for (int i = 0; i < all->n; i++) {
-        char name[256];
-        device_text(cl, all->device[i], CL_DEVICE_NAME, name, sizeof name);
-        ot_text_printf(&names, "%s%d: '%s'", i ? ", " : "", i, name);
+        ot_text_printf(&names, "%s%d: '", i ? ", " : "", i);
+        add_identity(cl, all, i, &names);
+        ot_text_add(&names, "'");
     }
-    optune_fail(err, OPTUNE_ENODEV, "no OpenCL device '%s' here; there is %s", wanted,
-                ot_text_str(&names));
+    optune_fail(err, OPTUNE_ENODEV, "no OpenCL device '%s' %s; there is %s",
+                probed ? probed->name : wanted,
+                probed ? "in this process, where it was before" : "here", ot_text_str(&names));
     ot_text_release(&names);
     return OPTUNE_ENODEV;
 }
 
-int ot_opencl_find(const char *wanted, cl_device_id *device, int *number, optune_err *err)
+int ot_opencl_find(const char *wanted, const optune_device *probed, cl_device_id *device,
+                   ot_text *identity, optune_err *err)
 {
     const ot_opencl *cl;
     found *all = ot_alloc(sizeof *all);
-    int status = ot_opencl_open(&cl, err);
+    int number, status = ot_opencl_open(&cl, err);
     if (status >= 0)
-        status = find(cl, wanted, all, number, err);
-    if (status >= 0)
-        *device = all->device[*number];
+        status = find(cl, wanted, probed, all, &number, err);
+    if (status >= 0) {
+        *device = all->device[number];
+        if (identity)
+            add_identity(cl, all, number, identity);
+    }
     free(all);
     return status;
 }
@@ -194,24 +269,14 @@ static void make_key(const char *platform, bool cpu, optune_device *device)
     ot_text_release(&key);
 }
 
-int ot_opencl_probe(const optune_target *target, optune_device *device, optune_err *err)
+static void describe(const ot_opencl *cl, cl_platform_id platform, cl_device_id id,
+                     optune_device *device)
 {
-    const ot_opencl *cl;
-    found *all = ot_alloc(sizeof *all);
-    int number = 0;
-    int status = ot_opencl_open(&cl, err);
-    if (status >= 0)
-        status = find(cl, target->device, all, &number, err);
-    if (status < 0) {
-        free(all);
-        return status;
-    }
-    const cl_device_id id = all->device[number];
     const bool cpu = number_of(cl, id, CL_DEVICE_TYPE, sizeof(cl_ulong)) & CL_DEVICE_TYPE_CPU;
-    char platform[OPTUNE_NAME_SIZE * 2];
+    char name[OPTUNE_NAME_SIZE * 2];
     size_t sizes[3] = {0};
     *device = (optune_device){0};
-    platform_text(cl, all->platform[number], CL_PLATFORM_NAME, platform, sizeof platform);
+    platform_text(cl, platform, CL_PLATFORM_NAME, name, sizeof name);
     device_text(cl, id, CL_DEVICE_NAME, device->name, sizeof device->name);
     cl->clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL);
     for (int i = 0; i < 3; i++)
@@ -225,7 +290,23 @@ int ot_opencl_probe(const optune_target *target, optune_device *device, optune_e
         (int)number_of(cl, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t));
     device->warp = warp_of(cl, id, cpu);
     device->no_float64 = !number_of(cl, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof(cl_ulong));
-    make_key(platform, cpu, device);
+    make_key(name, cpu, device);
+}
+
+int ot_opencl_probe(const optune_target *target, optune_device *device, optune_err *err)
+{
+    const ot_opencl *cl;
+    found *all = ot_alloc(sizeof *all);
+    int number = 0;
+    int status = ot_opencl_open(&cl, err);
+    if (status >= 0)
+        status = find(cl, target->device, NULL, all, &number, err);
+    if (status < 0) {
+        free(all);
+        return status;
+    }
+    const cl_device_id id = all->device[number];
+    describe(cl, all->platform[number], id, device);
     if (!number_of(cl, id, CL_DEVICE_COMPILER_AVAILABLE, sizeof(cl_uint)))
         status =
             optune_fail(err, OPTUNE_ENODEV, "OpenCL device '%s' has no compiler", device->name);
@@ -245,10 +326,9 @@ int ot_opencl_dependencies(const optune_target *target, const optune_impl *impl,
                            impl->library);
     const ot_opencl *cl;
     cl_device_id device;
-    int number;
     int status = ot_opencl_open(&cl, err);
     if (status >= 0)
-        status = ot_opencl_find(target->device, &device, &number, err);
+        status = ot_opencl_find(target->device, NULL, &device, NULL, err);
     if (status < 0)
         return status;
     char driver[256];

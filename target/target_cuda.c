@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,9 +36,14 @@ typedef struct cuda_state {
     cuda_pointer filler; /* 0: nothing was flushed yet */
     bool flushing;       /* a flush is on its way */
     bool broken;
+    bool capturing;
+    ot_cuda_clock clock; /* for bodies */
     ot_library_words words;
     ot_libraries libraries;
 } cuda_state;
+
+static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
+                         int n, int cold);
 
 typedef struct function { /* what `symbol` gives; the module's memory */
     struct function *next;
@@ -90,6 +97,7 @@ static int open_cuda(void *state, const optune_target *target, const optune_devi
 {
     cuda_state *s = state;
     s->device = *device;
+    s->clock.seconds = seconds_of;
     int status = ot_cuda_open(&s->cu, err);
     if (status >= 0)
         status = ot_cuda_find(s->cu, target->device, &s->id, err);
@@ -223,12 +231,14 @@ static int open_library(void *state, const char *name, void **handle, optune_err
     return ot_cuda_library_of(name, handle, err);
 }
 
-/* The stream comes by the same way as a library's functions do. */
+/* The stream and the clock come by the same way as a library's functions do. */
 static void *library(void *state, const char *name, const char *wanted, optune_err *err)
 {
     cuda_state *s = state;
     if (strcmp(wanted, "ot_stream") == 0)
         return s->stream;
+    if (strcmp(wanted, "ot_clock") == 0)
+        return &s->clock;
     void *handle = ot_libraries_open(&s->libraries, name, open_library, s, err);
     void *found = handle ? dlsym(handle, wanted) : NULL;
     if (handle && !found)
@@ -269,6 +279,32 @@ static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
     const ot_cuda_buffer *b = handle;
     const int rc = bytes ? here(s)->cuMemcpyDtoH(to, b->part, (size_t)bytes) : 0;
     return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
+}
+
+static int read_part(void *state, const void *handle, int64_t at, void *to, int64_t bytes)
+{
+    cuda_state *s = state;
+    const ot_cuda_buffer *b = handle;
+    const cuda_pointer from = b->part + (cuda_pointer)at;
+    const int rc = bytes ? here(s)->cuMemcpyDtoH(to, from, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "reading", NULL) : OPTUNE_OK;
+}
+
+static int fill_buffer(void *state, void *handle, int byte, int64_t bytes)
+{
+    cuda_state *s = state;
+    const ot_cuda_buffer *b = handle;
+    const ot_cuda *cu = here(s);
+    const int rc = bytes ? cu->cuMemsetD8(b->part, (unsigned char)byte, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "filling", NULL) : OPTUNE_OK;
+}
+
+static int copy_buffer(void *state, void *to, const void *from, int64_t bytes)
+{
+    cuda_state *s = state;
+    const ot_cuda_buffer *a = to, *b = from;
+    const int rc = bytes ? here(s)->cuMemcpyDtoD(a->part, b->part, (size_t)bytes) : 0;
+    return rc ? failed(s, rc, "copying", NULL) : OPTUNE_OK;
 }
 
 static bool intact(void *state, void *handle)
@@ -405,8 +441,10 @@ static cuda_graph_exec make_graph(cuda_state *s, ready *stage, int n, int64_t re
     if (s->cu->cuStreamBeginCapture(s->stream, CUDA_CAPTURE_RELAXED))
         return NULL;
     int rc = 0;
+    s->capturing = true;
     for (int64_t k = 0; k < replayed && !rc; k++)
         rc = launch_all(s, stage, n);
+    s->capturing = false;
     rc = s->cu->cuStreamEndCapture(s->stream, &graph) || rc;
     /* A library that cannot be captured says so, too. */
     if (ot_library_words_check(&s->words, NULL) < 0 || rc || !graph) {
@@ -443,20 +481,14 @@ static bool calls_libraries(const ready *stage, int n)
 
 /* A graph's first launch brings it to the device, which is not in the time: short runs are launched
  * once in front of it, which also hides how long launching takes. A flush hides that as well, but
- * for what a library does in front of its launches: it does that for a graph, before a flush. */
-static double time_runs(void *state, const optune_launch *launch, int n, int64_t count,
-                        optune_err *err)
+ * for what a library does in front of its launches: it does that for a graph, before a flush.
+ * CUDA's result. */
+static int time_ready(cuda_state *s, ready *stage, int n, int64_t count, double *seconds)
 {
-    cuda_state *s = state;
     const bool hidden = s->flushing;
-    s->flushing = false;
-    ready *stage = new_ready(n);
-    if (prepare(s, launch, n, stage, err) < 0) {
-        free(stage);
-        return -1;
-    }
     const int64_t graphs = (count + MOST_REPLAYED - 1) / MOST_REPLAYED;
     const int64_t replayed = graphs > 0 ? (count + graphs - 1) / graphs : 0;
+    s->flushing = false;
     const cuda_graph_exec graph =
         hidden && !calls_libraries(stage, n) ? NULL : make_graph(s, stage, n, replayed);
     float milliseconds = 0;
@@ -469,13 +501,54 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
         rc = time_launches(s, stage, n, graph, graph ? graphs : count, &milliseconds);
     if (graph)
         s->cu->cuGraphExecDestroy(graph);
+    const double share = graph ? (double)count / (double)(graphs * replayed) : 1;
+    *seconds = milliseconds > 0 ? milliseconds * 1e-3 * share : 1e-9;
+    return rc;
+}
+
+static double time_runs(void *state, const optune_launch *launch, int n, int64_t count,
+                        optune_err *err)
+{
+    cuda_state *s = state;
+    double seconds = -1;
+    ready *stage = new_ready(n);
+    int rc = 0;
+    if (prepare(s, launch, n, stage, err) < 0) {
+        s->flushing = false;
+        free(stage);
+        return -1;
+    }
+    rc = time_ready(s, stage, n, count, &seconds);
     free(stage);
     if (rc)
         failed(s, rc, n ? launch[0].stage->function : "timing", err);
-    const double share = graph ? (double)count / (double)(graphs * replayed) : 1;
-    if (rc || ot_library_words_check(&s->words, err) < 0)
+    return rc || ot_library_words_check(&s->words, err) < 0 ? -1 : seconds;
+}
+
+/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is captured:
+ * what it would wait for has not begun then. */
+static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
+                         int n, int cold)
+{
+    enum { RUNS = 8, TIMES = 3 };
+    cuda_state *s = (cuda_state *)((char *)clock - offsetof(cuda_state, clock));
+    if (s->capturing || n > OPTUNE_MAX_ARGS)
         return -1;
-    return milliseconds > 0 ? milliseconds * 1e-3 * share : 1e-9;
+    function called = {.host = body};
+    ready *stage = new_ready(1);
+    stage->function = &called;
+    memcpy(stage->arg, arg, (size_t)n * sizeof *arg);
+    double least = INFINITY;
+    int rc = launch_all(s, stage, 1); /* what it loads the first time is not in the time */
+    for (int i = 0; i < TIMES && !rc; i++) {
+        double seconds = INFINITY;
+        if (cold && flush(s) < 0)
+            break;
+        rc = time_ready(s, stage, 1, cold ? 1 : RUNS, &seconds);
+        least = fmin(least, cold ? seconds : seconds / RUNS);
+    }
+    free(stage);
+    return rc || isinf(least) ? -1 : least;
 }
 
 /* Clocks while it runs: read right behind some milliseconds of work. */
@@ -510,6 +583,9 @@ OPTUNE_TARGET(cuda) = {
             OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
+            .fill = fill_buffer,
+            .copy = copy_buffer,
+            .read_at = read_part,
             .library = library,
             .counters = counters,
         },

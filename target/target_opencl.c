@@ -55,14 +55,13 @@ static int open_opencl(void *state, const optune_target *target, const optune_de
                        optune_err *err)
 {
     opencl_state *s = state;
-    int number;
     cl_int rc;
     s->device = *device;
     /* PoCL's own cache of kernels grows without end; ours is bounded. */
     setenv("POCL_KERNEL_CACHE", "0", 0);
     int status = ot_opencl_open(&s->cl, err);
     if (status >= 0)
-        status = ot_opencl_find(target->device, &s->id, &number, err);
+        status = ot_opencl_find(target->device, device, &s->id, NULL, err);
     if (status < 0)
         return status;
     s->context = ot_opencl_context(s->id, err);
@@ -75,11 +74,13 @@ static int open_opencl(void *state, const optune_target *target, const optune_de
     return OPTUNE_OK;
 }
 
-/* Filling twice the cache leaves nothing else in it. */
+/* Filling twice the cache leaves nothing else in it. Of a GPU's caches drivers tell of the first
+ * ones only: it is filled as far as any has. */
 static int flush(void *state)
 {
     opencl_state *s = state;
-    const size_t bytes = s->device.l2 > 0 ? 2 * (size_t)s->device.l2 : (size_t)256 << 20;
+    const size_t known = 2 * (size_t)s->device.l2, any = (size_t)256 << 20;
+    const size_t bytes = known > any || (known > 0 && s->device.threads > 0) ? known : any;
     const unsigned pattern = ++s->turn;
     cl_int rc = CL_SUCCESS;
     if (!s->filler)
@@ -236,6 +237,38 @@ static int read_buffer(void *state, const void *handle, void *to, int64_t bytes)
     const buffer *b = handle;
     return read_at(state, b, b->offset, to, (size_t)bytes) == CL_SUCCESS ? OPTUNE_OK
                                                                          : OPTUNE_EIO;
+}
+
+static int read_part(void *state, const void *handle, int64_t at, void *to, int64_t bytes)
+{
+    const buffer *b = handle;
+    const size_t from = b->offset + (size_t)at;
+    return read_at(state, b, from, to, (size_t)bytes) == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
+}
+
+static int fill_buffer(void *state, void *handle, int byte, int64_t bytes)
+{
+    opencl_state *s = state;
+    const buffer *b = handle;
+    const unsigned char value = (unsigned char)byte;
+    cl_int rc = bytes ? s->cl->clEnqueueFillBuffer(s->queue, b->whole, &value, 1, b->offset,
+                                                   (size_t)bytes, 0, NULL, NULL)
+                      : CL_SUCCESS;
+    if (rc == CL_SUCCESS)
+        rc = s->cl->clFinish(s->queue);
+    return rc == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
+}
+
+static int copy_buffer(void *state, void *to, const void *from, int64_t bytes)
+{
+    opencl_state *s = state;
+    const buffer *a = to, *b = from;
+    cl_int rc = bytes ? s->cl->clEnqueueCopyBuffer(s->queue, b->whole, a->whole, b->offset,
+                                                   a->offset, (size_t)bytes, 0, NULL, NULL)
+                      : CL_SUCCESS;
+    if (rc == CL_SUCCESS)
+        rc = s->cl->clFinish(s->queue);
+    return rc == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
 }
 
 static bool intact(void *state, void *handle)
@@ -423,6 +456,9 @@ OPTUNE_TARGET(opencl) = {
             OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
+            .fill = fill_buffer,
+            .copy = copy_buffer,
+            .read_at = read_part,
             .library = library,
         },
 };

@@ -23,8 +23,7 @@ static const double DOUBTFUL = 1.25; /* a kernel this far beyond has not been me
 static void recall(ot_run *run)
 {
     const ot_peak_known known = ot_peak_recall(run->o);
-    run->peak_flops = known.flops;
-    run->peak_bandwidth = known.bandwidth;
+    run->peak = (ot_peaks){known.flops, known.bandwidth, known.tensor};
     run->peak_settled = known.settled;
 }
 
@@ -36,9 +35,10 @@ static void remember(const ot_run *run)
     ot_peak_path(run->o, path, sizeof path);
     ot_target_print(&run->o->target, true, &target);
     json_t *json =
-        json_pack("{s:i, s:s, s:s, s:f, s:f, s:b, s:f}", "optune_peak", (int)OT_PEAK_VERSION,
-                  "device", run->o->device.key, "target", ot_text_str(&target), "flops",
-                  run->peak_flops, "bandwidth", run->peak_bandwidth, "disturbed",
+        json_pack("{s:i, s:s, s:s, s:f, s:f, s:f, s:b, s:f}", "optune_peak",
+                  (int)OT_PEAK_VERSION, "device", run->o->device.key, "target",
+                  ot_text_str(&target), "flops", run->peak.flops, "bandwidth",
+                  run->peak.bandwidth, "tensor", run->peak.tensor, "disturbed",
                   (int)!run->peak_settled, "time", ot_unix_time());
     char *text = json_dumps(json, JSON_INDENT(2));
     char *slash = strrchr(path, '/');
@@ -60,13 +60,14 @@ static void measure(ot_run *run)
     int status = OPTUNE_OK;
     const double began = ot_now();
     for (int tries = 1; tries <= TRIES && status >= 0; tries++) {
-        double flops = 0, bandwidth = 0;
+        ot_peaks now = {0};
         run->watch.sum = (ot_disturbance){0};
-        status = ot_worker_peak(run->worker, &flops, &bandwidth, &err);
+        status = ot_worker_peak(run->worker, &now, &err);
         if (status < 0)
             break;
-        run->peak_flops = fmax(run->peak_flops, flops);
-        run->peak_bandwidth = fmax(run->peak_bandwidth, bandwidth);
+        run->peak.flops = fmax(run->peak.flops, now.flops);
+        run->peak.bandwidth = fmax(run->peak.bandwidth, now.bandwidth);
+        run->peak.tensor = fmax(run->peak.tensor, now.tensor);
         run->peak_settled = !ot_disturbed(&run->watch.sum);
         const double each = (ot_now() - began) / tries;
         if (run->peak_settled || each > OF_THE_REST * (run->end - ot_now()))
@@ -89,13 +90,13 @@ void ot_peak_end(ot_run *run, double fastest, const char *whose)
 {
     const bool may =
         !ot_context_stopped(run->o) && !run->broken && ot_now() + COSTS_S < run->end;
-    if (may && (run->peak_flops == 0 || fastest > run->peak_flops))
+    if (may && (run->peak.flops == 0 || fastest > run->peak.flops))
         measure(run);
-    if (run->peak_flops > 0 && fastest > run->peak_flops * DOUBTFUL)
+    if (run->peak.flops > 0 && fastest > run->peak.flops * DOUBTFUL)
         ot_context_log(run->o, OPTUNE_LOG_WARNING,
                        "%s computes %.0f GFLOP/s, and the peak measured here is %.0f: one of "
                        "the two was measured at a bad moment; --again measures both once more",
-                       whose, fastest * 1e-9, run->peak_flops * 1e-9);
-    if (run->peak_flops > 0)
-        run->peak_flops = fmax(run->peak_flops, fastest);
+                       whose, fastest * 1e-9, run->peak.flops * 1e-9);
+    if (run->peak.flops > 0)
+        run->peak.flops = fmax(run->peak.flops, fastest);
 }

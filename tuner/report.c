@@ -40,6 +40,8 @@ static void open_row(const ot_run *run, const optune_call *call, ot_row *r)
     r->bytes = ot_call_bytes(call);
     r->moves = ot_call_moves(call);
     r->units = ot_call_units(&run->o->device, call);
+    r->tensor = ot_call_tensor(call);
+    r->cacheable = ot_call_fits_cache(&run->o->device, call);
     r->chosen = ot_context_choose(run->o, &task, run->policy.name, &r->arena, &fact, &n,
                                   &r->choice, NULL) >= 0;
     for (int i = 0; i < n; i++)
@@ -108,7 +110,7 @@ static json_t *row_json(const optune_run_total *total, const optune_run_row *row
     json_object_set_new(json, "library", record_json(row->library));
     json_object_set_new(json, "library_name", text_or_null(row->library_name));
     const double rate = row->rate, share = row->share;
-    const bool computes = rate > 0 && !row->moves, cached = row->moves && share > 1;
+    const bool computes = rate > 0 && !row->moves, cached = row->cached;
     json_object_set_new(json, "flops_per_second", real_or_null(computes, rate));
     json_object_set_new(json, "bytes_per_second", real_or_null(rate > 0 && row->moves, rate));
     json_object_set_new(json, "share_of_peak",
@@ -143,11 +145,12 @@ static json_t *run_json(const ot_run_rows *rows, const ot_run *run)
     for (int i = 0; i < total->workloads; i++)
         json_array_append_new(list, row_json(total, &rows->row[i]));
     return json_pack(
-        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:s, s:o, s:o, s:o, s:o}", "op",
+        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:s, s:o, s:o, s:o, s:o}", "op",
         total->op, "target", total->target, "device", total->device, "search", total->search,
         "new_trials", total->new_trials, "failures", total->failures, "interrupted",
         (int)total->interrupted, "seconds", total->seconds, "peak_flops", total->peak_flops,
-        "peak_bandwidth", total->peak_bandwidth, "counters_why",
+        "peak_bandwidth", total->peak_bandwidth, "peak_tensor", total->peak_tensor,
+        "counters_why",
         total->counters_why ? total->counters_why : "", "disturbance",
         text_or_null(total->disturbance), "graph", ot_in_graph_json(&run->in_graph), "layouts",
         ot_layouts_json(&run->layouts.told), "workloads", list);

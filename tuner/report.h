@@ -20,7 +20,9 @@ typedef struct ot_row {
     const optune_record *known;    /* the fastest of all that were measured */
     double flops, bytes;
     bool moves;             /* less than one operation a byte: its rate is bytes per second */
-    double units;           /* its peak as a part of the measured one; 0: it has another one */
+    double units;           /* its peak as a part of float32's; 0: it has another one */
+    bool tensor;            /* its peak is that of tensor cores */
+    bool cacheable;         /* what it moves fits into the last cache */
     ot_disturbance trouble; /* while its figures were measured */
     bool troubled;
 } ot_row;
@@ -28,9 +30,11 @@ typedef struct ot_row {
 bool ot_row_effective(const ot_row *r); /* fewer operations are done than its rate counts */
 double
 ot_row_rate(const ot_row *r); /* what one run moves or computes in a second; 0: unknown */
-/* Of the measured peak; 0: unknown. Above 1 only where fewer operations are done, or where the data
- * stays in caches, whose bandwidth is another. */
+/* Of the measured peak; 0: unknown. Above 1 only where fewer operations are done, where the data
+ * stays in caches, whose bandwidth is another, or where bytes move faster than those that the peak
+ * was measured with, as where all are read. */
 double ot_row_share(const ot_run *run, const ot_row *r);
+bool ot_row_cached(const ot_run *run, const ot_row *r); /* the data stays in caches */
 /* The worst of what disturbed the figures of all; false: nothing did. */
 bool ot_rows_trouble(const ot_row *all, int n, ot_disturbance *worst);
 

@@ -18,8 +18,15 @@ double ot_row_rate(const ot_row *r)
 
 double ot_row_share(const ot_run *run, const ot_row *r)
 {
-    const double peak = r->moves ? run->peak_bandwidth : run->peak_flops * r->units;
+    const double peak = r->moves    ? run->peak.bandwidth
+                        : r->tensor ? run->peak.tensor
+                                    : run->peak.flops * r->units;
     return peak > 0 ? ot_row_rate(r) / peak : 0;
+}
+
+bool ot_row_cached(const ot_run *run, const ot_row *r)
+{
+    return r->moves && r->cacheable && ot_row_share(run, r) > 1;
 }
 
 bool ot_rows_trouble(const ot_row *all, int n, ot_disturbance *worst)

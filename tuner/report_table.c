@@ -55,12 +55,6 @@ static void add_metrics(ot_table *table, const optune_run_row *r, int n)
     }
 }
 
-/* The data stays in caches, whose bandwidth is another than the measured one. */
-static bool is_cached(const optune_run_row *r)
-{
-    return r->moves && r->share > 1;
-}
-
 /* `mark` behind it, for what a line below the table explains. */
 static void add_times(ot_table *table, int column, double value, const char *mark)
 {
@@ -145,7 +139,7 @@ static void add_row(ot_table *table, const optune_run_row *r, bool all_move, ot_
     ot_format(text, sizeof text, "%.1f%s", r->rate * 1e-9, r->moves && !all_move ? "GB" : "");
     ot_table_cell(table, RATE, r->rate > 0 ? text : "-");
     ot_format(text, sizeof text, "%.0f%%%s", 100 * r->share, r->effective ? "e" : "");
-    ot_table_cell(table, PEAK, r->share <= 0 ? "-" : is_cached(r) ? "caches" : text);
+    ot_table_cell(table, PEAK, r->share <= 0 ? "-" : r->cached ? "caches" : text);
     add_times(table, DEFAULT, r->fallback ? r->fallback->cost / best->cost : NAN, "");
     add_times(table, LIBRARY, r->library ? r->library->cost / best->cost : NAN,
               r->reference && form == OT_TABLE_TEXT ? "r" : "");
@@ -236,11 +230,13 @@ static void footer(const ot_run_rows *rows, ot_table_form form, int width, ot_te
 {
     const optune_run_total *total = &rows->total;
     const int threads = total->threads;
-    bool cached = false, fewer = false;
+    bool cached = false, fewer = false, beyond = false;
     ot_text line = {0};
     for (int i = 0; i < total->workloads; i++) {
-        cached = cached || is_cached(&rows->row[i]);
+        cached = cached || rows->row[i].cached;
         fewer = fewer || rows->row[i].effective;
+        beyond = beyond || (rows->row[i].moves && !rows->row[i].cached &&
+                            rows->row[i].share > 1.005 && !threads);
     }
     ot_text_add(to, "\n");
     add_means(rows, width, to);
@@ -254,14 +250,20 @@ static void footer(const ot_run_rows *rows, ot_table_form form, int width, ot_te
     ot_text_add(&line, total->counters_why ? total->counters_why : "");
     add_line(&line, width, to);
     if (total->peak_flops > 0)
-        ot_text_printf(&line, "measured peak: %.0f GFLOP/s%s, %.1f GB/s %s",
-                       total->peak_flops * 1e-9, threads ? "" : " in float32",
-                       total->peak_bandwidth * 1e-9, threads ? "read" : "copied");
+        ot_text_printf(&line, "measured peak: %.0f GFLOP/s%s, ", total->peak_flops * 1e-9,
+                       threads ? "" : " in float32");
+    if (total->peak_flops > 0 && total->peak_tensor > 0)
+        ot_text_printf(&line, "%.0f in bfloat16 on tensor cores, ", total->peak_tensor * 1e-9);
+    if (total->peak_flops > 0)
+        ot_text_printf(&line, "%.1f GB/s %s", total->peak_bandwidth * 1e-9,
+                       threads ? "read" : "copied");
     if (total->peak_flops > 0 && fewer)
         ot_text_add(&line, "; \"e\": effective, counted as if all the operator's operations "
                            "were done; fewer are, so it may pass 100 %");
     if (total->peak_flops > 0 && cached)
         ot_text_add(&line, "; \"caches\": the data stays in them");
+    if (total->peak_flops > 0 && beyond)
+        ot_text_add(&line, "; what mostly reads may pass what is copied");
     add_line(&line, width, to);
     if (form == OT_TABLE_TEXT && total->disturbance)
         ot_text_printf(

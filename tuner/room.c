@@ -54,6 +54,15 @@ double ot_room_needed(const optune_call *call, const optune_device *device, doub
     return kept + fmax(in + computing, measuring);
 }
 
+double ot_room_held(const optune_call *call, const optune_device *device)
+{
+    double in = 0, on_device;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        in += bytes(&call->input[i].type);
+    const double kept = 2 * in <= ot_inputs_most_kept() ? 2 * in : 0; /* true ones, far ones */
+    return ot_room_needed(call, device, &on_device) + kept;
+}
+
 static void say_bytes(double n, char *to, size_t size)
 {
     static const char *const unit[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};

@@ -451,12 +451,11 @@ int ot_tuning_tell(ot_tuning *t, optune_err *err)
 {
     const optune_call *call = t->run->spot.at ? t->run->spot.at : t->task.call;
     const double asked = ot_now();
-    double on_device;
     int status = ot_room_check(t->run, call, err);
     if (status >= 0)
         status = ot_worker_workload(t->run->worker, ot_text_str(&t->call),
                                     t->run->options->seed, err);
-    t->run->held = status < 0 ? 0 : ot_room_needed(call, &t->run->o->device, &on_device);
+    t->run->held = status < 0 ? 0 : ot_room_held(call, &t->run->o->device);
     t->told_s = ot_now() - asked;
     return status;
 }

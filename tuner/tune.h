@@ -138,8 +138,8 @@ typedef struct ot_run {
     int begun;         /* workloads that had a new trial */
     int new_trials, failures;
     bool broken;                       /* an outcome could not be written down: the run ends */
-    double peak_flops, peak_bandwidth; /* 0: not known */
-    bool peak_settled;                 /* measured while the machine was ours */
+    ot_peaks peak;     /* 0: not known */
+    bool peak_settled; /* measured while the machine was ours */
     optune_progress progress;
     struct ot_transfer
         *transfer; /* what was measured before, for any of the workloads; or NULL */
@@ -206,6 +206,8 @@ void ot_peak_end(ot_run *run, double fastest, const char *whose);
 /* Bytes of this machine's memory that the workload takes at once; on a GPU its buffers are the
  * device's. */
 double ot_room_needed(const optune_call *call, const optune_device *device, double *on_device);
+/* What the worker then holds of it: inputs that it need not make again, too. */
+double ot_room_held(const optune_call *call, const optune_device *device);
 /* ENOMEM, with how much is needed and how much is there. */
 int ot_room_check(const ot_run *run, const optune_call *call, optune_err *err);
 int ot_room_scratch(const ot_run *run, const optune_plan *plan, optune_err *err);

@@ -73,6 +73,12 @@ typedef struct optune_target_worker {
     /* Not 0: what `time` returns is a cost of another kind, which this machine's clock says nothing
      * about: anything above 0. */
     intptr_t costs;
+    /* Sets the first bytes of a buffer to this one. NULL: they are written. */
+    int (*fill)(void *state, void *buffer, int byte, int64_t bytes);
+    /* Copies the first bytes of a buffer to another's. NULL: they pass through this process. */
+    int (*copy)(void *state, void *to, const void *from, int64_t bytes);
+    /* Reads from that byte of a buffer on. NULL: all of it is read. */
+    int (*read_at)(void *state, const void *buffer, int64_t at, void *to, int64_t bytes);
 } optune_target_worker;
 
 /* What needs no state: it runs in the asking process, `compile`'s command and `translate` in

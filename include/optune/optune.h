@@ -152,7 +152,7 @@ typedef struct optune_run_row {
     bool effective; /* the winner does fewer operations than its rate counts */
     double rate;    /* the winner's, in a second; 0: unknown */
     double share;   /* of the measured peak; 0: unknown. Above 1 where the data stays in caches,
-                       or of an effective rate */
+                       where mostly is read and the peak is of copies, or of an effective rate */
     double disturbed; /* the share of the time in which the machine was another's; negative: not
                            at all */
     int trials;       /* of this question, stored ones included */
@@ -173,6 +173,7 @@ typedef struct optune_run_row {
         *metrics; /* total's n_metrics, of the winner; NaN: what one needs is not known */
     const char *minimised; /* what a cost is: "time" of one run, "its wall time", "1/rate" */
     bool unitless;         /* and it is not in seconds */
+    bool cached;           /* the data stays in caches, which are faster than the peak */
 } optune_run_row;
 /* The run as a whole. */
 typedef struct optune_run_total {
@@ -189,6 +190,7 @@ typedef struct optune_run_total {
     int threads;             /* 0: the target has none to choose */
     int n_metrics;
     const char *const *metrics; /* their names */
+    double peak_tensor; /* FLOP/s of bfloat16 on tensor cores; 0: not known, or it has none */
 } optune_run_total;
 /* Fills *row with row `index`, from 0 on, and returns 1 behind the last; of results of other calls,
  * and of `compile_only`, there are none. */

@@ -15,7 +15,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         snprintf(text, sizeof text, "((SCALAR)%.17g)", scale);
     optune_call unmasked = *call; /* the last input is what an expression is computed in */
     unmasked.n_inputs = ATTENTION_MASK;
-    pattern_define_scalar_as(plan, m, &unmasked, generic_scalar(dtype));
+    pattern_define_scalar_as(plan, m, &unmasked, gpu_scalar_type(dtype));
     optune_plan_define_text(plan, m, "SCALE", text);
     optune_plan_define(plan, m, "CAUSAL", optune_call_int(call, "causal"));
     optune_plan_define(plan, m, "ZEROS", !optune_call_int(call, "nan"));

@@ -141,14 +141,22 @@ static int types(optune_call *call, optune_err *err)
     return known ? OPTUNE_OK : 1;
 }
 
-/* Both products, and five for each exponential: all of them, whatever is masked. */
+/* How many keys all queries of a head see: a causal one sees none behind it. */
+static double seen(const attention_shape *s)
+{
+    if (!s->causal)
+        return (double)s->sq * (double)s->skv;
+    const double rows = (double)(s->sq < s->skv ? s->sq : s->skv);
+    return rows * ((double)s->skv - rows) + rows * (rows + 1) / 2;
+}
+
+/* Both products, and five for each exponential, of what a query sees; masks say nothing here. */
 static double flops(const optune_call *call)
 {
     attention_shape s;
     if (!attention_shape_of(call, &s))
         return 0;
-    return (double)s.b * (double)s.hq * (double)s.sq * (double)s.skv *
-           (2.0 * (double)s.d + 2.0 * (double)s.dv + 5.0);
+    return (double)s.b * (double)s.hq * seen(&s) * (2.0 * (double)s.d + 2.0 * (double)s.dv + 5.0);
 }
 
 static double terms(const optune_call *call)

@@ -15,6 +15,7 @@ static bool few(const optune_task *task, char *why)
 static const optune_strategy_row rows[] = {
     {.impl = "attention_tiles.gpu"},
     {.impl = "attention_split.gpu", .plevel = 22, .condition = few},
+    {.impl = "attention_wgmma.cuda", .plevel = 19},
     {.impl = "attention_mma.cuda", .plevel = 20},
     {0},
 };

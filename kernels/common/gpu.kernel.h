@@ -87,21 +87,27 @@ typedef unsigned short u16;
 #ifdef OT_OPENCL
 #define STORE_VECTOR(to, x) (*(to) = (x))
 #else
-#define STORE_VECTOR(to, x) ot_store_vector(to, x)
-template <class T> INLINE void ot_store_vector(T *to, const T &x)
+#define STORE_VECTOR(to, x)                                                                    \
+    do {                                                                                       \
+        if (sizeof(x) == 16 || sizeof(x) == 8 || sizeof(x) == 4)                               \
+            ot_store_words((to), (const u32 *)&(x), sizeof(x) / 4);                            \
+        else                                                                                   \
+            *(to) = (x);                                                                       \
+    } while (0)
+INLINE void ot_store_words(void *to, const u32 *w, const int words)
 {
-    const u32 *w = (const u32 *)&x;
-    if (sizeof(T) == 16)
+    if (words == 4)
         asm volatile(
             "st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
             "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3])
             : "memory");
-    else if (sizeof(T) == 8)
+    else if (words == 2)
         asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
                      "r"(w[0]), "r"(w[1])
                      : "memory");
     else
-        *to = x;
+        asm volatile("st.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(w[0])
+                     : "memory");
 }
 #endif
 
@@ -158,10 +164,16 @@ INLINE float float_of_bfloat(u16 b)
 /* To nearest, ties to even; a NaN stays one. */
 INLINE u16 bfloat_of_float(float f)
 {
+#if defined(OT_CUDA) && OT_CC >= 80
+    u16 b;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
+    return b;
+#else
     const u32 bits = FLOAT_BITS(f);
     if (f != f)
         return (u16)(bits >> 16 | 64);
     return (u16)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+#endif
 }
 
 #endif

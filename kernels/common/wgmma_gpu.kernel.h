@@ -14,6 +14,12 @@
  * product is 64 rows of A by n columns of B over 32 bytes of depth: 16 float16 or bfloat16, 8
  * tf32, 32 int8. With warp, lane of the thread in its warpgroup, d[r], r < n / 2, is
  *   row 16 warp + lane / 4 + 8 (r / 2 % 2), column 8 (r / 4) + 2 (lane % 4) + r % 2
+ *
+ * WGMMA_HELD, of 16-bit floats, has A in registers, two elements a word: a[i] is depths
+ * 2 (lane % 4), + 1 from 8 (i / 2) on of row 16 warp + lane / 4 + 8 (i % 2), so that sums of
+ * columns 16 s .. become step s of the next product by rounding pairs. Its B lies the other way
+ * round: columns_128(address, panel) are 16 depths, rows of 128 bytes of columns; the next 64
+ * columns are `panel` bytes further.
  */
 #ifndef OPTUNE_KERNELS_COMMON_WGMMA_GPU_H
 #define OPTUNE_KERNELS_COMMON_WGMMA_GPU_H
@@ -179,6 +185,12 @@ INLINE u64 rows_128(u32 address)
            (u64)1 << 62;
 }
 
+INLINE u64 columns_128(u32 address, int panel)
+{
+    return (u64)((address & 0x3FFFF) >> 4) | (u64)(panel >> 4) << 16 | (u64)(1024 >> 4) << 32 |
+           (u64)1 << 62;
+}
+
 /* Before the first product of a group: what was written to registers is theirs. */
 INLINE void wgmma_fence()
 {
@@ -230,14 +242,26 @@ INLINE void ot_keep(int &d)
 #define OT_60 OT_30 OT_TEN(3) OT_TEN(4) OT_TEN(5)
 #define OT_90 OT_60 OT_TEN(6) OT_TEN(7) OT_TEN(8)
 #define OT_120 OT_90 OT_TEN(9) OT_TEN(10) OT_TEN(11)
-#define OT_LIST_64 OT_30 "%30, %31}, %32, %33"
-#define OT_LIST_128 OT_60 "%60, %61, %62, %63}, %64, %65"
-#define OT_LIST_192 OT_90 "%90, %91, %92, %93, %94, %95}, %96, %97"
-#define OT_LIST_256 OT_120 "%120, %121, %122, %123, %124, %125, %126, %127}, %128, %129"
+#define OT_LIST_64 OT_30 "%30, %31}"
+#define OT_LIST_128 OT_60 "%60, %61, %62, %63}"
+#define OT_LIST_192 OT_90 "%90, %91, %92, %93, %94, %95}"
+#define OT_LIST_256 OT_120 "%120, %121, %122, %123, %124, %125, %126, %127}"
+#define OT_SHARED_64 ", %32, %33"
+#define OT_SHARED_128 ", %64, %65"
+#define OT_SHARED_192 ", %96, %97"
+#define OT_SHARED_256 ", %128, %129"
 #define OT_ADD_64 "%34"
 #define OT_ADD_128 "%66"
 #define OT_ADD_192 "%98"
 #define OT_ADD_256 "%130"
+#define OT_HELD_64 ", {%32, %33, %34, %35}, %36"
+#define OT_HELD_128 ", {%64, %65, %66, %67}, %68"
+#define OT_HELD_192 ", {%96, %97, %98, %99}, %100"
+#define OT_HELD_256 ", {%128, %129, %130, %131}, %132"
+#define OT_ADD_HELD_64 "%37"
+#define OT_ADD_HELD_128 "%69"
+#define OT_ADD_HELD_192 "%101"
+#define OT_ADD_HELD_256 "%133"
 
 /* d (+)= a b; without `add` what was in d is forgotten. */
 #define OT_WGMMA(type, n, sum, c, depth, kinds, tail)                                          \
@@ -245,19 +269,34 @@ INLINE void ot_keep(int &d)
     {                                                                                          \
         asm volatile("{\n\t"                                                                   \
                      ".reg .pred p;\n\t"                                                       \
-                     "setp.ne.b32 p, " OT_ADD_##n ", 0;\n\t"                                   \
-                                                  "wgmma.mma_async.sync.aligned.m64n" #n       \
-                                                  "k" depth kinds " {" OT_LIST_##n ", p" tail  \
-                                                                                   ";\n\t"     \
-                                                                                   "}"         \
+                     "setp.ne.b32 p, " OT_ADD_##n                                              \
+                     ", 0;\n\t"                                                                \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k" depth kinds                    \
+                     " {" OT_LIST_##n OT_SHARED_##n ", p" tail ";\n\t"                         \
+                                                    "}"                                        \
                      : OT_SUMS_##n(c)                                                          \
                      : "l"(a), "l"(b), "r"(add));                                              \
+    }
+#define OT_WGMMA_HELD(type, n, kinds)                                                          \
+    INLINE void ot_wgmma_held_##type##_##n(float *d, const u32 *a, u64 b, int add)             \
+    {                                                                                          \
+        asm volatile("{\n\t"                                                                   \
+                     ".reg .pred p;\n\t"                                                       \
+                     "setp.ne.b32 p, " OT_ADD_HELD_##n                                         \
+                     ", 0;\n\t"                                                                \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k16" kinds                        \
+                     " {" OT_LIST_##n OT_HELD_##n ", p, 1, 1, 1;\n\t"                          \
+                                                  "}"                                          \
+                     : OT_SUMS_##n("f")                                                        \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(add));          \
     }
 #define OT_WGMMAS(n)                                                                           \
     OT_WGMMA(f16, n, float, "f", "16", ".f32.f16.f16", ", 1, 1, 0, 0")                         \
     OT_WGMMA(bf16, n, float, "f", "16", ".f32.bf16.bf16", ", 1, 1, 0, 0")                      \
     OT_WGMMA(tf32, n, float, "f", "8", ".f32.tf32.tf32", ", 1, 1")                             \
-    OT_WGMMA(s8, n, int, "r", "32", ".s32.s8.s8", "")
+    OT_WGMMA(s8, n, int, "r", "32", ".s32.s8.s8", "")                                          \
+    OT_WGMMA_HELD(f16, n, ".f32.f16.f16")                                                      \
+    OT_WGMMA_HELD(bf16, n, ".f32.bf16.bf16")
 OT_WGMMAS(64)
 OT_WGMMAS(128)
 OT_WGMMAS(192)
@@ -266,6 +305,9 @@ OT_WGMMAS(256)
 #define OT_WGMMA_NAME(type, n) ot_wgmma_##type##_##n
 #define OT_WGMMA_OF(type, n) OT_WGMMA_NAME(type, n)
 #define WGMMA(type, n, d, a, b, add) OT_WGMMA_OF(type, n)(d, a, b, add)
+#define OT_WGMMA_HELD_NAME(type, n) ot_wgmma_held_##type##_##n
+#define OT_WGMMA_HELD_OF(type, n) OT_WGMMA_HELD_NAME(type, n)
+#define WGMMA_HELD(type, n, d, a, b, add) OT_WGMMA_HELD_OF(type, n)(d, a, b, add)
 
 #endif
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_cudnn.cuda: cuDNN's convolution with its algorithm as the knob. An algorithm that does not
- * serve the call, or wants more memory than the plan offers, fails with the library's word.
+ * conv2d_cudnn.cuda: cuDNN's convolution as its users have it: the fastest of all its engines that
+ * serve the call, found by trying, over and over or with empty caches, or the one that its
+ * heuristics put first.
  */
 #include "kernels/convolution/conv2d.h"
 #include "kernels/host/cuda_types.h"
@@ -23,13 +24,14 @@ static bool applies(const optune_task *task, char *why)
 static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
-    optune_space_ints(space, "algo", 8, (const int64_t[]){0, 1, 2, 3, 4, 5, 6, 7});
+    optune_space_words(space, "engine", 3,
+                       (const char *const[]){"fastest", "fastest_cold", "first"});
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     (void)task;
-    optune_config_choose_int(config, space, "algo", 1);
+    optune_config_choose_word(config, space, "engine", "fastest");
 }
 
 /* What an explicit GEMM needs, within bounds. */
@@ -44,21 +46,14 @@ static const char *const setup[] = {
     "cudnnCreate",
     "cudnnSetStream",
     "ot_stream",
-    "cudnnCreateTensorDescriptor",
-    "cudnnSetTensor4dDescriptor",
-    "cudnnCreateFilterDescriptor",
-    "cudnnSetFilter4dDescriptor",
-    "cudnnCreateConvolutionDescriptor",
-    "cudnnSetConvolution2dDescriptor",
-    "cudnnSetConvolutionGroupCount",
-    "cudnnSetConvolutionMathType",
-    "cudnnGetConvolutionForwardWorkspaceSize",
+    "cudnnBackendCreateDescriptor",
+    "cudnnBackendSetAttribute",
+    "cudnnBackendGetAttribute",
+    "cudnnBackendFinalize",
     "cudnnGetErrorString",
 };
 static const char *const teardown[] = {
-    "cudnnDestroyConvolutionDescriptor",
-    "cudnnDestroyFilterDescriptor",
-    "cudnnDestroyTensorDescriptor",
+    "cudnnBackendDestroyDescriptor",
     "cudnnDestroy",
 };
 
@@ -72,6 +67,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
+    const char *const engine = optune_config_word(config, "engine");
     const int m = cuda_library_module(task, plan);
     const int workspace = optune_plan_scratch(plan, "workspace", workspace_of(&s), false);
     const struct {
@@ -93,9 +89,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         {"PW", s.pl},
         {"DH", s.dh},
         {"DW", s.dw},
-        {"GROUPS", s.groups},
         {"CI_G", s.ci_g},
-        {"ALGORITHM", optune_config_int(config, "algo")},
+        {"FASTEST", strcmp(engine, "first") != 0},
+        {"COLD", strcmp(engine, "fastest_cold") == 0},
         {"WORKSPACE", workspace_of(&s)},
         {"TF32", cuda_library_tf32(task->call)},
     };
@@ -111,21 +107,22 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         &(optune_stage){.phase = OPTUNE_TIMED,
                         .module = m,
                         .function = "conv2d",
-                        .n_args = 6,
-                        .arg = {optune_symbol_arg("cudnnConvolutionForward"),
+                        .n_args = 7,
+                        .arg = {optune_symbol_arg("cudnnBackendExecute"),
                                 optune_scratch_arg(workspace), optune_input_arg(CONV2D_DATA),
                                 optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0),
-                                optune_symbol_arg("cudnnGetErrorString")}});
+                                optune_symbol_arg("cudnnBackendDestroyDescriptor"),
+                                optune_symbol_arg("ot_clock")}});
     optune_plan_stage(plan, &end);
 }
 
 OPTUNE_IMPL(convolution, cudnn) = {
     .op = "conv2d",
     .name = "conv2d_cudnn.cuda",
-    .summary = "cuDNN, its algorithm as the knob",
+    .summary = "cuDNN, the fastest of its engines, or its heuristic's first",
     .library = "cudnn",
     .math = "ieee tf32",
-    .error_scale = 16, /* winograd and FFT are among its algorithms */
+    .error_scale = 16, /* winograd and FFT are among its engines */
     .fewer_operations = true,
     .applies = applies,
     .space = space,

@@ -1,93 +1,327 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d through cudnnConvolutionForward. Where the algorithm does not serve the call or needs
- * more than WORKSPACE bytes, it fails. float32 is computed with fused multiply-adds unless
- * TF32 is permitted. Macros: the shape, ALGORITHM, WORKSPACE, TF32, TYPE.
+ * conv2d through cuDNN's backend interface. Its heuristics list engines, the best guess first;
+ * of these the ones that may serve are kept: they build here, want no more than WORKSPACE bytes
+ * and compute in the call's numerics, so that float32 is not rounded unless TF32. With FASTEST
+ * the first run measures all of them, as its users have it do, and later ones take the fastest,
+ * if COLD the one that is when nothing is in the caches; else the first is taken. Macros: the
+ * shape, FASTEST, COLD, WORKSPACE, TF32, TYPE.
  */
+#include "kernels/common/cuda_clock.kernel.h"
 #include "kernels/common/cuda_library.kernel.h"
 
 /* The interface's numbers. */
 enum {
-    NCHW = 0,
-    CROSS_CORRELATION = 1,
-    MATH_TENSOR_OP = 1,
-    MATH_FMA = 3,
     DATA_BFLOAT = 9,
+    CROSS_CORRELATION = 1,
+
+    A_CONVOLUTION = 1,
+    AN_ENGINE = 2,
+    A_CONFIG = 3,
+    A_HEURISTIC = 4,
+    A_PLAN = 5,
+    A_FORWARD = 10,
+    A_GRAPH = 15,
+    A_PACK = 16,
+    A_TENSOR = 17,
+
+    OF_HANDLE = 0,
+    OF_DATA_TYPE = 1,
+    OF_INT = 3,
+    OF_FLOAT = 4,
+    OF_DOUBLE = 5,
+    OF_POINTER = 6,
+    OF_MODE = 7,
+    OF_HEURISTIC = 8,
+    OF_NOTE = 11,
+    OF_DESCRIPTOR = 15,
+
+    CONVOLUTION_TYPE = 100,
+    CONVOLUTION_MODE = 101,
+    CONVOLUTION_DILATIONS = 102,
+    CONVOLUTION_STRIDES = 103,
+    CONVOLUTION_POST_PADDING = 104,
+    CONVOLUTION_PRE_PADDING = 105,
+    CONVOLUTION_DIMS = 106,
+    HEURISTIC_MODE = 200,
+    HEURISTIC_GRAPH = 201,
+    HEURISTIC_RESULTS = 202,
+    CONFIG_ENGINE = 300,
+    PLAN_HANDLE = 400,
+    PLAN_CONFIG = 401,
+    PLAN_WORKSPACE = 402,
+    FORWARD_ALPHA = 700,
+    FORWARD_BETA = 701,
+    FORWARD_CONVOLUTION = 702,
+    FORWARD_W = 703,
+    FORWARD_X = 704,
+    FORWARD_Y = 705,
+    GRAPH_HANDLE = 800,
+    GRAPH_OPERATIONS = 801,
+    TENSOR_ALIGNMENT = 900,
+    TENSOR_TYPE = 901,
+    TENSOR_DIMS = 902,
+    TENSOR_STRIDES = 903,
+    TENSOR_ID = 906,
+    PACK_IDS = 1000,
+    PACK_POINTERS = 1001,
+    PACK_WORKSPACE = 1003,
+    ENGINE_NOTES = 1303,
+
+    HEURISTIC_FALLBACK = 2,
+    HEURISTIC_A = 3,
+
+    NOTE_TENSOR_CORE = 0,
+    NOTE_DOWN_CONVERT = 1,
+    NOTE_REDUCED_SUMS = 2,
+    NOTE_WINOGRAD_13 = 8,
 };
+
+enum { ALIGNED = 16, MOST_NOTES = 16, MOST_RESULTS = 64, MOST_PLANS = 16, MOST_MADE = 256 };
+
 #define DATA_TYPE (TYPE == CUDA_BFLOAT ? DATA_BFLOAT : TYPE)
-#define HALF (TYPE == CUDA_BFLOAT || TYPE == CUDA_HALF)
 
-static void *handle, *in_desc, *out_desc, *filter, *convolution;
-static usize needed;
-static int ready;
+static struct backend {
+    int (*create)(int kind, void **descriptor);
+    int (*set)(void *descriptor, int name, int type, i64 n, const void *value);
+    int (*get)(void *descriptor, int name, int type, i64 n, i64 *got, void *value);
+    int (*finalize)(void *descriptor);
+    const char *(*word)(int status);
+} cudnn;
 
-static int failed(void *words, const char *call, int status, const char *remedy)
+static void *handle, *made[MOST_MADE], *plans[MOST_PLANS], *pack, *packed[4];
+static int n_made, n_plans;
+static int fastest = -1; /* of the plans, which are the same ones whenever they are made */
+
+static int failed(const char *call, int status)
 {
     if (status)
-        fail(call, status, ((const char *(*)(int))words)(status), remedy);
+        fail(call, status, cudnn.word(status), "");
     return status;
 }
 
-/* arg: cudnnCreate, SetStream, stream, CreateTensorDescriptor, SetTensor4dDescriptor,
- * CreateFilterDescriptor, SetFilter4dDescriptor, CreateConvolutionDescriptor,
- * SetConvolution2dDescriptor, SetConvolutionGroupCount, SetConvolutionMathType,
- * GetConvolutionForwardWorkspaceSize, GetErrorString */
+/* What is made lives until `end`. NULL: it cannot be. */
+static void *make(int kind)
+{
+    void *descriptor = 0;
+    if (n_made == MOST_MADE || cudnn.create(kind, &descriptor))
+        return 0;
+    return made[n_made++] = descriptor;
+}
+
+static void put(void *descriptor, int name, int type, i64 n, const void *value)
+{
+    failed("cudnnBackendSetAttribute", cudnn.set(descriptor, name, type, n, value));
+}
+
+static void put_int(void *descriptor, int name, int type, i64 value)
+{
+    const int word = (int)value;
+    put(descriptor, name, type, 1, type == OF_INT ? (const void *)&value : &word);
+}
+
+static void put_pair(void *descriptor, int name, i64 a, i64 b)
+{
+    const i64 pair[] = {a, b};
+    put(descriptor, name, OF_INT, 2, pair);
+}
+
+/* ---- the graph --------------------------------------------------------------------------- */
+
+static void *tensor(i64 id, i64 n, i64 c, i64 h, i64 w)
+{
+    const i64 dims[] = {n, c, h, w}, strides[] = {c * h * w, h * w, w, 1};
+    void *t = make(A_TENSOR);
+    put_int(t, TENSOR_TYPE, OF_DATA_TYPE, DATA_TYPE);
+    put(t, TENSOR_DIMS, OF_INT, 4, dims);
+    put(t, TENSOR_STRIDES, OF_INT, 4, strides);
+    put_int(t, TENSOR_ID, OF_INT, id);
+    put_int(t, TENSOR_ALIGNMENT, OF_INT, ALIGNED);
+    failed("cudnnBackendFinalize", cudnn.finalize(t));
+    return t;
+}
+
+static void *convolution(void)
+{
+    void *c = make(A_CONVOLUTION);
+    put_int(c, CONVOLUTION_DIMS, OF_INT, 2);
+    put_int(c, CONVOLUTION_TYPE, OF_DATA_TYPE, SCALE_TYPE);
+    put_int(c, CONVOLUTION_MODE, OF_MODE, CROSS_CORRELATION);
+    put_pair(c, CONVOLUTION_DILATIONS, DH, DW);
+    put_pair(c, CONVOLUTION_STRIDES, SH, SW);
+    put_pair(c, CONVOLUTION_PRE_PADDING, PH, PW);
+    put_pair(c, CONVOLUTION_POST_PADDING, PH, PW);
+    failed("cudnnBackendFinalize", cudnn.finalize(c));
+    return c;
+}
+
+static void *graph(void)
+{
+    const scale one = 1, zero = 0;
+    const int scales = SCALE_TYPE == CUDA_DOUBLE ? OF_DOUBLE : OF_FLOAT;
+    void *const what = convolution(), *const x = tensor('x', N, CI, H, W);
+    void *const w = tensor('w', CO, CI_G, KH, KW), *const y = tensor('y', N, CO, OH, OW);
+    void *const forward = make(A_FORWARD);
+    put(forward, FORWARD_CONVOLUTION, OF_DESCRIPTOR, 1, &what);
+    put(forward, FORWARD_X, OF_DESCRIPTOR, 1, &x);
+    put(forward, FORWARD_W, OF_DESCRIPTOR, 1, &w);
+    put(forward, FORWARD_Y, OF_DESCRIPTOR, 1, &y);
+    put(forward, FORWARD_ALPHA, scales, 1, &one);
+    put(forward, FORWARD_BETA, scales, 1, &zero);
+    failed("cudnnBackendFinalize", cudnn.finalize(forward));
+    void *const g = make(A_GRAPH);
+    put(g, GRAPH_HANDLE, OF_HANDLE, 1, &handle);
+    put(g, GRAPH_OPERATIONS, OF_DESCRIPTOR, 1, &forward);
+    failed("cudnnBackendFinalize", cudnn.finalize(g));
+    return g;
+}
+
+/* ---- engines ----------------------------------------------------------------------------- */
+
+/* In the call's numerics: what a note of the engine says is in `out`. */
+static int admissible(void *config)
+{
+    static const unsigned out = 1u << NOTE_DOWN_CONVERT | 1u << NOTE_REDUCED_SUMS |
+                                1u << NOTE_WINOGRAD_13 |
+                                (unsigned)(TYPE == CUDA_FLOAT && !TF32) << NOTE_TENSOR_CORE;
+    void *engine = make(AN_ENGINE);
+    int note[MOST_NOTES] = {0};
+    i64 n = 0, got = 0;
+    if (!engine || cudnn.get(config, CONFIG_ENGINE, OF_DESCRIPTOR, 1, &got, &engine) ||
+        cudnn.get(engine, ENGINE_NOTES, OF_NOTE, MOST_NOTES, &n, note))
+        return 0;
+    for (i64 i = 0; i < n && i < MOST_NOTES; i++)
+        if (note[i] < 32 && out >> note[i] & 1)
+            return 0;
+    return 1;
+}
+
+static void add_plan(void *config)
+{
+    i64 bytes = 0, got = 0;
+    void *plan = admissible(config) ? make(A_PLAN) : 0;
+    if (plan && !cudnn.set(plan, PLAN_HANDLE, OF_HANDLE, 1, &handle) &&
+        !cudnn.set(plan, PLAN_CONFIG, OF_DESCRIPTOR, 1, &config) && !cudnn.finalize(plan) &&
+        !cudnn.get(plan, PLAN_WORKSPACE, OF_INT, 1, &got, &bytes) && bytes <= WORKSPACE)
+        plans[n_plans++] = plan;
+}
+
+/* Up to `most` plans in all. */
+static void add_plans(void *g, int mode, int most)
+{
+    void *config[MOST_RESULTS], *heuristic = make(A_HEURISTIC);
+    i64 n = 0, got = 0;
+    put(heuristic, HEURISTIC_GRAPH, OF_DESCRIPTOR, 1, &g);
+    put_int(heuristic, HEURISTIC_MODE, OF_HEURISTIC, mode);
+    if (cudnn.finalize(heuristic) ||
+        cudnn.get(heuristic, HEURISTIC_RESULTS, OF_DESCRIPTOR, 0, &n, 0))
+        return;
+    n = n < MOST_RESULTS ? n : MOST_RESULTS;
+    for (i64 i = 0; i < n; i++)
+        if (!(config[i] = make(A_CONFIG)))
+            n = i;
+    if (cudnn.get(heuristic, HEURISTIC_RESULTS, OF_DESCRIPTOR, n, &got, config))
+        return;
+    for (i64 i = 0; i < got && i < n && n_plans < most; i++)
+        add_plan(config[i]);
+}
+
+/* arg: cudnnCreate, SetStream, stream, BackendCreateDescriptor, BackendSetAttribute,
+ * BackendGetAttribute, BackendFinalize, GetErrorString */
 void begin(void *const *arg)
 {
-    typedef int create(void **object);
-    typedef int set4(void *object, int a, int b, int n, int c, int h, int w);
-    ready = 0;
-    if (failed(arg[12], "cudnnCreate", ((create *)arg[0])(&handle), CANNOT_START))
+    n_plans = n_made = 0;
+    cudnn = (struct backend){
+        (int (*)(int, void **))arg[3],
+        (int (*)(void *, int, int, i64, const void *))arg[4],
+        (int (*)(void *, int, int, i64, i64 *, void *))arg[5],
+        (int (*)(void *))arg[6],
+        (const char *(*)(int))arg[7],
+    };
+    const int status = ((int (*)(void **))arg[0])(&handle);
+    if (status) {
+        fail("cudnnCreate", status, cudnn.word(status), CANNOT_START);
         return;
-    ((int (*)(void *, void *))arg[1])(handle, arg[2]);
-    ((create *)arg[3])(&in_desc);
-    ((create *)arg[3])(&out_desc);
-    ((set4 *)arg[4])(in_desc, NCHW, DATA_TYPE, N, CI, H, W);
-    ((set4 *)arg[4])(out_desc, NCHW, DATA_TYPE, N, CO, OH, OW);
-    ((create *)arg[5])(&filter);
-    ((set4 *)arg[6])(filter, DATA_TYPE, NCHW, CO, CI_G, KH, KW);
-    ((create *)arg[7])(&convolution);
-    ((int (*)(void *, int, int, int, int, int, int, int, int))arg[8])(
-        convolution, PH, PW, SH, SW, DH, DW, CROSS_CORRELATION, SCALE_TYPE);
-    ((int (*)(void *, int))arg[9])(convolution, GROUPS);
-    ((int (*)(void *, int))arg[10])(convolution, TF32 || HALF ? MATH_TENSOR_OP : MATH_FMA);
-    const int status = ((int (*)(void *, void *, void *, void *, void *, int, usize *))arg[11])(
-        handle, in_desc, filter, convolution, out_desc, ALGORITHM, &needed);
-    ready = !failed(arg[12], "cudnnGetConvolutionForwardWorkspaceSize", status, "") &&
-            needed <= WORKSPACE;
-    if (needed > WORKSPACE)
-        fail("cudnnGetConvolutionForwardWorkspaceSize", 0,
-             "it needs more memory than is offered", "");
+    }
+    failed("cudnnSetStream", ((int (*)(void *, void *))arg[1])(handle, arg[2]));
+    void *const g = graph();
+    const int most = fastest >= 0 ? fastest + 1 : FASTEST ? MOST_PLANS : 1;
+    if (!ot_failure[0])
+        add_plans(g, HEURISTIC_A, most);
+    if (!ot_failure[0] && n_plans < most)
+        add_plans(g, HEURISTIC_FALLBACK, most);
+    if (!ot_failure[0] && !n_plans)
+        fail("cudnnBackendFinalize", 0, "no engine serves this call in its numerics", "");
 }
 
-/* arg: cudnnConvolutionForward, workspace, data, weight, out, GetErrorString */
+/* ---- running ----------------------------------------------------------------------------- */
+
+typedef int execution(void *handle, void *plan, void *pack);
+
+static int measured; /* the plan that is being measured */
+static int refused;  /* what it said */
+
+static void measure(void *const *arg)
+{
+    refused = ((execution *)arg[0])(handle, plans[measured], pack);
+}
+
+/* All of them can be, unless this is a moment when nothing can be measured. */
+static void find_fastest(void *const *arg, cuda_clock *clock)
+{
+    double least = 0;
+    for (measured = 0; measured < n_plans; measured++) {
+        const double seconds = clock->seconds(clock, measure, arg, 1, COLD);
+        if (seconds > 0 && !refused && (fastest < 0 || seconds < least)) {
+            least = seconds;
+            fastest = measured;
+        }
+    }
+}
+
+static int is_packed(void *const *pointer)
+{
+    int same = pack != 0;
+    for (int i = 0; i < 4; i++) {
+        same = same && packed[i] == pointer[i];
+        packed[i] = pointer[i];
+    }
+    return same;
+}
+
+/* arg: cudnnBackendExecute, workspace, data, weight, out, BackendDestroyDescriptor, clock */
 void conv2d(void *const *arg)
 {
-    typedef int forward(void *handle, const void *alpha, void *x, const void *data, void *w,
-                        const void *weight, void *convolution, int algorithm, void *workspace,
-                        usize bytes, const void *beta, void *y, void *out);
-    const scale one = 1, zero = 0;
-    if (ready)
-        failed(arg[5], "cudnnConvolutionForward",
-               ((forward *)arg[0])(handle, &one, in_desc, arg[2], filter, arg[3], convolution,
-                                   ALGORITHM, arg[1], WORKSPACE, &zero, out_desc, arg[4]),
-               "");
+    static const i64 ids[] = {'x', 'w', 'y'};
+    if (!n_plans)
+        return;
+    if (!is_packed(arg + 1)) {
+        if (pack)
+            ((int (*)(void *))arg[5])(pack);
+        pack = 0;
+        if (failed("cudnnBackendCreateDescriptor", cudnn.create(A_PACK, &pack)))
+            return;
+        put(pack, PACK_POINTERS, OF_POINTER, 3, arg + 2);
+        put(pack, PACK_IDS, OF_INT, 3, ids);
+        put(pack, PACK_WORKSPACE, OF_POINTER, 1, arg + 1);
+        if (failed("cudnnBackendFinalize", cudnn.finalize(pack)))
+            return;
+    }
+    if (FASTEST && fastest < 0)
+        find_fastest(arg, arg[6]);
+    failed("cudnnBackendExecute",
+           ((execution *)arg[0])(handle, plans[fastest < 0 ? 0 : fastest], pack));
 }
 
-static void drop(void *destroy, void **object)
-{
-    if (*object)
-        ((int (*)(void *))destroy)(*object);
-    *object = 0;
-}
-
-/* arg: DestroyConvolutionDescriptor, DestroyFilterDescriptor, DestroyTensorDescriptor,
- * cudnnDestroy */
+/* arg: cudnnBackendDestroyDescriptor, cudnnDestroy */
 void end(void *const *arg)
 {
-    drop(arg[0], &convolution);
-    drop(arg[1], &filter);
-    drop(arg[2], &out_desc);
-    drop(arg[2], &in_desc);
-    drop(arg[3], &handle);
+    if (pack)
+        ((int (*)(void *))arg[0])(pack);
+    while (n_made > 0)
+        ((int (*)(void *))arg[0])(made[--n_made]);
+    if (handle)
+        ((int (*)(void *))arg[1])(handle);
+    handle = pack = 0;
+    n_plans = 0;
 }

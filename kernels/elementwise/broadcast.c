@@ -137,12 +137,15 @@ bool broadcast_lead_of(const optune_call *call, broadcast_lead *lead, char *why)
     return lead->loops.rank <= OPTUNE_MAX_RANK;
 }
 
+bool broadcast_operands_fit(const optune_call *call, char *why)
+{
+    return call->n_inputs <= OPTUNE_MAX_OPERANDS ||
+           optune_refuse(why, "has more than %d operands", OPTUNE_MAX_OPERANDS);
+}
+
 bool broadcast_applies(const optune_task *task, char *why)
 {
-    if (!pattern_applies(task, why))
-        return false;
-    return task->call->n_inputs <= OPTUNE_MAX_OPERANDS ||
-           optune_refuse(why, "has more than %d operands", OPTUNE_MAX_OPERANDS);
+    return pattern_applies(task, why) && broadcast_operands_fit(task->call, why);
 }
 
 void broadcast_define(optune_plan *plan, int m, const optune_call *call)

@@ -26,6 +26,8 @@ typedef struct broadcast_lead {
 /* False, with why, where operands do not have them all alike. */
 bool broadcast_lead_of(const optune_call *call, broadcast_lead *lead, char *why);
 
+bool broadcast_operands_fit(const optune_call *call, char *why);
+
 bool broadcast_applies(const optune_task *task, char *why);
 
 /* The expression and the types of its operands. */

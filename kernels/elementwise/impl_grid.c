@@ -8,7 +8,7 @@
 
 static bool applies(const optune_task *task, char *why)
 {
-    return broadcast_applies(task, why) && gpu_applies(task, why);
+    return gpu_applies(task, why) && broadcast_operands_fit(task->call, why);
 }
 
 static optune_dtype dtype_of(const optune_call *call, int t)
@@ -119,8 +119,10 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "OPERANDS", call->n_inputs);
     for (int t = 0; t < call->n_inputs; t++) {
         snprintf(name, sizeof(name), "X%d_T", t);
-        optune_plan_define_text(plan, m, name, gpu_c_type(dtype_of(call, t)));
-        pattern_define_value(plan, m, call, t, gpu_c_type(dtype_of(call, t)));
+        optune_plan_define_text(plan, m, name, gpu_stored_type(dtype_of(call, t)));
+        snprintf(name, sizeof(name), "X%d_OF", t);
+        optune_plan_define_text(plan, m, name, gpu_scalar_of(dtype_of(call, t)));
+        pattern_define_value(plan, m, call, t, gpu_scalar_type(dtype_of(call, t)));
         snprintf(name, sizeof(name), "X%d_INNER", t);
         optune_plan_define(plan, m, name, l.stride[t][l.rank - 1]);
         snprintf(name, sizeof(name), "X%d_OFFSET", t);

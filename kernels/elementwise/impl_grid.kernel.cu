@@ -29,7 +29,7 @@ VECTOR(vec_out, OUT_T, V);
 #define PARAMETER(k) , GLOBAL const X##k##_T *RESTRICT from##k
 #define HELD(k) vec_x##k held##k[EACH];
 #define FETCH(k) held##k[e] = fetch##k(from##k, i);
-#define VALUE(k) const X##k##_V x##k = (X##k##_V)held##k[e].v[l];
+#define VALUE(k) const X##k##_V x##k = (X##k##_V)X##k##_OF(held##k[e].v[l]);
 
 #if OPERANDS == 1
 #define ALL(what) what(0)
@@ -65,7 +65,7 @@ broadcast(GLOBAL OUT_T *RESTRICT out ALL(PARAMETER))
                 ALL(VALUE)
                 v.v[l] = RESULT(EXPRESSION);
             }
-            *(GLOBAL vec_out *)(out + c * V) = v;
+            STORE_VECTOR((GLOBAL vec_out *)(out + c * V), v);
         }
     }
 }

@@ -17,7 +17,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     generic_define_scalar(plan, m, call);
     optune_plan_define_text(plan, m, "EXPRESSION", call->op->scalar->text);
     for (int i = 0; i < call->n_inputs; i++)
-        pattern_define_value(plan, m, call, i, generic_scalar(call->input[i].type.dtype));
+        pattern_define_value(plan, m, call, i, gpu_scalar_type(call->input[i].type.dtype));
     generic_stage(task, plan, m);
 }
 

@@ -5,14 +5,14 @@
 /* How an element is stored; NULL: it has no C type. */
 static const char *generic_type(optune_dtype dtype)
 {
-    return generic_half(dtype) && dtype.lanes <= 1 ? "unsigned short" : gpu_c_type(dtype);
+    return gpu_is_half(dtype) ? "unsigned short" : gpu_c_type(dtype);
 }
 
 /* What many of them are accumulated in: integers modulo 2^64. */
 static const char *generic_sum(optune_dtype dtype)
 {
     if (pattern_is_real(dtype))
-        return generic_scalar(dtype);
+        return gpu_scalar_type(dtype);
     return dtype.code == OPTUNE_DTYPE_UINT && dtype.bits == 64 ? "u64" : "i64";
 }
 
@@ -86,15 +86,11 @@ void generic_define_tensor(optune_plan *plan, int m, const optune_call *call, ch
                            int i, const optune_tensor *type)
 {
     char name[24];
-    const bool half = generic_half(type->dtype),
-               brain = type->dtype.code == OPTUNE_DTYPE_BFLOAT;
+    const bool half = gpu_is_half(type->dtype), brain = type->dtype.code == OPTUNE_DTYPE_BFLOAT;
     snprintf(name, sizeof name, "%c%d_T", letter, i);
     optune_plan_define_text(plan, m, name, generic_type(type->dtype));
     snprintf(name, sizeof name, "%c%d_OF", letter, i);
-    optune_plan_define_text(plan, m, name,
-                            !half   ? ""
-                            : brain ? "float_of_bfloat"
-                                    : "float_of_half");
+    optune_plan_define_text(plan, m, name, gpu_scalar_of(type->dtype));
     if (letter == 'O') {
         snprintf(name, sizeof name, "%c%d_TO", letter, i);
         optune_plan_define_text(plan, m, name,
@@ -129,7 +125,7 @@ int generic_module(const optune_task *task, optune_plan *plan, optune_dtype sum)
 void generic_define_scalar(optune_plan *plan, int m, const optune_call *call)
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
-    pattern_define_scalar_as(plan, m, call, generic_scalar(dtype));
+    pattern_define_scalar_as(plan, m, call, gpu_scalar_type(dtype));
     for (int i = 0; i < call->n_attrs; i++) {
         char name[24], number[PATTERN_NUMBER_TEXT], text[PATTERN_NUMBER_TEXT + 16];
         if (!pattern_number(call, i, number))
@@ -138,7 +134,7 @@ void generic_define_scalar(optune_plan *plan, int m, const optune_call *call)
         snprintf(text, sizeof text, "((SCALAR)%s)", number);
         optune_plan_define_text(plan, m, name, text);
     }
-    pattern_define_output_as(plan, m, call, generic_scalar(call->output[0].dtype));
+    pattern_define_output_as(plan, m, call, gpu_scalar_type(call->output[0].dtype));
 }
 
 void generic_stage(const optune_task *task, optune_plan *plan, int m)

@@ -24,17 +24,6 @@ typedef struct generic_symbols {
     } at[GENERIC_SYMBOLS];
 } generic_symbols;
 
-static inline bool generic_half(optune_dtype dtype)
-{
-    return dtype.bits == 16 && pattern_is_real(dtype);
-}
-
-/* What it is computed in: 16-bit floats in float, everything else as it is stored. */
-static inline const char *generic_scalar(optune_dtype dtype)
-{
-    return generic_half(dtype) ? "float" : gpu_c_type(dtype);
-}
-
 generic_symbols generic_symbols_of(const optune_call *call);
 /* Which of them a dim is; -1: none. */
 int generic_symbol_at(const generic_symbols *s, const optune_dim *dim);

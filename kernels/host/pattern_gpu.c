@@ -13,21 +13,45 @@ const char *gpu_c_type(optune_dtype dtype)
     return pattern_c_type(dtype);
 }
 
+const char *gpu_scalar_of(optune_dtype dtype)
+{
+    return !gpu_is_half(dtype)                 ? ""
+           : dtype.code == OPTUNE_DTYPE_BFLOAT ? "float_of_bfloat"
+                                               : "float_of_half";
+}
+
 bool gpu_applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    if (!pattern_applies(task, why))
+    if (!pattern_known(call, why))
         return false;
+    if (optune_tensor_elements(&call->output[0]) < 1 ||
+        optune_tensor_elements(&call->input[0].type) < 1)
+        return optune_refuse(why, "has no elements to compute");
+    bool types = gpu_stored_type(call->output[0].dtype) != NULL;
     for (int i = 0; i < call->n_inputs; i++)
-        if (!gpu_computes(call->input[i].type.dtype, why))
-            return false;
-    return gpu_computes(call->output[0].dtype, why);
+        types = types && gpu_stored_type(call->input[i].type.dtype) != NULL;
+    return types || optune_refuse(why, "has no C type for a dtype of the call");
+}
+
+/* RESULT_BY of a 16-bit float rounds once. */
+static void gpu_define_output(optune_plan *plan, int m, const optune_call *call)
+{
+    const optune_dtype to = call->output[0].dtype;
+    if (!gpu_is_half(to)) {
+        pattern_define_output_as(plan, m, call, gpu_c_type(to));
+        return;
+    }
+    optune_plan_define_text(plan, m, "OUT_T", "u16");
+    optune_plan_define_text(plan, m, "RESULT_BY",
+                            to.code == OPTUNE_DTYPE_BFLOAT ? "bfloat_of_float"
+                                                           : "half_of_float");
 }
 
 void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call)
 {
     const optune_dtype dtype = call->input[call->n_inputs - 1].type.dtype;
-    pattern_define_scalar_as(plan, m, call, gpu_c_type(dtype));
+    pattern_define_scalar_as(plan, m, call, gpu_scalar_type(dtype));
     for (int i = 0; i < call->n_attrs; i++) {
         char name[24], number[PATTERN_NUMBER_TEXT], text[PATTERN_NUMBER_TEXT + 16];
         if (!pattern_number(call, i, number))
@@ -36,7 +60,8 @@ void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call)
         snprintf(text, sizeof(text), "((SCALAR)%s)", number);
         optune_plan_define_text(plan, m, name, text);
     }
-    pattern_define_output_as(plan, m, call, gpu_c_type(call->output[0].dtype));
+    optune_plan_define_text(plan, m, "IN_OF", gpu_scalar_of(call->input[0].type.dtype));
+    gpu_define_output(plan, m, call);
 }
 
 void gpu_define_offset(optune_plan *plan, int m, const char *macro, const char *name, int n,

@@ -14,6 +14,25 @@
  * none. */
 const char *gpu_c_type(optune_dtype dtype);
 
+static inline bool gpu_is_half(optune_dtype dtype)
+{
+    return dtype.bits == 16 && dtype.lanes <= 1 && pattern_is_real(dtype);
+}
+
+/* 16-bit floats are stored as u16 and computed in float; all else is what gpu_c_type says. */
+static inline const char *gpu_stored_type(optune_dtype dtype)
+{
+    return gpu_is_half(dtype) ? "u16" : gpu_c_type(dtype);
+}
+
+static inline const char *gpu_scalar_type(optune_dtype dtype)
+{
+    return gpu_is_half(dtype) ? "float" : gpu_c_type(dtype);
+}
+
+/* A word of kernels/common/gpu.kernel.h that makes the one of the other; empty: none is needed. */
+const char *gpu_scalar_of(optune_dtype dtype);
+
 /* Whether bodies compute in this type. What a device leaves out (float64) is no row's concern. */
 static inline bool gpu_computes(optune_dtype dtype, char *why)
 {
@@ -21,9 +40,12 @@ static inline bool gpu_computes(optune_dtype dtype, char *why)
            optune_refuse(why, "has no C type for a dtype of the call");
 }
 
+/* Constant shapes, something to do, types that are stored somehow. */
 bool gpu_applies(const optune_task *task, char *why);
 
-/* The numbers a0 ... are macros: OpenCL knows no constants at file scope that CUDA would share. */
+/* SCALAR and what else scalar_gpu.kernel.h asks for; of input 0 IN_T, how it is stored, and IN_OF,
+ * which makes a SCALAR of it. The numbers a0 ... are macros: OpenCL has no constants at file scope
+ * that CUDA would share. */
 void gpu_define_scalar(optune_plan *plan, int m, const optune_call *call);
 
 /* The macro `macro` is the offset of number `name` of some loops, innermost fastest. */

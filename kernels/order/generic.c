@@ -9,7 +9,7 @@ void order_generic_plan(const optune_task *task, const optune_config *config, op
     const optune_dtype dtype = call->input[0].type.dtype;
     const int m = generic_module(task, plan, dtype);
     const int64_t axis = optune_call_int(call, "axis");
-    pattern_define_scalar_as(plan, m, call, generic_scalar(dtype));
+    pattern_define_scalar_as(plan, m, call, gpu_scalar_type(dtype));
     optune_plan_define(plan, m, "AXIS", axis < 0 ? axis + call->input[0].type.rank : axis);
     optune_plan_define(plan, m, "K", order_k(call));
     optune_plan_define(plan, m, "DESCEND", !optune_call_int(call, "is_ascend"));

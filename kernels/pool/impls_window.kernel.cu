@@ -20,13 +20,21 @@
 #define ROWS ((EACH - 1) * SH + (KH - 1) * DH + 1) /* of the data under the windows */
 
 /* Whether row `i` of these is one of window `e`. */
-#define HOLDS(e, i)                                                                            \
-    ((i) >= (e)*SH && (i) <= (e)*SH + (KH - 1) * DH && ((i) - (e)*SH) % DH == 0)
+#define HOLDS(e, i) ((i) >= (e)*SH && (i) <= (e)*SH + (KH - 1) * DH && ((i) - (e)*SH) % DH == 0)
 
 /* What a sum over `rows` counted rows is multiplied by. */
 INLINE DTYPE share_of(int rows, int columns)
 {
     return rows * columns > 0 ? (DTYPE)1 / (DTYPE)(rows * columns) : (DTYPE)0;
+}
+
+/* Whether a mean counts every tap of the window that starts here. Not asked as counted() == taps:
+ * NVRTC 13.0 makes one VIMNMX.RELU of such a minimum and a wrong predicate of its comparison. */
+INLINE bool counts_all(int start, int taps, int dilation, int extent, int after)
+{
+    const int last = start + (taps - 1) * dilation;
+    return UNIFORM ||
+           ((COUNT_PAD || start >= 0) && last < (COUNT_PAD ? extent + after : extent));
 }
 
 KERNEL(THREADS, 1, 1)
@@ -65,15 +73,18 @@ pool(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT out)
     }
     GLOBAL DTYPE *const to = out + (((i64)plane * OH + y) * OW + x) * BLOCK + c;
 #if POOL_MEAN
-    const int columns = UNIFORM ? KW : counted(left, KW, DW, W, PR);
-    const DTYPE whole = columns == KW ? share_of(KH, KW) : share_of(KH, columns);
+    const int columns = counted(left, KW, DW, W, PR);
+    const DTYPE whole =
+        counts_all(left, KW, DW, W, PR) ? share_of(KH, KW) : share_of(KH, columns);
 #endif
     UNROLL
     for (int e = 0; e < EACH; e++) {
         if (y + e < OH) {
 #if POOL_MEAN
-            const int rows = UNIFORM ? KH : counted(top + e * SH, KH, DH, H, PB);
-            acc[e] *= rows == KH ? whole : share_of(rows, columns);
+            const int at = top + e * SH;
+            acc[e] *= counts_all(at, KH, DH, H, PB)
+                          ? whole
+                          : share_of(counted(at, KH, DH, H, PB), columns);
 #endif
             to[e * (OW * BLOCK)] = acc[e];
         }

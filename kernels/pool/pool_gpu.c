@@ -72,17 +72,21 @@ void pool_gpu_fallback(const optune_task *task, const optune_space *space,
                        optune_config *config)
 {
     const pool_shape s = pool_gpu_shape(task->call);
-    int64_t each = pool_is_grad(task->call) ? 1 : 4;
+    const bool grad = pool_is_grad(task->call);
+    int64_t each = grad ? 1 : 4;
     optune_config_choose_int(config, space, "threads", gpu_threads(task, 256));
     optune_config_choose_int(config, space, "each", each);
     /* Windows share rows as long as every core has what hides latency. */
-    while (each > 1 && (pool_window_blocks(&s, config) < 8 * gpu_cores(task) ||
-                        pool_window_rows(&s, config) * s.x.kernel > POOL_UNROLLED ||
-                        each >= 2 * s.y.out)) {
+    while (each > 1 &&
+           (pool_window_blocks(&s, config) < 8 * gpu_cores(task) ||
+            pool_window_rows(&s, config) * s.x.kernel > POOL_UNROLLED || each >= 2 * s.y.out)) {
         each /= 2;
         optune_config_choose_int(config, space, "each", each);
     }
-    optune_config_choose_int(config, space, "unroll", s.y.kernel * s.x.kernel <= 25);
+    const int64_t rows = grad ? s.y.kernel : pool_window_rows(&s, config);
+    optune_config_choose_int(config, space, "unroll",
+                             s.y.kernel * s.x.kernel <= 25 &&
+                                 rows * s.x.kernel <= POOL_UNROLLED);
 }
 
 /* A thread for each of `items`, which looks at `window` elements. */
@@ -118,7 +122,8 @@ static double pool_window_estimate(const optune_task *task, const optune_config 
         .blocks = blocks,
         .threads = optune_config_int(config, "threads"),
         .registers = 32 + 2 * optune_config_int(config, "each"),
-        .instructions = taps * (unroll ? 3 : 8) + rows * (unroll ? 2 : 4 * each) + 8 * each + 40,
+        .instructions =
+            taps * (unroll ? 3 : 8) + rows * (unroll ? 2 : 4 * each) + 8 * each + 40,
         .bytes = bytes / (double)blocks,
         .waits = unroll ? 1 : 1 + taps / 4,
     };
@@ -153,8 +158,7 @@ static int pool_gpu_module(const optune_task *task, const optune_config *config,
     gpu_define_index(plan, m, task->call);
     optune_plan_define(plan, m, "THREADS", optune_config_int(config, "threads"));
     optune_plan_define(plan, m, "EACH", optune_config_int(config, "each"));
-    const int64_t rows =
-        pool_is_grad(task->call) ? s.y.kernel : pool_window_rows(&s, config);
+    const int64_t rows = pool_is_grad(task->call) ? s.y.kernel : pool_window_rows(&s, config);
     optune_plan_define(plan, m, "UNROLL_Y", optune_config_int(config, "unroll") ? rows : 1);
     optune_plan_define(plan, m, "UNROLL_X",
                        optune_config_int(config, "unroll") ? s.x.kernel : 1);
@@ -188,14 +192,14 @@ void pool_gather_plan(const optune_task *task, const optune_config *config, optu
     const optune_call *call = task->call;
     const int64_t windows = optune_tensor_elements(&call->input[POOL_GRAD].type);
     const int m = pool_gpu_module(task, config, plan);
-    optune_stage gather =
-        pool_gpu_stage(config, m, "gather",
-                       pool_gpu_blocks(optune_tensor_elements(&call->output[0]), config));
+    optune_stage gather = pool_gpu_stage(
+        config, m, "gather", pool_gpu_blocks(optune_tensor_elements(&call->output[0]), config));
     gather.arg[gather.n_args++] = optune_input_arg(POOL_GRAD);
     optune_plan_define(plan, m, "POOL_MEAN", pool_is_mean(call));
     if (!pool_is_mean(call)) {
         const int chosen = optune_plan_scratch(plan, "chosen", windows * 4, false);
-        optune_stage first = pool_gpu_stage(config, m, "choose", pool_gpu_blocks(windows, config));
+        optune_stage first =
+            pool_gpu_stage(config, m, "choose", pool_gpu_blocks(windows, config));
         first.n_args = 2;
         first.arg[0] = optune_input_arg(POOL_DATA);
         first.arg[1] = gather.arg[gather.n_args++] = optune_scratch_arg(chosen);

@@ -32,7 +32,7 @@ static int64_t tiles_of(const reduce_loops *r, int64_t along, int64_t vector)
 static int64_t shared_of(const optune_task *task, const optune_config *config)
 {
     return optune_config_int(config, "along") * optune_config_int(config, "across") *
-           optune_config_int(config, "vector") * reduce_bytes(task->call);
+           optune_config_int(config, "vector") * reduce_held(task->call);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)

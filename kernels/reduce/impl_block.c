@@ -47,7 +47,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (!reduce_parts_fit(&r, parts, 8 * vector, why) ||
         !gpu_grid_fits(rows_of(&r, config) * parts, why))
         return false;
-    return gpu_fits(task, (const int64_t[]){threads, 1, 1}, threads * bytes,
+    return gpu_fits(task, (const int64_t[]){threads, 1, 1}, threads * reduce_held(task->call),
                     16 + vector * optune_config_int(config, "unroll"), why);
 }
 
@@ -64,7 +64,7 @@ static double estimate(const optune_task *task, const optune_config *config)
         .blocks = rows_of(&r, config) * parts,
         .threads = threads,
         .registers = 20 + vector * unroll * bytes / 4,
-        .shared = threads * bytes,
+        .shared = threads * reduce_held(task->call),
         .instructions = loads * (2 * (double)vector + 4 + 6 * (double)(r.n_reduced - 1)) + 40 +
                         6 * (double)gpu_log2(team),
         .waits = loads / (double)unroll + 1,
@@ -111,7 +111,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     reduce_gpu_stages(task, plan, m, &r, parts,
                       (optune_stage){.grid = {rows * parts},
                                      .block = {threads},
-                                     .shared = threads * reduce_bytes(task->call)});
+                                     .shared = threads * reduce_held(task->call)});
 }
 
 OPTUNE_IMPL(reduce, block) = {

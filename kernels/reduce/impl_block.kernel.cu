@@ -39,7 +39,7 @@ reduce(GLOBAL const IN_T *RESTRICT in, GLOBAL MADE *RESTRICT out)
             for (int u = 0; u < AT_ONCE; u++) {
                 UNROLL
                 for (int l = 0; l < V; l++)
-                    sum[l] = combine(sum[l], map((SCALAR)v[u].v[l]));
+                    sum[l] = combine(sum[l], map((SCALAR)IN_OF(v[u].v[l])));
             }
         }
         for (; c < to; c += ROW_TEAM) {
@@ -47,7 +47,7 @@ reduce(GLOBAL const IN_T *RESTRICT in, GLOBAL MADE *RESTRICT out)
             const vec v = *(GLOBAL const vec *)(row + REDUCED_OFFSET);
             UNROLL
             for (int l = 0; l < V; l++)
-                sum[l] = combine(sum[l], map((SCALAR)v.v[l]));
+                sum[l] = combine(sum[l], map((SCALAR)IN_OF(v.v[l])));
         }
     }
     UNROLL

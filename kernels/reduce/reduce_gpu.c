@@ -23,7 +23,7 @@ void reduce_gpu_define(optune_plan *plan, int m, const optune_call *call, const 
 {
     gpu_define_scalar(plan, m, call);
     gpu_define_index(plan, m, call);
-    reduce_define_as(plan, m, call, r, parts, gpu_c_type(call->input[0].type.dtype));
+    reduce_define_as(plan, m, call, r, parts, gpu_stored_type(call->input[0].type.dtype));
 }
 
 /* Threads that join the parts of one output. */
@@ -38,7 +38,7 @@ void reduce_gpu_stages(const optune_task *task, optune_plan *plan, int m, const 
     const optune_call *call = task->call;
     const int64_t team = reduce_team(task, r, parts),
                   joining = gpu_threads(task, REDUCE_JOINING);
-    const int64_t bytes = reduce_bytes(call);
+    const int64_t bytes = reduce_held(call);
     optune_arg to = optune_output_arg(0);
     if (parts > 1)
         to = optune_scratch_arg(
@@ -75,7 +75,7 @@ double reduce_gpu_cost(const optune_task *task, const reduce_loops *r, int64_t p
         .blocks = host_ceil(r->outputs, joining / team),
         .threads = joining,
         .instructions = 20 + 8 * each + 6 * (double)gpu_log2(team),
-        .bytes = (double)(joining / team * (parts + 1) * bytes),
+        .bytes = (double)(joining / team * (parts + 1) * reduce_held(task->call)),
         .waits = 1 + each / 4,
         .barriers = (double)gpu_log2(team),
     };

@@ -14,6 +14,12 @@ static inline int64_t reduce_bytes(const optune_call *call)
     return pattern_bytes(call->input[0].type.dtype);
 }
 
+/* What threads hold of a value. */
+static inline int64_t reduce_held(const optune_call *call)
+{
+    return gpu_is_half(call->input[0].type.dtype) ? 4 : reduce_bytes(call);
+}
+
 /* Largest power of two up to `most` that divides the row and all strides but the innermost. */
 int64_t reduce_vector(const reduce_loops *r, int64_t row, int64_t most);
 

@@ -44,7 +44,8 @@ static double estimate(const optune_task *task, const optune_config *config)
     const int64_t along = optune_config_int(config, "along"), elem = softmax_elem(&s);
     const int64_t across = optune_config_int(config, "across");
     const double values = (double)host_ceil(s.n, across); /* of a thread, three times */
-    const double lines = gpu_sectors((double)s.n, host_min(along, s.inner) * elem);
+    const double lines =
+        gpu_sectors((double)s.n, host_min(along, s.inner) * softmax_stored(task));
     const gpu_work w = {
         .blocks = blocks_of(&s, along),
         .threads = along * across,

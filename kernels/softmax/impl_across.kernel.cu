@@ -5,9 +5,10 @@
 
 #define PLUS(a, b) ((a) + (b))
 #define TILES CEIL_DIV(INNER, ALONG)
+#define VALUE(i) ((SCALAR)IN_OF(in[base + (i)*INNER]))
 
 KERNEL(ALONG, ACROSS, 1)
-softmax(GLOBAL const SCALAR *RESTRICT in, GLOBAL SCALAR *RESTRICT out)
+softmax(GLOBAL const OUT_T *RESTRICT in, GLOBAL OUT_T *RESTRICT out)
 {
     SHARED(shared, ALONG * ACROSS * sizeof(SCALAR));
     LOCAL SCALAR *const pool = (LOCAL SCALAR *)shared;
@@ -17,14 +18,14 @@ softmax(GLOBAL const SCALAR *RESTRICT in, GLOBAL SCALAR *RESTRICT out)
     SCALAR most = s_lowest, sum = 0;
     if (column < INNER)
         for (INDEX i = y; i < AXIS; i += ACROSS)
-            most = s_max(most, in[base + i * INNER]);
+            most = s_max(most, VALUE(i));
     TEAM_COMBINE(pool, at, y, ACROSS, ALONG, s_max, most);
     if (column < INNER)
         for (INDEX i = y; i < AXIS; i += ACROSS)
-            sum += s_exp(in[base + i * INNER] - most);
+            sum += s_exp(VALUE(i) - most);
     TEAM_COMBINE(pool, at, y, ACROSS, ALONG, PLUS, sum);
     const SCALAR share = (SCALAR)1 / sum;
     if (column < INNER)
         for (INDEX i = y; i < AXIS; i += ACROSS)
-            out[base + i * INNER] = s_exp(in[base + i * INNER] - most) * share;
+            out[base + i * INNER] = RESULT(s_exp(VALUE(i) - most) * share);
 }

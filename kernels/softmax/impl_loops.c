@@ -9,7 +9,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_call *call = task->call;
     const optune_dtype dtype = call->input[0].type.dtype;
     const int m = generic_module(task, plan, dtype);
-    pattern_define_scalar_as(plan, m, call, generic_scalar(dtype));
+    pattern_define_scalar_as(plan, m, call, gpu_scalar_type(dtype));
     optune_plan_define(plan, m, "AXIS", softmax_axis(call));
     generic_stage(task, plan, m);
 }

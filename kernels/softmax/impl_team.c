@@ -19,7 +19,7 @@ static void space(const optune_task *task, optune_space *space)
     (void)task;
     gpu_space_threads(space);
     optune_space_ints(space, "team", 8, (const int64_t[]){1, 4, 16, 32, 64, 128, 256, 1024});
-    optune_space_ints(space, "vector", 3, (const int64_t[]){1, 2, 4});
+    optune_space_ints(space, "vector", 4, (const int64_t[]){1, 2, 4, 8});
     optune_space_ints(space, "hold", 2, (const int64_t[]){0, 1});
 }
 
@@ -29,9 +29,9 @@ static int64_t each_of(const softmax_shape *s, int64_t team, int64_t vector)
     return host_ceil(s->n / vector, team);
 }
 
-static int64_t longest(const softmax_shape *s)
+static int64_t longest(const optune_task *task, const softmax_shape *s)
 {
-    int64_t v = 16 / softmax_elem(s);
+    int64_t v = 16 / softmax_stored(task);
     while (s->n % v != 0)
         v /= 2;
     return v;
@@ -47,9 +47,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t held = hold ? each_of(&s, team, vector) * vector : 0;
     if (team > threads)
         return optune_refuse(why, "a team is larger than its block");
-    if (vector > longest(&s))
+    if (vector > longest(task, &s))
         return optune_refuse(why, "vectors of %" PRId64 ", the rows allow %" PRId64, vector,
-                             longest(&s));
+                             longest(task, &s));
     if (team > 1 && team / 2 * vector >= s.n)
         return optune_refuse(why, "half of a team has nothing to do");
     if (held > HELD)
@@ -71,7 +71,8 @@ static double estimate(const optune_task *task, const optune_config *config)
     const double each = (double)each_of(&s, team, vector), values = each * (double)vector;
     const double rows = (double)(threads / team);
     /* A team walks along its row side by side. */
-    const double row = gpu_sectors((double)s.n / (double)(team * vector), team * vector * elem);
+    const double row = gpu_sectors((double)s.n / (double)(team * vector),
+                                   team * vector * softmax_stored(task));
     const gpu_work w = {
         .blocks = host_ceil(s.outer, threads / team),
         .threads = threads,
@@ -90,7 +91,7 @@ static double estimate(const optune_task *task, const optune_config *config)
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const softmax_shape s = softmax_gpu_shape(task);
-    const int64_t vector = longest(&s);
+    const int64_t vector = longest(task, &s);
     int64_t team = s.n <= 8 ? 1 : 32;
     while (team > 1 && team / 2 * vector >= s.n)
         team /= team == 64 || team == 32 ? 2 : 4;

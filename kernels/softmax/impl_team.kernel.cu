@@ -12,6 +12,17 @@
 #define PLUS(a, b) ((a) + (b))
 
 VECTOR(vec, SCALAR, V);
+VECTOR(vec_stored, OUT_T, V);
+
+INLINE vec fetch(GLOBAL const OUT_T *from)
+{
+    const vec_stored x = *(GLOBAL const vec_stored *)from;
+    vec v;
+    UNROLL
+    for (int l = 0; l < V; l++)
+        v.v[l] = (SCALAR)IN_OF(x.v[l]);
+    return v;
+}
 
 /* `what` for every vector `v` of the row that is this thread's. */
 #if HELD
@@ -24,12 +35,12 @@ VECTOR(vec, SCALAR, V);
         }                                                                                      \
     }
 #define FIRST(v, c)                                                                            \
-    v = *(GLOBAL const vec *)(in + (INDEX)row * AXIS + c * V);                                 \
+    v = fetch(in + (INDEX)row * AXIS + c * V);                                                 \
     MOST(v, c)
 #else
 #define EACH(what)                                                                             \
     for (int c = lane; c < VECTORS; c += TEAM) {                                               \
-        vec v = *(GLOBAL const vec *)(in + (INDEX)row * AXIS + c * V);                         \
+        vec v = fetch(in + (INDEX)row * AXIS + c * V);                                         \
         what(v, c)                                                                             \
     }
 #define FIRST(v, c) MOST(v, c)
@@ -45,13 +56,14 @@ VECTOR(vec, SCALAR, V);
         sum += x.v[l];                                                                         \
     }
 #define STORE(x, c)                                                                            \
+    vec_stored to;                                                                             \
     UNROLL                                                                                     \
     for (int l = 0; l < V; l++)                                                                \
-        x.v[l] = (HELD ? x.v[l] : s_exp(x.v[l] - most)) * share;                               \
-    *(GLOBAL vec *)(out + (INDEX)row * AXIS + c * V) = x;
+        to.v[l] = RESULT((HELD ? x.v[l] : s_exp(x.v[l] - most)) * share);                      \
+    STORE_VECTOR((GLOBAL vec_stored *)(out + (INDEX)row * AXIS + c * V), to);
 
 KERNEL(THREADS, 1, 1)
-softmax(GLOBAL const SCALAR *RESTRICT in, GLOBAL SCALAR *RESTRICT out)
+softmax(GLOBAL const OUT_T *RESTRICT in, GLOBAL OUT_T *RESTRICT out)
 {
     SHARED(shared, THREADS * sizeof(SCALAR));
     LOCAL SCALAR *const pool = (LOCAL SCALAR *)shared;

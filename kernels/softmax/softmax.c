@@ -17,15 +17,19 @@ bool softmax_shape_of(const optune_call *call, softmax_shape *s)
     return true;
 }
 
-bool softmax_applies(const optune_task *task, softmax_shape *s, char *why)
+bool softmax_fits(const optune_task *task, softmax_shape *s, char *why)
 {
     if (!softmax_shape_of(task->call, s))
         return optune_refuse(why, "needs constant shapes");
-    if (!tensor_is_float(&task->call->input[0].type))
-        return optune_refuse(why, "needs float32 or float64");
     if (s->outer < 1 || s->n < 1 || s->inner < 1)
         return optune_refuse(why, "needs dimensions of at least 1");
     return true;
+}
+
+bool softmax_applies(const optune_task *task, softmax_shape *s, char *why)
+{
+    return softmax_fits(task, s, why) && (tensor_is_float(&task->call->input[0].type) ||
+                                          optune_refuse(why, "needs float32 or float64"));
 }
 
 int64_t softmax_lanes(const optune_task *task, const softmax_shape *s, int64_t most)

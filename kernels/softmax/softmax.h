@@ -26,6 +26,9 @@ static inline int softmax_axis(const optune_call *call)
  * time, and count as the most they can be. */
 bool softmax_shape_of(const optune_call *call, softmax_shape *s);
 
+/* Whether its shapes are what rows compute, in any type. */
+bool softmax_fits(const optune_task *task, softmax_shape *s, char *why);
+
 bool softmax_applies(const optune_task *task, softmax_shape *s, char *why);
 
 static inline int64_t softmax_elem(const softmax_shape *s)

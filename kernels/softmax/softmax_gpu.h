@@ -8,7 +8,17 @@
 
 static inline bool softmax_gpu_applies(const optune_task *task, softmax_shape *s, char *why)
 {
-    return softmax_applies(task, s, why) && gpu_computes(task->call->output[0].dtype, why);
+    return softmax_fits(task, s, why) &&
+           (pattern_is_real(task->call->input[0].type.dtype) ||
+            optune_refuse(why, "needs floats")) &&
+           (gpu_stored_type(task->call->output[0].dtype) ||
+            optune_refuse(why, "has no C type for a dtype of the call"));
+}
+
+/* Bytes of an element in memory; threads hold it as softmax_elem says. */
+static inline int64_t softmax_stored(const optune_task *task)
+{
+    return pattern_bytes(task->call->input[0].type.dtype);
 }
 
 /* Of a call that is known to apply. */

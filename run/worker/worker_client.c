@@ -416,7 +416,7 @@ int ot_worker_finals(ot_worker *w, const ot_trial *trial, int n,
     return status;
 }
 
-int ot_worker_peak(ot_worker *w, double *flops, double *bandwidth, optune_err *err)
+int ot_worker_peak(ot_worker *w, ot_peaks *peak, optune_err *err)
 {
     int lock;
     json_t *answer = NULL;
@@ -428,8 +428,9 @@ int ot_worker_peak(ot_worker *w, double *flops, double *bandwidth, optune_err *e
         status = ask_plain(w, json_pack("{s:s}", "do", "peak"), PEAK_S, "measuring the peak",
                            &answer, err);
     ot_device_unlock(lock);
-    *flops = json_number_value(json_object_get(answer, "flops"));
-    *bandwidth = json_number_value(json_object_get(answer, "bandwidth"));
+    peak->flops = json_number_value(json_object_get(answer, "flops"));
+    peak->bandwidth = json_number_value(json_object_get(answer, "bandwidth"));
+    peak->tensor = json_number_value(json_object_get(answer, "tensor"));
     json_decref(answer);
     return status;
 }

@@ -134,8 +134,23 @@ static bool order(ot_contestant *c, ot_order what, const ot_enclosed *enclosed)
 
 static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
 {
-    ot_inputs_put(&c->keeper->inputs, set, mask, c->keeper->tray);
-    return order(c, (ot_order){.deed = OT_DO_PUT, .kind = kind, .mask = mask}, NULL);
+    static ot_report report;
+    ot_keeper *k = c->keeper;
+    ot_spent spent;
+    const uint32_t fresh = mask & ~k->stocked[set];
+    ot_order what = {
+        .deed = OT_DO_PUT, .kind = kind, .set = (int)set, .mask = mask, .fresh = fresh};
+    ot_inputs_put(&k->inputs, set, fresh, k->tray);
+    if (!order_timed(c, &what, NULL, &report, &spent))
+        return false;
+    k->stocked[set] |= report.held & mask;
+    return true;
+}
+
+/* Whether outputs stay on the device until it is known which part of them is judged. */
+static bool stays(const ot_contestant *c)
+{
+    return !c->keeper->fresh && c->keeper->row->read_at;
 }
 
 /* One run whose outputs are judged: ordered as timed ones are, and called from where they are. */
@@ -147,19 +162,54 @@ static bool run_once(ot_contestant *c, int kind, bool poison, bool look_around)
                             .count = 1,
                             .poison = poison,
                             .settle = true,
+                            .stay = stays(c),
                             .look = look_around},
                  NULL);
 }
 
+static void name_pieces(const ot_inputs *in, const ot_reference *reference, int64_t most,
+                        uint64_t where, ot_text *to)
+{
+    const ot_block *block[OT_REFERENCE_BLOCKS];
+    const int n = most ? ot_judged_blocks(reference, most, where, block) : 0;
+    for (int i = 0; i < n; i++) {
+        const optune_tensor *type = &in->call.output[block[i]->output];
+        const int64_t each = optune_tensor_bytes(type) / optune_tensor_elements(type);
+        ot_text_printf(to, "%d %lld %lld;", (int)block[i]->output,
+                       (long long)(block[i]->offset * each),
+                       (long long)(block[i]->count * each));
+    }
+    for (int i = 0; i < in->call.n_outputs && !most; i++)
+        ot_text_printf(to, "%d 0 %lld;", i,
+                       (long long)optune_tensor_bytes(&in->call.output[i]));
+}
+
+/* From the device, what is judged. */
+static bool fetch(ot_contestant *c, const ot_reference *reference, int kind, int64_t most,
+                  uint64_t where)
+{
+    ot_text text = {0};
+    if (!stays(c))
+        return true;
+    name_pieces(&c->keeper->inputs, reference, most, where, &text);
+    const ot_enclosed enclosed = {.text = ot_text_str(&text)};
+    const bool got = order(c, (ot_order){.deed = OT_DO_FETCH, .kind = kind}, &enclosed);
+    ot_text_release(&text);
+    return got;
+}
+
 /* What a run left in the tray, against what this set's answer is. `most` 0: all of it. */
-bool ot_contest_judge(ot_contestant *c, ot_set set, int64_t most)
+bool ot_contest_judge(ot_contestant *c, ot_set set, int kind, int64_t most)
 {
     const ot_inputs *in = &c->keeper->inputs;
     const void *out[OPTUNE_MAX_OUTPUTS] = {0};
+    const uint64_t where = optune_random(&c->rng);
+    if (!fetch(c, &in->reference[set], kind, most, where))
+        return false;
     for (int i = 0; i < in->call.n_outputs; i++)
         out[i] = c->keeper->tray + in->out_at[i];
-    if (ot_judge(&in->call, c->impl, &in->reference[set], out, most, optune_random(&c->rng),
-                 &c->error, c->text, sizeof c->text))
+    if (ot_judge(&in->call, c->impl, &in->reference[set], out, most, where, &c->error, c->text,
+                 sizeof c->text))
         return true;
     c->outcome = OPTUNE_OUTCOME_WRONG;
     return false;
@@ -214,6 +264,8 @@ int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err
         if (status >= 0)
             status = plain(k, r, OT_DO_START, NULL, err);
     }
+    if (!k->told) /* what the runner before held, or of another workload */
+        memset(k->stocked, 0, sizeof k->stocked);
     if (status >= 0 && !k->fresh && k->ready && !k->told)
         status = plain(k, r, OT_DO_WORKLOAD, k->call, err);
     if (status < 0)
@@ -248,7 +300,8 @@ static bool verify(ot_contestant *c)
     begin(c, "verifying");
     if (!put(c, OT_SET_FAR, OT_GUARDED, all) ||
         !order(c, (ot_order){.deed = OT_DO_BIND, .kind = OT_GUARDED}, NULL) ||
-        !run_once(c, OT_GUARDED, true, true) || !ot_contest_judge(c, OT_SET_FAR, 0) ||
+        !run_once(c, OT_GUARDED, true, true) ||
+        !ot_contest_judge(c, OT_SET_FAR, OT_GUARDED, 0) ||
         !order(c, (ot_order){.deed = OT_DO_UNBIND, .kind = OT_GUARDED}, NULL))
         return false;
     begin(c, "preparing to measure");
@@ -258,7 +311,8 @@ static bool verify(ot_contestant *c)
                  (ot_order){
                      .deed = OT_DO_BIND, .kind = OT_ALIGNED, .footprint = c->policy->footprint},
                  NULL) &&
-           run_once(c, OT_ALIGNED, true, true) && ot_contest_judge(c, OT_SET_TRUE, 0);
+           run_once(c, OT_ALIGNED, true, true) &&
+           ot_contest_judge(c, OT_SET_TRUE, OT_ALIGNED, 0);
 }
 
 int ot_contest_prepare(ot_contestant *c, optune_err *err)
@@ -288,12 +342,13 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
 bool ot_contest_look(ot_contestant *c)
 {
     const uint32_t variable = c->keeper->inputs.variable;
-    const bool told = !variable || (put(c, OT_SET_NEAR, OT_ALIGNED, variable) &&
-                                    run_once(c, OT_ALIGNED, false, false) &&
-                                    ot_contest_judge(c, OT_SET_NEAR, OT_SPOT_ELEMENTS) &&
-                                    put(c, OT_SET_TRUE, OT_ALIGNED, variable));
+    const bool told =
+        !variable ||
+        (put(c, OT_SET_NEAR, OT_ALIGNED, variable) && run_once(c, OT_ALIGNED, false, false) &&
+         ot_contest_judge(c, OT_SET_NEAR, OT_ALIGNED, OT_SPOT_ELEMENTS) &&
+         put(c, OT_SET_TRUE, OT_ALIGNED, variable));
     return told && run_once(c, OT_ALIGNED, true, true) &&
-           ot_contest_judge(c, OT_SET_TRUE, OT_SPOT_ELEMENTS);
+           ot_contest_judge(c, OT_SET_TRUE, OT_ALIGNED, OT_SPOT_ELEMENTS);
 }
 
 bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *seconds, double *lag)
@@ -308,6 +363,7 @@ bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *second
         .shakes = judged && c->shakes < ROW_SHAKES ? ROW_SHAKES : c->shakes,
         .poison = judged,
         .settle = judged,
+        .stay = stays(c),
         .look = judged,
         .cold = c->policy->cold,
     };
@@ -371,6 +427,9 @@ void ot_contest_counters(ot_contestant *c)
 
 void ot_contest_end(ot_contestant *c)
 {
+    /* Who wrote where it must not may have written to what the device holds, too. */
+    if (c->outcome != OPTUNE_OUTCOME_OK)
+        memset(c->keeper->stocked, 0, sizeof c->keeper->stocked);
     if (c->lost || !c->runner || !c->runner->pid)
         return;
     c->deadline = ot_now() + c->limit_s;

@@ -27,6 +27,7 @@ typedef struct ot_keeper {
     ot_inputs inputs;
     ot_runner runner[OT_MOST_SLOTS]; /* the first one may be lasting */
     bool told;                       /* the lasting one knows the workload */
+    uint32_t stocked[OT_SETS];       /* inputs of each set that its device holds */
     ot_held held[OT_HELD];
     uint64_t uses;
     int at;         /* the finalist that was announced last, */
@@ -78,10 +79,10 @@ bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *second
 /* One run over near inputs in place of the true ones, whose answer is still in the outputs, and one
  * over these again. */
 bool ot_contest_look(ot_contestant *c);
-/* What a run left in the tray, against what this set's answer is: all of it, or about `most`
- * elements. */
+/* What a run left in the outputs of this kind, against what this set's answer is: all of it, or
+ * about `most` elements. */
 enum { OT_SPOT_ELEMENTS = 64 << 10 };
-bool ot_contest_judge(ot_contestant *c, ot_set set, int64_t most);
+bool ot_contest_judge(ot_contestant *c, ot_set set, int kind, int64_t most);
 /* worker_verdict.c: what is asked of one that was measured before its time is believed. */
 void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
 void ot_contest_counters(ot_contestant *c);

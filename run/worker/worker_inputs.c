@@ -18,28 +18,13 @@
 #include "run/worker/worker_keeper.h"
 
 enum { NEAR_SHARE = 256, FEW = 8 }; /* one of so many elements; so few are all new */
-static const int64_t MOST_KEPT = (int64_t)256 << 20;
+static const double ALWAYS_KEPT = OT_ALWAYS_KEPT, KEPT_OF_FREE = 0.25;
 static const double FAR_SCALE = 2;
 static const uint64_t FAR_SEED = 0x9e3779b97f4a7c15;
 static const ot_reference_limits less[OT_SETS] = {
     [OT_SET_NEAR] = {.seconds = 0.2, .elements = 64 << 10},
     [OT_SET_FAR] = {.seconds = 0.4, .elements = 256 << 10},
 };
-
-static void scale(const optune_tensor *type, void *data)
-{
-    double piece[1024];
-    const int64_t n = optune_tensor_elements(type);
-    if (type->dtype.code != OPTUNE_DTYPE_FLOAT && type->dtype.code != OPTUNE_DTYPE_BFLOAT)
-        return;
-    for (int64_t at = 0; at < n; at += OT_COUNT(piece)) {
-        const int64_t some = n - at < OT_COUNT(piece) ? n - at : OT_COUNT(piece);
-        ot_elements(type->dtype, data, at, some, piece);
-        for (int64_t i = 0; i < some; i++)
-            piece[i] *= FAR_SCALE;
-        ot_elements_set(type->dtype, data, at, some, piece);
-    }
-}
 
 /* Some elements become what others are, so that they are as likely as before. */
 static void scatter(const optune_tensor *type, uint64_t seed, void *data)
@@ -62,10 +47,10 @@ static void make(const ot_inputs *in, ot_set set, int i, void *to)
     uint64_t seed = in->seed;
     if (set == OT_SET_FAR || (set == OT_SET_NEAR && varies && few))
         seed = ot_hash64(&(uint64_t){seed ^ FAR_SEED}, sizeof seed);
-    double low, high;
-    ot_fill_call_input(&in->call, seed, i, to);
-    if (set == OT_SET_FAR && !ot_input_range(&in->call, i, &low, &high))
-        scale(type, to);
+    if (set == OT_SET_NEAR && !few && in->kept[OT_SET_TRUE][i])
+        ot_parallel_copy(to, in->kept[OT_SET_TRUE][i], optune_tensor_bytes(type), in->threads);
+    else
+        ot_fill_scaled(&in->call, seed, i, set == OT_SET_FAR ? FAR_SCALE : 1, in->threads, to);
     if (set == OT_SET_NEAR && varies && !few)
         scatter(type, ot_hash64(&seed, sizeof seed) + (uint64_t)i, to);
 }
@@ -75,9 +60,9 @@ void ot_inputs_put(const ot_inputs *in, ot_set set, uint32_t mask, char *tray)
     for (int i = 0; i < optune_call_inputs(&in->call); i++) {
         if (!(mask >> i & 1))
             continue;
-        const optune_tensor *type = &in->call.input[i].type;
         if (in->kept[set][i])
-            memcpy(tray + in->in_at[i], in->kept[set][i], (size_t)optune_tensor_bytes(type));
+            ot_parallel_copy(tray + in->in_at[i], in->kept[set][i],
+                             optune_tensor_bytes(&in->call.input[i].type), in->threads);
         else
             make(in, set, i, tray + in->in_at[i]);
     }
@@ -100,6 +85,7 @@ static void *own_memory(int64_t bytes)
     if (map == MAP_FAILED)
         return NULL;
     madvise(map, (size_t)bytes + 1, MADV_DONTFORK);
+    madvise(map, (size_t)bytes + 1, MADV_HUGEPAGE); /* advice: refused is fine */
     return map;
 }
 
@@ -134,7 +120,21 @@ static int make_references(ot_inputs *in, ot_set set, const char *path, int thre
             if (data[i] && !in->kept[set][i])
                 munmap(data[i], (size_t)optune_tensor_bytes(&in->call.input[i].type) + 1);
     }
-    return status < 0 ? status : ot_reference_open(file, &in->reference[set], err);
+    OT_RETURN_UNLESS_OK(status);
+    status = ot_reference_open(file, &in->reference[set], err);
+    in->reference[set].threads = threads;
+    return status;
+}
+
+/* Whether this set's inputs are made once and held. Near ones are made of the true ones. */
+static bool keeps(const ot_inputs *in, ot_set set)
+{
+    const double all = OT_SETS * (double)in->in_bytes, most = 2 * (double)in->in_bytes;
+    const int64_t available = ot_memory_available("");
+    if (all <= ALWAYS_KEPT)
+        return true;
+    return set != OT_SET_NEAR && most <= ot_inputs_most_kept() &&
+           (available < 0 || most <= KEPT_OF_FREE * (double)available);
 }
 
 /* All there is; what is left of it decides where somebody else asks. */
@@ -153,7 +153,7 @@ static int fits(const ot_inputs *in, optune_err *err)
 int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *path,
                    int threads, const optune_task *where, optune_err *err)
 {
-    *in = (ot_inputs){.seed = seed};
+    *in = (ot_inputs){.seed = seed, .threads = threads};
     int status = ot_call_parse(call, &in->call, err);
     if (status < 0)
         return status;
@@ -171,7 +171,8 @@ int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *p
         in->out_at[i] = lay(&in->out_bytes, optune_tensor_bytes(&in->call.output[i]));
     status = fits(in, err);
     for (int set = 0; set < OT_SETS && status >= 0; set++) {
-        for (int i = 0; i < n && OT_SETS * in->in_bytes <= MOST_KEPT; i++) {
+        const bool kept = keeps(in, (ot_set)set);
+        for (int i = 0; i < n && kept; i++) {
             in->kept[set][i] = own_memory(optune_tensor_bytes(&in->call.input[i].type));
             if (in->kept[set][i])
                 make(in, (ot_set)set, i, in->kept[set][i]);

@@ -16,13 +16,15 @@ typedef enum ot_deed {
     OT_DO_START,    /* nothing: says that target and workload are open */
     OT_DO_WORKLOAD, /* text: the call. A runner that is forked for one candidate knows it */
     OT_DO_LOAD,     /* text: the candidate, as JSON; files: its modules, none: by their paths */
-    OT_DO_PUT,      /* tray -> the inputs in `mask`, of buffers of this kind */
-    OT_DO_BIND,   /* over buffers of this kind; runs what prepacks; with a footprint, constants
+    OT_DO_PUT,  /* `set` -> the inputs in `mask`, of buffers of this kind: those in `fresh` from
+                       the tray, the others as the device holds them; reports what it holds then */
+    OT_DO_BIND, /* over buffers of this kind; runs what prepacks; with a footprint, constants
                        are other copies in each run from then on */
-    OT_DO_TIME,   /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
+    OT_DO_TIME, /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
                        between (worker_runner.c); with `settle` not before the last one, whose
-                       outputs then go to the tray at once; with `look`: were inputs and
-                       surroundings left alone? */
+                       outputs then go to the tray at once, unless they `stay`; with `look`: were
+                       inputs and surroundings left alone? */
+    OT_DO_FETCH, /* outputs -> tray: what the text names, "OUTPUT OFFSET BYTES;" for each piece */
     OT_DO_UNBIND, /* ends what BIND began */
     OT_DO_COUNTERS,
     OT_DO_UNLOAD,
@@ -38,19 +40,21 @@ enum {
 typedef struct ot_order { /* a text of the rest of the packet follows */
     uint64_t serial, seed;
     int64_t count, footprint;
-    int deed, slot, kind, shakes;
-    uint32_t mask;
-    bool poison, settle, look, cold;
+    int deed, slot, kind, shakes, set;
+    uint32_t mask, fresh;
+    bool poison, settle, stay, look, cold;
 } ot_order;
 
 typedef struct ot_report {
     uint64_t seal; /* of the rest, with the runner's secret; first in it */
     uint64_t serial;
-    int status;  /* negative: `text` says why */
-    int outcome; /* then: what that makes of the candidate */
+    int status;    /* negative: `text` says why */
+    int outcome;   /* then: what that makes of the candidate */
+    uint32_t held; /* PUT: inputs of the set that the device holds */
     double seconds;
     double
-        real[2]; /* TIME: with shaking, and restoring in front of runs; PEAK: its two rates */
+        real[3]; /* TIME: with shaking, and restoring in front of runs; PEAK: flops, bandwidth,
+                    tensor */
     char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
 } ot_report;
 
@@ -88,9 +92,6 @@ bool ot_packet_send(int fd, const void *packet, size_t n, const int *file, int n
 ssize_t ot_packet_take(int fd, void *packet, size_t size, int flags, int *file, int *n_files);
 
 /* ---- worker_inputs.c: what goes in, and what should come out ------------------------------ */
-/* The true inputs, which are timed; near ones, the same but for a few elements of those that are
- * not constant; and far ones, of another seed and twice as large. */
-typedef enum ot_set { OT_SET_TRUE, OT_SET_NEAR, OT_SET_FAR, OT_SETS } ot_set;
 typedef struct ot_inputs {
     optune_call call;
     uint64_t seed;
@@ -99,6 +100,7 @@ typedef struct ot_inputs {
     void *kept[OT_SETS][OPTUNE_MAX_INPUTS]; /* NULL: large, made again each time */
     ot_reference reference[OT_SETS];
     uint32_t variable, all; /* inputs as bits: not constant; every one */
+    int threads;            /* that make and copy them */
 } ot_inputs;
 /* References into `path` and files beside it, where they are not there already. ENOMEM before
  * anything is touched when the workload is too large for this machine. `where`: the target and

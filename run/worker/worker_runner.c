@@ -171,13 +171,23 @@ static int load(runner *r, seat *at, const char *text, ot_report *report, optune
     return status;
 }
 
-static int put(runner *r, const ot_order *order, optune_err *err)
+static int put(runner *r, const ot_order *order, ot_report *report, optune_err *err)
 {
-    int status = ot_session_buffers(&r->session, order->kind, err);
-    for (int i = 0; status >= 0 && i < optune_call_inputs(&r->session.call); i++)
-        if (order->mask >> i & 1)
-            status =
-                ot_session_put(&r->session, order->kind, i, r->setup.tray + r->in_at[i], err);
+    ot_session *s = &r->session;
+    const int kind = order->kind;
+    int status = ot_session_buffers(s, kind, err);
+    for (int i = 0; status >= 0 && i < optune_call_inputs(&s->call); i++) {
+        if (!(order->mask >> i & 1))
+            continue;
+        if (!(order->fresh >> i & 1)) {
+            status = ot_stock_take(s, kind, (ot_set)order->set, i, err);
+            report->held |= 1u << i;
+            continue;
+        }
+        status = ot_session_put(s, kind, i, r->setup.tray + r->in_at[i], err);
+        if (status >= 0 && ot_stock_keep(s, kind, (ot_set)order->set, i))
+            report->held |= 1u << i;
+    }
     return status;
 }
 
@@ -192,8 +202,7 @@ static int bind_buffers(runner *r, seat *at, const ot_order *order, optune_err *
     return status;
 }
 
-static int fetch(runner *r, const seat *at, const ot_order *order, ot_report *report,
-                 optune_err *err)
+static int fetch(runner *r, const ot_order *order, optune_err *err)
 {
     ot_session *s = &r->session;
     /* The end first: who goes on writing behind our back, writes there last. */
@@ -201,14 +210,43 @@ static int fetch(runner *r, const seat *at, const ot_order *order, ot_report *re
         if (s->row->read(s->state, s->out[order->kind][i], r->setup.tray + r->out_at[i],
                          s->out_bytes[i]) < 0)
             return optune_fail(err, OPTUNE_EIO, "output %d cannot be read back", i);
-    if (order->look &&
-        (!ot_session_intact(s, order->kind, err->text, sizeof err->text) ||
-         !ot_bound_intact(at->bound[order->kind], err->text, sizeof err->text))) {
-        report->outcome = OPTUNE_OUTCOME_WRONG;
-        r->damaged = true;
-        return OPTUNE_EDAMAGED;
-    }
     return OPTUNE_OK;
+}
+
+static int fetch_pieces(runner *r, const ot_order *order, const char *text, optune_err *err)
+{
+    ot_session *s = &r->session;
+    int output, n;
+    long long at, bytes;
+    for (; sscanf(text, "%d %lld %lld;%n", &output, &at, &bytes, &n) == 3; text += n)
+        if (output < 0 || output >= s->call.n_outputs || at < 0 || bytes < 0 ||
+            at + bytes > s->out_bytes[output] ||
+            s->row->read_at(s->state, s->out[order->kind][output], at,
+                            r->setup.tray + r->out_at[output] + at, bytes) < 0)
+            return optune_fail(err, OPTUNE_EIO, "output %d cannot be read back", output);
+    return OPTUNE_OK;
+}
+
+static int look_around(runner *r, const seat *at, const ot_order *order, ot_report *report,
+                       optune_err *err)
+{
+    if (ot_session_intact(&r->session, order->kind, err->text, sizeof err->text) &&
+        ot_bound_intact(at->bound[order->kind], err->text, sizeof err->text))
+        return OPTUNE_OK;
+    report->outcome = OPTUNE_OUTCOME_WRONG;
+    r->damaged = true;
+    return OPTUNE_EDAMAGED;
+}
+
+/* What is asked behind runs: their outputs, and what is around them. */
+static int finish(runner *r, const seat *at, const ot_order *order, ot_report *report,
+                  optune_err *err)
+{
+    if (!order->settle)
+        return OPTUNE_OK;
+    if (!order->stay)
+        OT_RETURN_UNLESS_OK(fetch(r, order, err));
+    return order->look ? look_around(r, at, order, report, err) : OPTUNE_OK;
 }
 
 /* What a target's own word makes of the candidate. */
@@ -299,7 +337,7 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
         report->outcome = outcome_of(err->status);
     if (report->seconds < 0)
         return err->status < 0 ? err->status : optune_fail(err, OPTUNE_EIO, "a run failed");
-    return order->settle ? fetch(r, at, order, report, err) : OPTUNE_OK;
+    return finish(r, at, order, report, err);
 }
 
 static void close_bound(seat *at, int kind)
@@ -334,11 +372,17 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
                    optune_err *err)
 {
     static const char *const doing[] = {
-        [OT_DO_START] = "starting",   [OT_DO_WORKLOAD] = "preparing the workload",
-        [OT_DO_LOAD] = "loading",     [OT_DO_PUT] = "writing inputs",
-        [OT_DO_BIND] = "prepacking",  [OT_DO_TIME] = "measuring",
-        [OT_DO_UNBIND] = "unloading", [OT_DO_COUNTERS] = "counting events",
-        [OT_DO_UNLOAD] = "unloading", [OT_DO_PEAK] = "measuring the peak",
+        [OT_DO_START] = "starting",
+        [OT_DO_WORKLOAD] = "preparing the workload",
+        [OT_DO_LOAD] = "loading",
+        [OT_DO_PUT] = "writing inputs",
+        [OT_DO_BIND] = "prepacking",
+        [OT_DO_TIME] = "measuring",
+        [OT_DO_FETCH] = "reading outputs",
+        [OT_DO_UNBIND] = "unloading",
+        [OT_DO_COUNTERS] = "counting events",
+        [OT_DO_UNLOAD] = "unloading",
+        [OT_DO_PEAK] = "measuring the peak",
     };
     ot_session *s = &r->session;
     seat *at = &r->seat[order->slot];
@@ -353,11 +397,13 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
     case OT_DO_LOAD:
         return load(r, at, text, report, err);
     case OT_DO_PUT:
-        return put(r, order, err);
+        return put(r, order, report, err);
     case OT_DO_BIND:
         return bind_buffers(r, at, order, err);
     case OT_DO_TIME:
         return time_runs(r, at, order, report, err);
+    case OT_DO_FETCH:
+        return fetch_pieces(r, order, text, err);
     case OT_DO_UNBIND:
         unbind(r, at, order->kind);
         return OPTUNE_OK;
@@ -370,8 +416,14 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
     case OT_DO_UNLOAD:
         unload(r, at);
         return OPTUNE_OK;
-    case OT_DO_PEAK:
-        return ot_peak(s, &report->real[0], &report->real[1], err);
+    case OT_DO_PEAK: {
+        ot_peaks peak;
+        const int status = ot_peak(s, &peak, err);
+        report->real[0] = peak.flops;
+        report->real[1] = peak.bandwidth;
+        report->real[2] = peak.tensor;
+        return status;
+    }
     }
     return optune_fail(err, OPTUNE_EUSAGE, "a runner cannot do %d", order->deed);
 }

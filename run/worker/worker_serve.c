@@ -425,7 +425,8 @@ static json_t *peak(ot_keeper *k, optune_err *err)
     k->ready = ready;
     return status < 0
                ? failure(status, err)
-               : json_pack("{s:f, s:f}", "flops", report.real[0], "bandwidth", report.real[1]);
+               : json_pack("{s:f, s:f, s:f}", "flops", report.real[0], "bandwidth",
+                           report.real[1], "tensor", report.real[2]);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------- */

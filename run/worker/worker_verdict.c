@@ -145,7 +145,7 @@ static bool last_row(ot_contestant *c, const ot_measured *m)
     if (c->keeper->row->costs || (runs < 2 && m->interval.median > MUCH_S))
         return true; /* a look says nearly the same */
     return ot_contest_row(c, runs < 2 ? 2 : (int64_t)runs, true, &seconds, &lag) &&
-           ot_contest_judge(c, OT_SET_TRUE, OT_SPOT_ELEMENTS);
+           ot_contest_judge(c, OT_SET_TRUE, OT_ALIGNED, OT_SPOT_ELEMENTS);
 }
 
 void ot_contest_verdict(ot_contestant *c, const ot_measured *m)

@@ -186,6 +186,44 @@ static void count_stores(const ot_sass_code *code, ot_sass_figures *f)
     }
 }
 
+/* The number of the register that operand `at` of an FFMA names; -1: it names none. */
+static int register_at(const ot_sass_instruction *op, int at, bool *reused)
+{
+    const char *s = op->operands.s, *const end = s + op->operands.n;
+    for (; at > 0 && s < end; s++)
+        at -= *s == ',';
+    while (s < end && (*s == ' ' || *s == '-' || *s == '|'))
+        s++;
+    if (at > 0 || end - s < 2 || *s != 'R' || s[1] < '0' || s[1] > '9')
+        return -1;
+    char *behind;
+    const int number = (int)strtol(s + 1, &behind, 10);
+    *reused = end - behind >= 6 && memcmp(behind, ".reuse", 6) == 0;
+    return number;
+}
+
+/* FFMA that read three registers of one bank, of two: they take a cycle more. What the one before
+ * left in the operands' caches is not read. From compute capability 7.0 on. */
+static double conflicts_of(const sequence *s)
+{
+    int kept[3] = {-1, -1, -1}, n = 0;
+    for (int i = 0; i < s->n; i++) {
+        int next[3] = {-1, -1, -1}, in_bank[2] = {0, 0};
+        const ot_sass_word name = s->op[i]->opcode;
+        for (int k = 0; k < 3 && name.n >= 4 && memcmp(name.s, "FFMA", 4) == 0; k++) {
+            bool reused = false;
+            const int number = register_at(s->op[i], k + 1, &reused);
+            if (number >= 0 && number != kept[k])
+                in_bank[number % 2]++;
+            if (reused)
+                next[k] = number;
+        }
+        n += in_bank[0] == 3 || in_bank[1] == 3;
+        memcpy(kept, next, sizeof kept);
+    }
+    return n;
+}
+
 static void count_loop(const sequence *s, ot_sass_figures *f)
 {
     int math = 0, barriers = 0, commits = 0;
@@ -215,6 +253,7 @@ static void count_loop(const sequence *s, ot_sass_figures *f)
     }
     if (f->copy_16 + f->copy_less == 0)
         f->copies_in_flight = NAN; /* the first scoreboard has other uses */
+    f->conflicts = conflicts_of(s);
     f->loop = s->n;
     f->math = f->tensor > 0 ? f->tensor : math;
     if (f->math > 0) {

@@ -121,6 +121,7 @@ int ot_sass_trips(const ot_sass_code *code, const ot_sass_flow *f, const ot_sass
     X(tensor, "tensor", "those on tensor cores")                                               \
     X(share, "share", "math of all")                                                           \
     X(cycles, "cycles", "issue cycles of one warp alone for each math instruction")            \
+    X(conflicts, "conflicts", "of FFMA, those whose three operands are read from one bank")    \
     X(global_least, "global.least", "cycles from a global load to its first use, least")       \
     X(global_median, "global.median", "the same, median")                                      \
     X(shared_least, "shared.least", "cycles from a shared load to its first use, least")       \

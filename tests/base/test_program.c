@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commands as words, places that are filled, and patterns that find numbers. */
+#include <fcntl.h>
 #include <math.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/program.h"
 #include "support/check.h"
@@ -136,6 +140,53 @@ static void patterns(void **state)
     assert_int_equal(ot_pattern_read("{a} {a}", &pattern, &err), OPTUNE_ESYNTAX);
 }
 
+/* Bytes that this process has read from files; -1: not told here. */
+static long long bytes_read(void)
+{
+    long long n = -1;
+    FILE *io = fopen("/proc/self/io", "r");
+    if (io && fscanf(io, "rchar: %lld", &n) != 1)
+        n = -1;
+    if (io)
+        fclose(io);
+    return n;
+}
+
+/* What has not changed for a while is read once; what was just written is read each time, as it may
+ * change within a tick of the clock that files have. */
+static void files_are_read_once(void **state)
+{
+    (void)state;
+    char first[33], again[33], folder[2048], path[2100];
+    struct stat self;
+    optune_err err = {0};
+    assert_int_equal(stat("/proc/self/exe", &self), 0);
+    ot_file_digest("/proc/self/exe", first);
+    const long long before = bytes_read();
+    ot_file_digest("/proc/self/exe", again);
+    const long long after = bytes_read();
+    assert_string_equal(first, again);
+    if (before >= 0 && time(NULL) - self.st_ctime > 10)
+        assert_true(after - before < self.st_size);
+
+    check_ok(ot_temp_dir(folder, sizeof folder, &err));
+    snprintf(path, sizeof path, "%s/file", folder);
+    ot_file_digest(path, first);
+    assert_string_equal(first, "absent");
+    for (char text[] = "0"; text[0] <= '9'; text[0]++) {
+        const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+        assert_int_equal(write(fd, text, 1), 1);
+        close(fd);
+        ot_file_digest(path, again);
+        assert_string_not_equal(first, again);
+        ot_copy(first, sizeof first, again);
+    }
+    assert_int_equal(unlink(path), 0);
+    ot_file_digest(path, again);
+    assert_string_equal(again, "absent");
+    ot_remove_tree(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +194,7 @@ int main(void)
         cmocka_unit_test(a_quoted_word_is_read_as_itself),
         cmocka_unit_test(places),
         cmocka_unit_test(patterns),
+        cmocka_unit_test(files_are_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,33 @@ static void read_and_written(void **state)
     free(plan);
 }
 
+/* Whether what an input may hold is anything depends on the call's sizes. */
+static void empty_ranges(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_call call;
+    char text[256];
+    double low, high;
+    check_ok(bring("2.c",
+                   "// optune: kernel @(\n"
+                   "// optune:     A: f32[N] from 2 to N,\n"
+                   "// optune:     inout n: u8[4] from 3 to LAST)\n"
+                   "// optune: size N = 8, LAST = 5\n",
+                   &err));
+    snprintf(text, sizeof text, "f%d(f32[2], u8[4])", serial);
+    check_ok(ot_call_parse(text, &call, &err));
+    assert_true(call.op->range(&call, 0, &low, &high) && low == 2 && high == 2);
+    snprintf(text, sizeof text, "f%d(f32[0], u8[4])", serial); /* which holds nothing */
+    check_ok(ot_call_parse(text, &call, &err));
+    snprintf(text, sizeof text, "f%d(f32[1], u8[4])", serial);
+    assert_int_equal(ot_call_parse(text, &call, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "k2.c:2:31: 'A' can hold nothing from 2 to 1: the least comes");
+    snprintf(text, sizeof text, "f%d(f32[2], u8[4], LAST=1)", serial);
+    assert_int_equal(ot_call_parse(text, &call, &err), OPTUNE_ETYPE);
+    check_contains(err.text, "k2.c:3:36: 'n' can hold nothing from 3 to 1: the least comes");
+}
+
 #define KERNEL "// optune: kernel @(A: f32[N], out B: f32[N])\n// optune: size N = 8\n"
 
 static void mistakes(void **state)
@@ -177,6 +204,14 @@ static void mistakes(void **state)
         {".c", "// optune: kernel @(inout in: f32[1], inout in: f32[1])\n", "two parameters"},
         {".c", "// optune: kernel @(A: f32[N)\n", "k.c:1:"},
         {".c", "// optune: kernel @(A: i32[4] from 0, out B: f32[1])\n", "'to' is expected"},
+        {".c", "// optune: kernel @(\n// optune: inout A: i32[4] from 3 to 1)\nint @;",
+         "k.c:2:33: 'A' can hold nothing from 3 to 1"},
+        {".c", "// optune: kernel @(\n// optune: inout A: i32[4] from 1 to 'b')\nint @;",
+         "k.c:2:38: ''b'' is no number"},
+        {".c",
+         "// optune: kernel @(\n// optune: inout A: i32[N] from 1 to 8 // (N - 4))\n"
+         "// optune: size N = 4\nint @;",
+         "division by zero"},
         {".c", "// optune: kernel @(A: i32[4], out B: f32[1] from 0 to 1)\n",
          "'B' is an output"},
         {".c", "// optune: kernel @(A: f32[1],\n", "a parameter's name is expected"},
@@ -366,6 +401,7 @@ int main(void)
         cmocka_unit_test(large),
         cmocka_unit_test(includes),
         cmocka_unit_test(read_and_written),
+        cmocka_unit_test(empty_ranges),
         cmocka_unit_test(tolerances),
         cmocka_unit_test(marks_and_returns),
     };

@@ -109,8 +109,47 @@ PRODUCT(product_tf32_192, tf32, 192, float)
 PRODUCT(product_s8_256, s8, 256, int)
 PRODUCT(product_bf16_256, bf16, 256, float)
 
+/* The same over 16 depths, A in registers and B across rows: panels of 64 columns. With `fault` 1
+ * A is written while the product is under way. */
+#define PRODUCT_HELD(name, type, n)                                                            \
+    KERNEL_ALONE(THREADS)                                                                      \
+    name(GLOBAL const u32 *RESTRICT held, TENSOR_MAP(map_b), GLOBAL const int *RESTRICT fault, \
+         GLOBAL float *RESTRICT d)                                                             \
+    {                                                                                          \
+        SHARED(pool, WARPGROUP_SLACK + (n)*32 + MBARRIER_BYTES);                               \
+        const u32 b = shared_base(pool), bar = b + (n)*32;                                     \
+        float acc[(n) / 2];                                                                    \
+        u32 a[4];                                                                              \
+        if (THREAD_X == 0) {                                                                   \
+            mbarrier_init(bar, 1);                                                             \
+            mbarriers_visible();                                                               \
+        }                                                                                      \
+        BARRIER();                                                                             \
+        if (THREAD_X == 0) {                                                                   \
+            mbarrier_expect(bar, (n)*32);                                                      \
+            for (int p = 0; p < (n) / 64; p++)                                                 \
+                copy_box_3d(b + 2048 * (u32)p, map_b, 64 * p, 0, 0, bar);                      \
+        }                                                                                      \
+        UNROLL for (int i = 0; i < 4; i++) a[i] = held[4 * THREAD_X + i];                      \
+        UNROLL for (int r = 0; r < (n) / 2; r++) acc[r] = (float)(THREAD_X + 1000 * fault[1]); \
+        mbarrier_wait(bar, 0);                                                                 \
+        wgmma_keep(acc, n);                                                                    \
+        wgmma_fence();                                                                         \
+        WGMMA_HELD(type, n, acc, a, columns_128(b, 2048), fault[1]);                           \
+        wgmma_commit();                                                                        \
+        if (fault[0] == 1)                                                                     \
+            a[0] = 0;                                                                          \
+        WGMMA_WAIT(0);                                                                         \
+        wgmma_keep(acc, n);                                                                    \
+        UNROLL for (int r = 0; r < (n) / 2; r++) d[THREAD_X * ((n) / 2) + r] = acc[r];         \
+    }
+
+PRODUCT_HELD(product_held_f16_64, f16, 64)
+PRODUCT_HELD(product_held_bf16_256, bf16, 256)
+
 KERNEL(1, 1, 1) descriptors(GLOBAL const int *RESTRICT address, GLOBAL u64 *RESTRICT out)
 {
     for (int i = 0; i < 3; i++)
         out[i] = rows_128((u32)address[i]);
+    out[3] = columns_128((u32)address[1], 4096);
 }

@@ -5,20 +5,13 @@
  * library's place, and the output is compared with the operator's reference.
  */
 #include "support/check.h"
-
-#include <dlfcn.h>
-#include <math.h>
-
-#include "answer/answer.h"
-#include "run/run.h"
-#include "target/cuda.h"
+#include "support/host_body.h"
 
 /* ---- the stand-in ------------------------------------------------------------------------ */
 
 enum { TYPE_FLOAT = 0, TYPE_DOUBLE = 1 };
 
 static int calls, handles;
-static char scratch[64]; /* its address is what is passed on */
 
 static int create(void **handle)
 {
@@ -30,14 +23,14 @@ static int create(void **handle)
 static int set_stream(void *handle, void *stream)
 {
     assert_ptr_equal(handle, &handles);
-    assert_ptr_equal(stream, &calls);
+    assert_ptr_equal(stream, host_body_stream);
     return 0;
 }
 
 static int set_workspace(void *handle, void *workspace, size_t bytes)
 {
     assert_ptr_equal(handle, &handles);
-    assert_ptr_equal(workspace, scratch);
+    assert_ptr_equal(workspace, host_body_scratch);
     assert_int_equal(bytes, 32 << 20);
     return 0;
 }
@@ -107,8 +100,6 @@ static void *stand_in(const char *symbol)
         {"cublasGemmEx", (void (*)(void))gemm},
         {"cublasGemmStridedBatchedEx", (void (*)(void))strided},
     };
-    if (!strcmp(symbol, "ot_stream"))
-        return &calls;
     for (int i = 0; i < OT_COUNT(table); i++)
         if (!strcmp(symbol, table[i].name)) {
             void *address;
@@ -119,102 +110,20 @@ static void *stand_in(const char *symbol)
     return NULL;
 }
 
-/* ---- a sample ---------------------------------------------------------------------------- */
+/* ---- tests ------------------------------------------------------------------------------- */
 
-static ot_builder *builder;
-static optune_target target;
-static optune_device device;
-static char dir[4096];
-
-static void *input[2], *output;
-
-static void run_stages(const optune_plan *plan, optune_phase phase, void *module)
+static void between(void)
 {
-    for (int i = 0; i < plan->n_stages; i++) {
-        const optune_stage *stage = &plan->stage[i];
-        if (stage->phase != phase)
-            continue;
-        void *arg[OPTUNE_MAX_ARGS], *address = dlsym(module, stage->function);
-        void (*function)(void *const *);
-        assert_non_null(address);
-        memcpy(&function, &address, sizeof function);
-        for (int k = 0; k < stage->n_args; k++)
-            arg[k] = stage->arg[k].kind == OPTUNE_ARG_INPUT    ? input[stage->arg[k].index]
-                     : stage->arg[k].kind == OPTUNE_ARG_OUTPUT ? output
-                     : stage->arg[k].kind == OPTUNE_ARG_SCRATCH
-                         ? scratch
-                         : stand_in(stage->arg[k].symbol);
-        function(arg);
-    }
-}
-
-static void compare(const optune_call *call)
-{
-    const optune_tensor *type = &call->output[0];
-    const int64_t n = optune_tensor_elements(type);
-    double *want = ot_alloc((size_t)n * sizeof *want),
-           *size = ot_alloc((size_t)n * sizeof *size);
-    optune_region region = {.rank = type->rank};
-    for (int d = 0; d < type->rank; d++)
-        region.hi[d] = type->dim[d].min;
-    call->op->reference(call, (const void *const *)input, 0, &region, want, size);
-    for (int64_t i = 0; i < n; i++)
-        assert_true(fabs(element(output, type->dtype.bits == 64, i) - want[i]) <=
-                    1e-6 * size[i] + 1e-30);
-    free(want);
-    free(size);
-}
-
-static bool try_sample(const optune_impl *impl, const char *sample)
-{
-    optune_err err = {0};
-    static optune_call call;
-    static optune_plan plan;
-    static optune_config none;
-    ot_job job = {0};
-    check_ok(ot_call_parse(sample, &call, &err));
-    const optune_task task = {&call, &target, &device};
-    const optune_dtype dtype = call.output[0].dtype;
-    if (call.input[0].type.dtype.bits < 32 || dtype.bits < 32 ||
-        !ot_impl_applies(impl, &task, NULL))
-        return false;
-    check_ok(ot_plan_make(&task, impl, &none, &plan, &err));
-    check_ok(ot_builder_submit(builder, &task, &plan, &job, &err));
-    while (!job.done)
-        ot_builder_wait(builder, &job, 1);
-    if (job.outcome != OPTUNE_OUTCOME_OK)
-        fail_msg("%s %s: %s", impl->name, sample, job.message);
-    void *module = dlopen(job.module[0], RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(module);
-    for (int i = 0; i < 2; i++) {
-        const optune_tensor *type = &call.input[i].type;
-        input[i] = ot_alloc((size_t)optune_tensor_elements(type) * (type->dtype.bits / 8));
-        ot_fill_input(type, 5, i, input[i]);
-    }
-    output = ot_alloc((size_t)optune_tensor_elements(&call.output[0]) * (dtype.bits / 8));
-    calls = 0;
-    run_stages(&plan, OPTUNE_PREPACK, module);
-    run_stages(&plan, OPTUNE_TIMED, module);
-    assert_int_equal(calls, 1);
     assert_int_equal(handles, 1);
-    run_stages(&plan, OPTUNE_TEARDOWN, module);
-    assert_int_equal(handles, 0);
-    compare(&call);
-    free(input[0]);
-    free(input[1]);
-    free(output);
-    dlclose(module);
-    return true;
 }
 
 static void every_sample(const char *name)
 {
-    const optune_impl *impl = ot_impl_find(name);
-    int tried = 0;
-    assert_non_null(impl);
-    for (const char *const *s = ot_op_find(impl->op)->samples; *s; s++)
-        tried += try_sample(impl, *s);
-    assert_true(tried >= 4);
+    const host_body body = {stand_in, between, 1, 1e-6};
+    calls = 0;
+    host_body_try_samples(&body, name, 4);
+    assert_true(calls >= 4);
+    assert_int_equal(handles, 0);
 }
 
 static void test_dense(void **state)
@@ -232,24 +141,14 @@ static void test_batch_matmul(void **state)
 static int setup(void **state)
 {
     (void)state;
-    optune_err err = {0};
-    check_ok(ot_target_parse("cuda -arch=sm_80", &target, &err));
-    check_ok(ot_cuda_assume(&target, &device, &err));
-    check_ok(ot_temp_dir(dir, sizeof dir, &err));
-    const ot_build_options build = {.target = &target,
-                                    .device = &device,
-                                    .row = ot_target_find("cuda"),
-                                    .cache_dir = dir,
-                                    .limit_s = 60};
-    check_ok(ot_builder_open(&build, &builder, &err));
+    host_body_setup("cuda -arch=sm_80");
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    ot_builder_close(builder);
-    ot_remove_tree(dir);
+    host_body_teardown();
     return 0;
 }
 

@@ -100,6 +100,34 @@ static void test_samples(void **state)
     for_all_samples(sample_text);
 }
 
+static double flops_of(const char *text)
+{
+    optune_err err = {0};
+    optune_call call;
+    check_ok(ot_call_parse(text, &call, &err));
+    assert_int_equal(ot_call_infer(&call, &err), OPTUNE_OK);
+    return ot_call_flops(&call);
+}
+
+/* A key that no query sees is no work: 6 pairs of 3 queries and 3 keys, 12 where 5 keys end with
+ * them, 3 where 2 keys do, of which the first query sees none. */
+static void test_causal_work(void **state)
+{
+    (void)state;
+    static const struct {
+        int keys;
+        double pairs;
+    } known[] = {{3, 6}, {5, 12}, {2, 3}};
+    const double each = flops_of("attention(f32[1,1,1,8], f32[1,1,1,8], f32[1,1,1,8])");
+    for (int i = 0; i < OT_COUNT(known); i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 "attention(f32[1,1,3,8], f32[1,1,%d,8], f32[1,1,%d,8], causal=true)",
+                 known[i].keys, known[i].keys);
+        assert_true(flops_of(text) == known[i].pairs * each);
+    }
+}
+
 static void test_presets(void **state)
 {
     (void)state;
@@ -310,9 +338,10 @@ static void test_narrow_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),      cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_presets),   cmocka_unit_test(test_partial_types),
-        cmocka_unit_test(test_reference), cmocka_unit_test(test_narrow_sums),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_causal_work),   cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_partial_types), cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_narrow_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,9 @@
  * with those dims made ranges, is planned once for the whole range, and the one plan computes
  * every size in it right: the ends, the sample's own size and random ones; and once more with
  * operators fused behind it, whose operands have dims of the output or are broadcast. A library
- * that is not installed is skipped. OPTUNE_TEST_CONFIGS, OPTUNE_TEST_THIN, OPTUNE_TEST_IMPL,
- * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART work as in test_impl.
+ * that is not installed is skipped. OPTUNE_TEST_CONFIGS, OPTUNE_TEST_THIN and OPTUNE_TEST_IMPL
+ * work as in test_impl, and so do OPTUNE_TEST_PARTS and OPTUNE_TEST_PART, which share the
+ * implementations here.
  */
 #include "support/check.h"
 
@@ -303,9 +304,9 @@ enum { GENERIC_THIN = 12 }; /* few bodies for all operators */
 static void every_impl(const char *target, int configs, int thin)
 {
     const char *only = getenv("OPTUNE_TEST_IMPL");
-    const int asked = workbench_asked("OPTUNE_TEST_PARTS", 1), parts = asked > 1 ? asked : 1;
     const int part = workbench_asked("OPTUNE_TEST_PART", 0);
-    int n;
+    const int asked = workbench_asked("OPTUNE_TEST_PARTS", 1), parts = asked > 0 ? asked : 1;
+    int n, tried = 0;
     const optune_impl *const *impl = ot_impls(&n);
     t.configs = configs;
     thin = workbench_thin(thin);
@@ -317,18 +318,16 @@ static void every_impl(const char *target, int configs, int thin)
     for (int i = 0; i < n; i++) {
         if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)) ||
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
-            !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]))
+            !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]) ||
+            tried++ % parts != part)
             continue;
         int taken = 0, turn = 0;
         t.taken = 0;
         const int each = impl[i]->generic && !only ? GENERIC_THIN * thin : thin;
         const optune_op *op = ot_op_find(impl[i]->op);
         for (const char *const *sample = op->samples; *sample; sample++, turn++)
-            if (parts > 1 ? turn % each == 0 && (i + turn / each) % parts == part
-                          : taken == 0 || turn % each == 0)
+            if (taken == 0 || turn % each == 0)
                 taken += sample_of(impl[i], *sample);
-        if (parts > 1) /* another part may have one */
-            continue;
         if (!taken && strcmp(impl[i]->symbolic, "*") != 0)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
         if (!taken && !impl[i]->generic) /* a pattern's, and this op has no such sample */

@@ -142,7 +142,7 @@ static void test_descriptors(void **state)
 {
     (void)state;
     static int address[] = {1024, 1024 + 32, 0x2A000 + 96};
-    static uint64_t out[3];
+    static uint64_t out[4];
     words_run(&emulated, "descriptors", 1,
               (const words_array[]){WORDS_ARRAY(address), WORDS_ARRAY(out)}, 2);
     for (int i = 0; i < 3; i++) {
@@ -151,6 +151,10 @@ static void test_descriptors(void **state)
         assert_int_equal(out[i] >> 49 & 7, 0);              /* tiles start on 1024 */
         assert_int_equal(out[i] >> 62, 1);                  /* 128-byte swizzle */
     }
+    assert_int_equal(out[3] & 0x3FFF, address[1] / 16);
+    assert_int_equal(out[3] >> 16 & 0x3FFF, 4096 / 16); /* from 64 columns to the next */
+    assert_int_equal(out[3] >> 32 & 0x3FFF, 1024 / 16); /* from 8 depths to the next */
+    assert_int_equal(out[3] >> 62, 1);
 }
 
 /* ---- products ---------------------------------------------------------------------------- */
@@ -262,6 +266,68 @@ static void test_products(void **state)
         }
 }
 
+/* A in registers: thread by thread what the PTX ISA gives it of a 64 x 16 matrix. B is 16 rows
+ * of n columns. */
+static uint16_t held[THREADS][8], across[16][256];
+
+static void product_held(const char *kernel, int n, kind k, int fault, int add)
+{
+    int control[] = {fault, add};
+    const optune_tensor_map map = {.dtype = {OPTUNE_DTYPE_UINT, 16, 1},
+                                   .rank = 2,
+                                   .swizzle = 128,
+                                   .dim = {n, 16},
+                                   .stride = {0, 512},
+                                   .box = {64, 16}};
+    fill_operand(a, 64, k, 5);
+    fill_operand((uint8_t(*)[128])across, 64, k, 6);
+    for (int t = 0; t < THREADS; t++)
+        for (int e = 0; e < 8; e++) {
+            const int row = t / 32 * 16 + t % 32 / 4 + e / 2 % 2 * 8;
+            const int depth = t % 4 * 2 + e % 2 + e / 4 * 8;
+            memcpy(&held[t][e], &a[row][2 * depth], 2);
+        }
+    memset(&d, 0xFF, sizeof d);
+    words_run(&emulated, kernel, THREADS,
+              (const words_array[]){WORDS_ARRAY(held),
+                                    {across, sizeof across, &map},
+                                    WORDS_ARRAY(control),
+                                    {&d, (size_t)(THREADS * n / 2) * 4, NULL}},
+              4);
+}
+
+/* How many of the sums are not what they should be. */
+static int wrong_held(int n, kind k, int add)
+{
+    int wrong = 0;
+    for (int thread = 0; thread < THREADS; thread++)
+        for (int r = 0; r < n / 2; r++) {
+            const int row = thread / 32 * 16 + thread % 32 / 4 + 8 * (r / 2 % 2);
+            const int col = 8 * (r / 4) + 2 * (thread % 4) + r % 2;
+            double want = add ? 1000 * add + thread : 0, size = fabs(want);
+            for (int i = 0; i < 16; i++) {
+                const double x = at(a[row], k, i) * at((const uint8_t *)&across[i][col], k, 0);
+                want += x;
+                size += fabs(x);
+            }
+            wrong += !(fabs((double)d.f[thread * (n / 2) + r] - want) <= 0x1p-17 * size);
+        }
+    return wrong;
+}
+
+static void test_held(void **state)
+{
+    (void)state;
+    for (int add = 0; add < 2; add++) {
+        product_held("product_held_f16_64", 64, F16, 0, add);
+        assert_int_equal(wrong_held(64, F16, add), 0);
+        product_held("product_held_bf16_256", 256, BF16, 0, add);
+        assert_int_equal(wrong_held(256, BF16, add), 0);
+    }
+    product_held("product_held_f16_64", 64, F16, 1, 0);
+    assert_true(wrong_held(64, F16, 0) > 0);
+}
+
 /* Where a GPU would wait for ever, the launch fails. */
 static void test_waits(void **state)
 {
@@ -281,8 +347,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_copies),   cmocka_unit_test(test_stores),
         cmocka_unit_test(test_pairs),    cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_products), cmocka_unit_test(test_waits),
-        cmocka_unit_test(test_cuda),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_held),
+        cmocka_unit_test(test_waits),    cmocka_unit_test(test_cuda),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

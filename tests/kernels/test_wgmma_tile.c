@@ -5,15 +5,9 @@
  * where a wait for what never comes fails the launch (the contract tests' samples are too
  * small for either), and that there are the registers for which warpgroups ask.
  */
-#include "support/check.h"
-
-#include <math.h>
-
-#include "answer/answer.h"
-#include "run/run.h"
 #include "support/assumed.h"
-#include "support/workbench.h"
-#include "target/cuda.h"
+#include "support/check.h"
+#include "support/one_config.h"
 
 typedef struct knobs {
     int64_t bm, bn, kb, stages, consumers, group, cluster, persistent;
@@ -23,16 +17,15 @@ typedef struct knobs {
 static const char *const names[] = {"block_m",   "block_n", "block_k_bytes", "stages",
                                     "consumers", "group_m", "cluster",       "persistent"};
 
-static void set(optune_config *config, const optune_space *space, const knobs *k)
+static void set(optune_config *config, const optune_space *space, const void *knobs_)
 {
+    const knobs *k = knobs_;
     const int64_t value[] = {k->bm,        k->bn,    k->kb,      k->stages,
                              k->consumers, k->group, k->cluster, k->persistent};
-    optune_err err = {0};
     for (int i = 0; i < OT_COUNT(names); i++)
         optune_config_choose_int(config, space, names[i], value[i]);
     optune_config_choose_word(config, space, "copies", k->thread ? "thread" : "warpgroup");
     optune_config_choose_word(config, space, "stores", k->pairs ? "pairs" : "boxes");
-    check_ok(ot_space_index_of(space, config, &err));
 }
 
 /* ---- limits ------------------------------------------------------------------------------ */
@@ -71,21 +64,14 @@ static void test_applies(void **state)
 
 static void expect_valid(const knobs *k, const char *reason)
 {
-    const optune_impl *impl = ot_impl_find("dense_wgmma.cuda");
+    const one_config c = {"dense_wgmma.cuda", set, k};
     char why[OPTUNE_WHY_SIZE] = "";
-    optune_err err = {0};
-    optune_config config;
-    optune_space *space;
-    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
-    assert_true(ot_space_fallback(space, &config, NULL));
-    set(&config, space, k);
-    const bool valid = ot_space_valid(space, &config, why);
+    const bool valid = one_config_valid(&c, why);
     if (valid != (reason == NULL))
         fail_msg("%d x %d, %d stages: %s", (int)k->bm, (int)k->bn, (int)k->stages,
                  valid ? "is taken" : why);
     if (reason)
         check_contains(why, reason);
-    ot_space_close(space);
 }
 
 static void test_limits(void **state)
@@ -146,39 +132,6 @@ static void test_fallback(void **state)
 
 /* ---- several tiles ----------------------------------------------------------------------- */
 
-static void compute(workbench *b, const char *workload, const char *name, const knobs *k)
-{
-    static optune_plan plan;
-    static ot_job job;
-    optune_err err = {0};
-    optune_config config;
-    optune_space *space;
-    char why[OPTUNE_WHY_SIZE] = "";
-    ot_arena arena = {0};
-    const optune_impl *impl = ot_impl_find(name);
-    const optune_task here = {&assumed.call, &b->target, &b->device};
-    assume(NULL, workload);
-    check_ok(ot_worker_workload(b->worker, workload, 5, &err));
-    check_ok(ot_space_open(&here, impl, &space, &err));
-    assert_true(ot_space_fallback(space, &config, NULL));
-    set(&config, space, k);
-    if (!ot_space_valid(space, &config, why))
-        fail_msg("%s", why);
-    check_ok(ot_plan_make(&here, impl, &config, &plan, &err));
-    check_ok(ot_builder_submit(b->builder, &here, &plan, &job, &err));
-    ot_builder_wait(b->builder, &job, 60);
-    ot_trial_result r = {.outcome = job.outcome, .message = job.message};
-    const ot_trial trial = {
-        .impl = impl, .config = &config, .job = &job, .best = INFINITY, .limit_s = 60};
-    if (job.outcome == OPTUNE_OUTCOME_OK)
-        check_ok(ot_worker_trial(b->worker, &trial, &workbench_quick, &arena, &r, &err));
-    if (r.outcome != OPTUNE_OUTCOME_OK)
-        fail_msg("%s, %d x %d, %d stages: %s", workload, (int)k->bm, (int)k->bn, (int)k->stages,
-                 r.message);
-    ot_arena_release(&arena);
-    ot_space_close(space);
-}
-
 static void test_tiles(void **state)
 {
     (void)state;
@@ -206,38 +159,12 @@ static void test_tiles(void **state)
     b.device.cores = 3; /* blocks of persistent kernels */
     workbench_start(&b);
     for (int i = 0; i < OT_COUNT(table); i++)
-        compute(&b, table[i].workload, table[i].impl, &table[i].k);
+        one_config_compute(&b, table[i].workload,
+                           &(one_config){table[i].impl, set, &table[i].k});
     workbench_close(&b);
 }
 
 /* ---- registers --------------------------------------------------------------------------- */
-
-/* What ptxas says the kernel is launched with. */
-static int64_t registers_of(ot_builder *builder, const optune_impl *impl, const knobs *k)
-{
-    static optune_plan plan;
-    static ot_job job;
-    optune_err err = {0};
-    optune_config config;
-    optune_space *space;
-    char why[OPTUNE_WHY_SIZE] = "", text[2048] = "";
-    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
-    assert_true(ot_space_fallback(space, &config, NULL));
-    set(&config, space, k);
-    if (!ot_space_valid(space, &config, why))
-        fail_msg("%s", why);
-    check_ok(ot_plan_make(&assumed.task, impl, &config, &plan, &err));
-    ot_space_close(space);
-    check_ok(ot_builder_submit(builder, &assumed.task, &plan, &job, &err));
-    while (!job.done)
-        ot_builder_wait(builder, &job, 1);
-    assert_int_equal(job.outcome, OPTUNE_OUTCOME_OK);
-    check_ok(ot_gpu_module_resources(job.module[0], text, sizeof text, &err));
-    assert_null(strstr(text, "warning="));
-    const char *at = strstr(text, "registers=");
-    assert_non_null(at);
-    return strtoll(at + strlen("registers="), NULL, 10);
-}
 
 /* Two warpgroups that compute take 232 registers a thread, the one that copies keeps 40. Those of
  * the block were shared out at its launch, and who asks for more than there are waits for ever,
@@ -250,26 +177,14 @@ static void test_registers(void **state)
         {128, 64, 128, 3, 2, 4, 2, 1, false, false},
         {256, 192, 128, 3, 2, 4, 1, 0, false, true},
     };
-    optune_err err = {0};
-    char version[OPTUNE_TEXT_SIZE], dir[4096];
-    if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
-        print_message("%s\n", err.text);
-        skip();
-    }
-    ot_builder *builder;
     assume("cuda -arch=sm_90", "dense(f16[8192,512], f16[8192,512])");
-    check_ok(ot_temp_dir(dir, sizeof dir, &err));
-    const ot_build_options build = {.target = &assumed.target,
-                                    .device = &assumed.device,
-                                    .row = ot_target_find("cuda"),
-                                    .cache_dir = dir,
-                                    .limit_s = 120};
-    check_ok(ot_builder_open(&build, &builder, &err));
-    for (int i = 0; i < OT_COUNT(table); i++)
-        assert_true(3 * registers_of(builder, ot_impl_find("dense_wgmma.cuda"), &table[i]) >=
-                    2 * 232 + 40);
-    ot_builder_close(builder);
-    ot_remove_tree(dir);
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        const int64_t n =
+            one_config_registers(&(one_config){"dense_wgmma.cuda", set, &table[i]});
+        if (n < 0)
+            skip();
+        assert_true(3 * n >= 2 * 232 + 40);
+    }
 }
 
 int main(void)

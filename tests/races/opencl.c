@@ -199,6 +199,13 @@ cl_int clEnqueueWriteBuffer(cl_command_queue q, cl_mem m, cl_uint wait, size_t a
     return CL_SUCCESS;
 }
 
+cl_int clEnqueueCopyBuffer(cl_command_queue q, cl_mem from, cl_mem to, size_t at, size_t to_at,
+                           size_t n, cl_uint n_events, const cl_event *events, cl_event *made)
+{
+    memcpy(to->data + to_at, from->data + at, n);
+    return CL_SUCCESS;
+}
+
 cl_int clEnqueueFillBuffer(cl_command_queue q, cl_mem m, const void *pattern, size_t size,
                            size_t at, size_t n, cl_uint n_events, const cl_event *events,
                            cl_event *made)

@@ -10,13 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PRODUCTS = 64 /* of a thread under way */, ROW = 128 };
+enum { PRODUCTS = 64 /* of a thread under way */, ROW = 128, RANGES = 8 };
 
 typedef struct product {
     int type, n, add, group; /* group -1: not committed */
     void *d;
-    uint64_t a, b; /* descriptors */
+    uint64_t a, b;        /* descriptors */
+    const uint32_t *held; /* A of this thread, else NULL; B lies across rows then */
 } product;
+
+typedef struct range {
+    uint32_t at, bytes;
+} range;
 
 static struct {
     product list[PRODUCTS];
@@ -54,10 +59,34 @@ static uint32_t tile_of(uint64_t rows)
     return start_of(rows) / ROW * ROW;
 }
 
+/* From 64 columns to the next, where B lies across rows. */
+static uint32_t panel_of(uint64_t rows)
+{
+    return (uint32_t)(rows >> 16 & 0x3FFF) << 4;
+}
+
+/* What a product reads of shared memory. */
+static int ranges_of(const product *p, range *r)
+{
+    int n = 0;
+    if (!p->held) {
+        r[n++] = (range){tile_of(p->a), 64 * ROW};
+        r[n++] = (range){tile_of(p->b), (uint32_t)p->n * ROW};
+    }
+    for (int i = 0; p->held && i < p->n / 32; i++) /* 8 depths of 64 columns */
+        r[n++] = (range){start_of(p->b) + (uint32_t)(i / 2) * panel_of(p->b) +
+                             (uint32_t)(i % 2) * group_of(p->b),
+                         8 * ROW};
+    return n;
+}
+
 static bool reads_of(const product *p, uint32_t at, int bytes)
 {
-    const uint32_t a = tile_of(p->a), b = tile_of(p->b), end = at + (uint32_t)bytes;
-    return (a < end && at < a + 64 * ROW) || (b < end && at < b + (uint32_t)p->n * ROW);
+    range r[RANGES];
+    for (int i = ranges_of(p, r); i-- > 0;)
+        if (r[i].at < at + (uint32_t)bytes && at < r[i].at + r[i].bytes)
+            return true;
+    return false;
 }
 
 int races_multiplying(int rank, uint32_t at, int bytes)
@@ -72,6 +101,7 @@ int races_multiplying(int rank, uint32_t at, int bytes)
 /* ---- words ------------------------------------------------------------------------------- */
 
 void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add);
+void races_product_held(int type, int n, void *d, const uint32_t *a, uint64_t b, int add);
 void races_products_commit(void);
 void races_products_wait(int newest);
 
@@ -82,6 +112,23 @@ static uint32_t word_at(const unsigned char *pool, uint64_t rows, int row, int k
                              (uint32_t)(row % 8) * ROW + 4 * (uint32_t)k;
     address ^= (address >> 7 & 7) << 4;
     memcpy(&word, pool + address, 4);
+    return word;
+}
+
+/* Column `col` at depths 2 k, 2 k + 1, of 16-bit elements across rows. */
+static uint32_t across_at(const unsigned char *pool, uint64_t rows, int col, int k)
+{
+    uint32_t word = 0;
+    for (int i = 0; i < 2; i++) {
+        const int depth = 2 * k + i;
+        uint16_t half;
+        uint32_t address = start_of(rows) + (uint32_t)(col / 64) * panel_of(rows) +
+                           (uint32_t)(depth / 8) * group_of(rows) +
+                           (uint32_t)(depth % 8) * ROW + (uint32_t)(col % 64) * 2;
+        address ^= (address >> 7 & 7) << 4;
+        memcpy(&half, pool + address, 2);
+        word |= (uint32_t)half << 16 * i;
+    }
     return word;
 }
 
@@ -108,17 +155,23 @@ races_sum races_step(int type, races_sum s, uint32_t a, uint32_t b)
 
 static void check_there(const product *p, const void *place)
 {
-    int from = races_copying(races_rank(), tile_of(p->a), 64 * ROW);
-    if (from < 0)
-        from = races_copying(races_rank(), tile_of(p->b), p->n * ROW);
-    if (from >= 0)
-        races_report("a product of what a copy has not brought yet", place, 0, from);
+    range r[RANGES];
+    for (int i = ranges_of(p, r); i-- > 0;) {
+        const int from = races_copying(races_rank(), r[i].at, (int)r[i].bytes);
+        if (from >= 0) {
+            races_report("a product of what a copy has not brought yet", place, 0, from);
+            return;
+        }
+    }
 }
 
-/* Of a warpgroup's result, what this thread holds. */
-static void compute(const product *p)
+/* Of a warpgroup's result, what this thread holds; `at`: which of the products under way. What
+ * other threads of the warp hold of A is theirs at the same place. */
+static void compute(int at)
 {
+    const product *p = &of[races_thread].list[at];
     const int warp = races_thread / 32 % 4, lane = races_thread % 32;
+    const int first = races_thread - lane % 4;
     int bytes;
     const unsigned char *pool = races_pool_of(races_rank(), &bytes);
     races_sum *d = p->d;
@@ -129,25 +182,45 @@ static void compute(const product *p)
         if (p->add)
             s = d[r];
         for (int k = 0; k < 8; k++)
-            s = races_step(p->type, s, word_at(pool, p->a, row, k),
-                           word_at(pool, p->b, col, k));
+            s = p->held ? races_step(p->type, s,
+                                     of[first + k % 4].list[at].held[k / 4 * 2 + r / 2 % 2],
+                                     across_at(pool, p->b, col, k))
+                        : races_step(p->type, s, word_at(pool, p->a, row, k),
+                                     word_at(pool, p->b, col, k));
         d[r] = s;
     }
 }
 
-void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add)
+static void begin(const product *p, const void *place)
 {
     int pool_bytes;
+    range r[RANGES];
     races_pool_of(races_rank(), &pool_bytes);
-    const product p = {.type = type, .n = n, .add = add, .group = -1, .d = d, .a = a, .b = b};
-    const int64_t end_a = tile_of(a) + 64 * ROW, end_b = tile_of(b) + (int64_t)n * ROW;
-    if (a >> 62 != 1 || b >> 62 != 1 || end_a > pool_bytes || end_b > pool_bytes) {
-        races_report("a product of what is no tile", RACES_HERE, 0, n);
+    bool tile = p->b >> 62 == 1 && (p->held || p->a >> 62 == 1) && p->n <= 256;
+    for (int i = tile ? ranges_of(p, r) : 0; i-- > 0;)
+        tile = tile && (int64_t)r[i].at + r[i].bytes <= pool_bytes;
+    if (p->held && start_of(p->b) % 1024)
+        tile = false;
+    if (!tile) {
+        races_report("a product of what is no tile", place, 0, p->n);
         return;
     }
     if (of[races_thread].n == PRODUCTS)
         abort();
-    of[races_thread].list[of[races_thread].n++] = p;
+    of[races_thread].list[of[races_thread].n++] = *p;
+}
+
+void races_product(int type, int n, void *d, uint64_t a, uint64_t b, int add)
+{
+    begin(&(product){.type = type, .n = n, .add = add, .group = -1, .d = d, .a = a, .b = b},
+          RACES_HERE);
+}
+
+void races_product_held(int type, int n, void *d, const uint32_t *a, uint64_t b, int add)
+{
+    begin(&(product){.type = type, .n = n, .add = add, .group = -1, .d = d, .b = b, .held = a},
+          RACES_HERE);
+    races_pause(RACES_WARPS, RACES_HERE); /* until all of the warp have begun it */
 }
 
 void races_products_commit(void)
@@ -156,6 +229,7 @@ void races_products_commit(void)
     for (int i = 0; i < of[races_thread].n; i++)
         if (of[races_thread].list[i].group < 0)
             of[races_thread].list[i].group = group;
+    races_pause(RACES_WARPS, RACES_HERE); /* the warp does it together */
 }
 
 void races_products_wait(int newest)
@@ -163,10 +237,14 @@ void races_products_wait(int newest)
     product *list = of[races_thread].list;
     const int n = of[races_thread].n, end = of[races_thread].group - newest;
     int done = 0;
+    bool held = false;
     for (; done < n && list[done].group >= 0 && list[done].group < end; done++) {
         check_there(&list[done], RACES_HERE);
-        compute(&list[done]);
+        compute(done);
+        held = held || list[done].held;
     }
+    if (held) /* others still look at what this thread holds */
+        races_pause(RACES_WARPS, RACES_HERE);
     memmove(list, list + done, (size_t)(n - done) * sizeof *list);
     of[races_thread].n = n - done;
     races_pause(RACES_WARPS, RACES_HERE);

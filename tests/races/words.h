@@ -79,6 +79,7 @@ void races_stores_commit(void);
 void races_stores_wait(int newest);
 void races_shared_write(uint address, uint word);
 void races_product(int type, int n, void *d, ulong a, ulong b, int add);
+void races_product_held(int type, int n, void *d, const uint *a, ulong b, int add);
 void races_products_commit(void);
 void races_products_wait(int newest);
 
@@ -114,7 +115,11 @@ enum { MBARRIER_BYTES = 8 };
 
 #define rows_128(address)                                                                      \
     ((u64)((address) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62)
+#define columns_128(address, panel)                                                            \
+    ((u64)((address) >> 4) | (u64)((panel) >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62)
 #define WGMMA(type, n, d, a, b, add) races_product(RACES_TYPE_OF(type), n, d, a, b, add)
+#define WGMMA_HELD(type, n, d, a, b, add)                                                      \
+    races_product_held(RACES_TYPE_OF(type), n, d, a, b, add)
 #define wgmma_fence() ((void)0)
 #define wgmma_commit() races_products_commit()
 #define WGMMA_WAIT(newest) races_products_wait(newest)

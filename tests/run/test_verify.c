@@ -458,6 +458,86 @@ static void test_unwritten_is_found_in_a_partial_reference(void **state)
     session.reference = kept;
 }
 
+/* Inputs are the same however many threads make them, and far ones are as large as was asked. */
+static void test_inputs_by_threads(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"relu(f32[700001])", "relu(bf16[300001])",
+                                        "relu(f64[300001])", "add(i64[300001],i64[300001])",
+                                        "sqrt(f16[300001])", "relu(i8[300001])"};
+    for (int k = 0; k < OT_COUNT(calls); k++) {
+        optune_call call;
+        optune_err err = {0};
+        check_ok(ot_call_parse(calls[k], &call, &err));
+        const size_t bytes = (size_t)optune_tensor_bytes(&call.input[0].type);
+        char *one = ot_alloc(bytes), *many = ot_alloc(bytes);
+        double a[64], b[64], low, high;
+        ot_fill_call_input(&call, 5, 0, one);
+        ot_fill_scaled(&call, 5, 0, 1, 3, many);
+        assert_memory_equal(one, many, bytes);
+        ot_fill_scaled(&call, 5, 0, 2, 3, many);
+        const optune_dtype dtype = call.input[0].type.dtype;
+        const bool scaled = ot_dtype_is_float(dtype) && !ot_input_range(&call, 0, &low, &high);
+        ot_elements(dtype, one, 300001 - 64, 64, a);
+        ot_elements(dtype, many, 300001 - 64, 64, b);
+        for (int i = 0; i < 64; i++)
+            assert_true(b[i] == (scaled ? 2 * a[i] : a[i]));
+        free(one);
+        free(many);
+    }
+}
+
+/* Of a large output, the first wrong element and how many there are, by any number of threads; what
+ * is not in the reference is looked at for poison, to the last element. */
+static void test_large_by_threads(void **state)
+{
+    (void)state;
+    const optune_impl impl = {.name = "x"};
+    const ot_reference_limits limits = {.elements = 200000};
+    char path[1100], message[256];
+    optune_call call;
+    optune_err err = {0};
+    ot_reference r;
+    double error = 0;
+    enum { N = 1000000 };
+    float *in = ot_alloc(N * sizeof *in), *out = ot_alloc(N * sizeof *out);
+    check_ok(ot_call_parse("relu(f32[1000,1000])", &call, &err));
+    snprintf(path, sizeof path, "%s/large", planted_dir);
+    ot_fill_call_input(&call, 3, 0, in);
+    check_ok(ot_reference_make(&call, (const void *const[]){in}, 2, 3, &limits, path, &err));
+    check_ok(ot_reference_open(path, &r, &err));
+    assert_false(r.whole);
+    const void *const outs[] = {out};
+    for (r.threads = 0; r.threads < 4; r.threads += 3) {
+        for (int i = 0; i < N; i++)
+            out[i] = in[i] > 0 ? in[i] : 0;
+        assert_true(ot_judge(&call, &impl, &r, outs, 0, 0, &error, message, sizeof message));
+        memset(&out[N - 1 - 2000], 0xff, 4); /* the last blocks but one are chosen by lot */
+        out[0] = out[999] = out[N - 1] = 7;
+        assert_false(ot_judge(&call, &impl, &r, outs, 0, 0, &error, message, sizeof message));
+        check_contains(message, "output 0[0,0]: got 7");
+        assert_true(strstr(message, "(3 of ") || strstr(message, "(4 of "));
+        for (int i = 0; i < N; i++)
+            out[i] = in[i] > 0 ? in[i] : 0;
+        bool known[1000] = {0};
+        int row = 0;
+        for (int64_t k = 0; k < r.n_blocks; k++)
+            for (int64_t i = r.block[k].offset; i < r.block[k].offset + r.block[k].count;
+                 i += 1000)
+                known[i / 1000] = true;
+        while (known[row])
+            row++;
+        memset(&out[row * 1000 + 999], 0xff, 4);
+        char place[64];
+        snprintf(place, sizeof place, "output 0[%d,999] was never written", row);
+        assert_false(ot_judge(&call, &impl, &r, outs, 0, 0, &error, message, sizeof message));
+        check_contains(message, place);
+    }
+    ot_reference_close(&r);
+    free(in);
+    free(out);
+}
+
 static void test_bad_reference_file(void **state)
 {
     (void)state;
@@ -485,6 +565,8 @@ int main(void)
         cmocka_unit_test(test_reference_values),
         cmocka_unit_test(test_reference_is_cut_short),
         cmocka_unit_test(test_unwritten_is_found_in_a_partial_reference),
+        cmocka_unit_test(test_inputs_by_threads),
+        cmocka_unit_test(test_large_by_threads),
         cmocka_unit_test(test_bad_reference_file),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

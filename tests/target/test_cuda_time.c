@@ -3,8 +3,8 @@
  * What is in a time of the target `cuda`, over the stand-in for its driver, whose clock counts
  * launches: the runs asked for and nothing else, whichever number of graphs replays them, and none
  * of what a library does on the host. That any thread may use the target. That modules which call
- * libraries are not taken for one another. And the device's key, which must not tell one driver
- * from another.
+ * libraries are not taken for one another, and may measure. And the device's key, which must not
+ * tell one driver from another.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -198,6 +198,56 @@ static void test_body_behind_a_flush(void **state)
     dlclose(driver);
 }
 
+/* A body that chooses by trying measures where it is run, and cannot where it is captured. What is
+ * measured cold is so each time. */
+static void try_clock(bool cold)
+{
+    static const optune_stage choosing = {.phase = OPTUNE_TIMED,
+                                          .function = "choose",
+                                          .n_args = 5,
+                                          .arg = {optune_symbol_arg(""), optune_scratch_arg(0),
+                                                  optune_symbol_arg(""), optune_symbol_arg(""),
+                                                  optune_symbol_arg("")}};
+    static char image[16] = "\177ELF";
+    optune_err err = {0};
+    void *driver = dlopen(getenv("OPTUNE_CUDA_DRIVER"), RTLD_NOW | RTLD_NOLOAD);
+    const int *fills = dlsym(driver, "fake_cuda_fills");
+    void *body = load_body(stand_in_build(dir, "fake_body.c", cold ? "cold.so" : "warm.so",
+                                          cold ? "-DCOLD=1" : NULL),
+                           200);
+    void *buffer = NULL, *module_of = NULL, *kernel = NULL;
+    int (*load_data)(void **, const void *), (*get)(void **, void *, const char *);
+    double found = 0;
+    *(void **)&load_data = dlsym(driver, "cuModuleLoadData");
+    *(void **)&get = dlsym(driver, "cuModuleGetFunction");
+    assert_int_equal(load_data(&module_of, image), 0);
+    assert_int_equal(get(&kernel, module_of, "peak_launch"), 0);
+    check_ok(row->worker.alloc(s, sizeof found, true, &buffer, &err));
+    const optune_launch run = {.function = row->worker.symbol(s, body, "choose"),
+                               .stage = &choosing,
+                               .arg = {row->worker.library(s, "", "ot_clock", &err), buffer,
+                                       dlsym(driver, "cuLaunchKernel"), kernel,
+                                       row->worker.library(s, "", "ot_stream", &err)}};
+    const int before = *fills;
+    check_ok(row->worker.run(s, &run, 1, &err));
+    assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
+    assert_true(fabs(found * 1e6 - 1) < 1e-3);
+    assert_true(cold ? *fills >= before + 3 : *fills == before);
+    assert_true(fabs(row->worker.time(s, &run, 1, 1, &err) * 1e6 - 1) < 1e-3);
+    assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
+    assert_true(found < 0);
+    row->worker.free(s, buffer);
+    row->worker.unload(s, body);
+    dlclose(driver);
+}
+
+static void test_clock(void **state)
+{
+    (void)state;
+    try_clock(false);
+    try_clock(true);
+}
+
 static void test_key(void **state)
 {
     (void)state;
@@ -207,9 +257,13 @@ static void test_key(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_only),           cmocka_unit_test(test_behind_a_flush),
-        cmocka_unit_test(test_other_thread),        cmocka_unit_test(test_bodies_apart),
-        cmocka_unit_test(test_body_behind_a_flush), cmocka_unit_test(test_key),
+        cmocka_unit_test(test_runs_only),
+        cmocka_unit_test(test_behind_a_flush),
+        cmocka_unit_test(test_other_thread),
+        cmocka_unit_test(test_bodies_apart),
+        cmocka_unit_test(test_body_behind_a_flush),
+        cmocka_unit_test(test_clock),
+        cmocka_unit_test(test_key),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

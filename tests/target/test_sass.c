@@ -62,6 +62,7 @@ static void test_tile(void **state)
     SAME(f.shared_least, 10);
     SAME(f.shared_median, 12);
     SAME(f.cycles, 16);
+    SAME(f.conflicts, 4); /* R8, R16, R20 and so on: no two differ */
     NONE(f.per_barrier);
     NONE(f.copies_in_flight);
 }
@@ -139,6 +140,26 @@ static void test_moved_behind(void **state)
     SAME(f.share, 2 / 6.0);
 }
 
+/* Of three registers of one bank two may come from what the FFMA before left in the caches. */
+static void test_conflicts(void **state)
+{
+    (void)state;
+    const ot_sass_figures f = figures_of(SECTION ".L_a:\n"
+                                                 "/*0000*/ FFMA R4, R6.reuse, R8, R4 ;\n"
+                                                 "/*0010*/ FFMA R10, R6, R12.reuse, R10 ;\n"
+                                                 "/*0020*/ FFMA R5, -R7, R9, |R5| ;\n"
+                                                 "/*0030*/ FFMA R4, R6, R12, R4 ;\n"
+                                                 "/*0040*/ FFMA R4, R6, RZ, R4 ;\n"
+                                                 "/*0050*/ FFMA R4, R6.reuse, 2, R4 ;\n"
+                                                 "/*0060*/ MOV R8, R2 ;\n"
+                                                 "/*0070*/ FFMA R4, R6, R8, R4 ;\n"
+                                                 "/*0080*/ FFMA R4, R6, R7, R4 ;\n"
+                                                 "/*0090*/ @P0 BRA `(.L_a) ;\n"
+                                                 "/*00a0*/ EXIT ;\n");
+    SAME(f.math, 8);
+    SAME(f.conflicts, 4); /* the first, third, fourth and seventh */
+}
+
 /* Threads part in the loop and join where its opening says, past the join itself. */
 static void test_joins(void **state)
 {
@@ -196,18 +217,18 @@ static void test_steps(void **state)
     (void)state;
 #define STEP(end)                                                                              \
     SECTION                                                                                    \
-        "/*0000*/ MOV R161, RZ ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                       \
-        ".L_1:\n"                                                                              \
-        "/*0010*/ LDG.E R8, [R2.64] ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                  \
-        ".L_3:\n"                                                                              \
-        "/*0020*/ IADD3 R161, R161, 0x8, RZ ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"          \
-        "/*0030*/ ISETP.NE.AND P0, PT, R161, 0x20, PT ; /* 0x0 */\n"                           \
-        "/* 0x000fe20000000800 */\n"                                                           \
-        "/*0040*/ FFMA R181, R144, R148, R140 ;  /* 0x0 */\n/* 0x000fe40000000800 */\n" end    \
-        ".L_2:\n"                                                                              \
-        "/*0070*/ STS [R9], R8 ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                       \
-        "/*0080*/ @P1 BRA `(.L_1) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                    \
-        "/*0090*/ EXIT ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"
+    "/*0000*/ MOV R161, RZ ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                           \
+    ".L_1:\n"                                                                                  \
+    "/*0010*/ LDG.E R8, [R2.64] ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                      \
+    ".L_3:\n"                                                                                  \
+    "/*0020*/ IADD3 R161, R161, 0x8, RZ ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"              \
+    "/*0030*/ ISETP.NE.AND P0, PT, R161, 0x20, PT ; /* 0x0 */\n"                               \
+    "/* 0x000fe20000000800 */\n"                                                               \
+    "/*0040*/ FFMA R181, R144, R148, R140 ;  /* 0x0 */\n/* 0x000fe40000000800 */\n" end        \
+    ".L_2:\n"                                                                                  \
+    "/*0070*/ STS [R9], R8 ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                           \
+    "/*0080*/ @P1 BRA `(.L_1) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"                        \
+    "/*0090*/ EXIT ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"
     const ot_sass_figures around = figures_of(
         STEP("/*0050*/ @!P0 CALL.REL.NOINC `(.L_2) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"
              "/*0060*/ BRA `(.L_3) ;  /* 0x0 */\n/* 0x000fe20000000800 */\n"));
@@ -383,13 +404,13 @@ static void test_disassembler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tile),         cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_nest),         cmocka_unit_test(test_moved_behind),
-        cmocka_unit_test(test_joins),        cmocka_unit_test(test_waiting),
-        cmocka_unit_test(test_steps),        cmocka_unit_test(test_no_loop),
-        cmocka_unit_test(test_any_text),     cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_lines),        cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_disassembler),
+        cmocka_unit_test(test_tile),      cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_nest),      cmocka_unit_test(test_moved_behind),
+        cmocka_unit_test(test_conflicts), cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_waiting),   cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_no_loop),   cmocka_unit_test(test_any_text),
+        cmocka_unit_test(test_too_large), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_occupancy), cmocka_unit_test(test_disassembler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

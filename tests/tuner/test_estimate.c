@@ -184,6 +184,7 @@ static void templates_tell_good_from_bad(void **state)
         {"conv2d_winograd.gpu", CONV("f32"), 2},
         {"conv2d_implicit_gemm_mma.cuda", CONV("bf16"), 2},
         {"attention_mma.cuda", PROMPT("bf16"), 2},
+        {"attention_wgmma.cuda", PROMPT("bf16"), 2},
         {"attention_tiles.gpu", PROMPT("f32"), 2},
         {"attention_split.gpu",
          "attention(bf16[8,32,1,128],bf16[8,8,4096,128],bf16[8,8,4096,128])", 2},

@@ -176,28 +176,54 @@ static void test_cuda(void **state)
     all("cuda");
 }
 
-/* Its kernels compile and run; what they say of a CPU is of no use, but it is something. */
-static void test_peak(void **state)
+/* Its kernels compile and run; what they say of a CPU is of no use, but it is something. `device`
+ * holds what it is to be taken for. */
+static void check_peak(const char *named, const optune_device *as, bool tensor)
 {
-    (void)state;
     optune_err err = {0};
     optune_target target;
     optune_device device;
     ot_session session;
-    double flops = 0, bandwidth = 0;
-    check_ok(ot_target_parse("opencl", &target, &err));
+    ot_peaks peak;
+    check_ok(ot_target_parse(named, &target, &err));
     const int status = ot_target_probe(&target, &device, &err);
     if (status == OPTUNE_ENODEV) {
         print_message("%s\n", err.text);
         skip();
     }
     check_ok(status);
+    if (as->cc_major) {
+        device.cc_major = as->cc_major;
+        device.cc_minor = as->cc_minor;
+        memcpy(device.arch, as->arch, sizeof device.arch);
+    }
     device.memory = (int64_t)256 << 20; /* a sixteenth of it is copied */
     check_ok(ot_session_open(&session, &target, &device, &err));
-    check_ok(ot_peak_gpu(&session, &flops, &bandwidth, &err));
+    check_ok(ot_peak_gpu(&session, &peak, &err));
     ot_session_close(&session);
-    assert_true(flops > 1e6 && isfinite(flops));
-    assert_true(bandwidth > 1e6 && isfinite(bandwidth));
+    assert_true(peak.flops > 1e6 && isfinite(peak.flops));
+    assert_true(peak.bandwidth > 1e6 && isfinite(peak.bandwidth));
+    assert_int_equal(peak.tensor > 1e6 && isfinite(peak.tensor), tensor);
+}
+
+static void test_peak(void **state)
+{
+    (void)state;
+    check_peak("opencl", &(optune_device){0}, false);
+}
+
+static void test_peak_cuda(void **state)
+{
+    (void)state;
+    stand_in();
+    if (!getenv("OPTUNE_CUDA_DRIVER")) {
+        check_peak("cuda", &(optune_device){0}, true); /* as of a device with tensor cores */
+        return;
+    }
+    /* The stand-in loads what is compiled for any. */
+    check_peak("cuda", &(optune_device){.arch = "sm_75", .cc_major = 7, .cc_minor = 5}, false);
+    check_peak("cuda", &(optune_device){.arch = "sm_80", .cc_major = 8}, true);
+    check_peak("cuda", &(optune_device){.arch = "sm_90", .cc_major = 9}, true);
 }
 
 /* A library that is there and cannot start is told as that, and costs nothing else. */
@@ -250,8 +276,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opencl),    cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_cuda),      cmocka_unit_test(test_library_cannot_start),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_cuda),      cmocka_unit_test(test_peak_cuda),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_library_cannot_start),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -38,7 +38,7 @@ static void plant(const char *path, double flops)
     char text[200];
     optune_err err = {0};
     snprintf(text, sizeof text,
-             "{\"optune_peak\": 1, \"flops\": %g, \"bandwidth\": 1e9, \"disturbed\": false}",
+             "{\"optune_peak\": 2, \"flops\": %g, \"bandwidth\": 1e9, \"disturbed\": false}",
              flops);
     check_ok(ot_write_file(path, text, strlen(text), &err));
 }

@@ -485,7 +485,7 @@ static void test_document(void **state)
                                                    .log = tuning_path("extra.log")},
                               OPTUNE_EPARTIAL);
     has_keys(json, "op target device search new_trials failures interrupted seconds peak_flops "
-                   "peak_bandwidth counters_why disturbance workloads");
+                   "peak_bandwidth peak_tensor counters_why disturbance workloads");
     for (size_t i = 0; i < 2; i++)
         has_keys(tuning_workload(json, i), "call winner ties default library library_name "
                                            "flops_per_second bytes_per_second share_of_peak "

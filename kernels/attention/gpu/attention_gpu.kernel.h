@@ -66,13 +66,13 @@ INLINE i64 mask_row(int head, int r)
            (i64)(r % SQ) * MASK_Q;
 }
 
-#define MASKED_SCORE(score, row, key) masked_score(score, mask + (row) + (i64)(key)*MASK_K)
-INLINE float masked_score(float score, GLOBAL const MASK_T *m)
+#define MASKED_SCORE(score, row, key) masked_score(score, mask[(row) + (i64)(key)*MASK_K])
+INLINE float masked_score(float score, MASK_T m)
 {
 #if MASK_KEEPS
-    return *m ? score : NOTHING;
+    return m ? score : NOTHING;
 #else
-    const float more = MASK_OF(*m);
+    const float more = MASK_OF(m);
     return more == NOTHING ? NOTHING : score + more;
 #endif
 }

@@ -17,7 +17,7 @@ static int module_of(const optune_task *task, optune_plan *plan, const optune_ca
 {
     const optune_dtype dtype = whole->input[CHAIN_DATA].type.dtype;
     const int m = generic_module(task, plan, dtype), block = conv2d_out_block(whole);
-    pattern_define_scalar_as(plan, m, whole, generic_scalar(dtype));
+    pattern_define_scalar_as(plan, m, whole, gpu_scalar_type(dtype));
     generic_define_window(plan, m, whole);
     generic_define_block(plan, m, "IN_BLOCK", optune_call_word(whole, "data_layout"));
     optune_plan_define(plan, m, "OUT_BLOCK", block ? block : 1);

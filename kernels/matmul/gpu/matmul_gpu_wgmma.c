@@ -243,9 +243,8 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
     return gpu_cost(task, &work);
 }
 
-optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p, optune_arg tensor,
-                                optune_dtype dtype, int64_t rows, int64_t line, bool shared,
-                                int64_t box)
+optune_arg matmul_gpu_wgmma_map(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
+                                int64_t batches, int64_t rows, int64_t line, int64_t box)
 {
     const int64_t element = dtype.bits / 8;
     const bool tf32 = element == 4 && tensor.kind == OPTUNE_ARG_INPUT;
@@ -256,7 +255,7 @@ optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p, optune_a
                   .tf32 = tf32,
                   .rank = 3,
                   .swizzle = MATMUL_GPU_WGMMA_ROW,
-                  .dim = {line, rows, shared ? 1 : p->b},
+                  .dim = {line, rows, batches},
                   .stride = {0, line * element, rows * line * element},
                   .box = {MATMUL_GPU_WGMMA_ROW / element, box, 1},
               }));
@@ -319,15 +318,16 @@ void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
         .module = m,
         .function = "product",
         .n_args = 3,
-        .arg = {matmul_gpu_wgmma_map(plan, p, x, in, p->m, p->k, p->x_shared, w.bm),
-                matmul_gpu_wgmma_map(plan, p, y, in, p->n, p->k, p->y_shared, w.bn / w.cluster),
+        .arg = {matmul_gpu_wgmma_map(plan, x, in, p->x_shared ? 1 : p->b, p->m, p->k, w.bm),
+                matmul_gpu_wgmma_map(plan, y, in, p->y_shared ? 1 : p->b, p->n, p->k,
+                                     w.bn / w.cluster),
                 out},
         .grid = {blocks, 1, 1},
         .block = {128 * (w.consumers + w.producer), 1, 1},
         .shared = matmul_gpu_wgmma_shared(&w),
     };
     if (w.boxes)
-        stage.arg[2] = matmul_gpu_wgmma_map(plan, p, out, to, p->m, p->n, false, 16);
+        stage.arg[2] = matmul_gpu_wgmma_map(plan, out, to, p->b, p->m, p->n, 16);
     matmul_gpu_dims(&stage, p, true);
     optune_plan_fuse(task, plan, &stage, 0);
     optune_plan_stage(plan, &stage);

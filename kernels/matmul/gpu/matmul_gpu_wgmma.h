@@ -33,11 +33,10 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
 
 /* ---- the plan ---------------------------------------------------------------------------- */
 
-/* A tensor [b or 1][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32
+/* A tensor [batches][rows][line]; boxes are of `box` rows and 128 bytes of a line. Only float32
  * is looked into on its way in: it is rounded. */
-optune_arg matmul_gpu_wgmma_map(optune_plan *plan, const matmul_gpu *p, optune_arg tensor,
-                                optune_dtype dtype, int64_t rows, int64_t line, bool shared,
-                                int64_t box);
+optune_arg matmul_gpu_wgmma_map(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
+                                int64_t batches, int64_t rows, int64_t line, int64_t box);
 
 void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
                            const optune_config *config, optune_plan *plan);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What lies in a session's buffers: inputs that are put there, poison, and whether what may not
+ * change has changed. Large tensors make this most of a trial, so nothing passes through the host
+ * that need not: bytes that this process can touch stay where they are.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run/worker.h"
+
+enum { PIECE = 4 << 20, POISON = 0xff };
+
+typedef struct hashing {
+    const char *data;
+    uint64_t *hash;
+} hashing;
+
+static void hash_part(void *arg, int64_t from, int64_t to)
+{
+    const hashing *h = arg;
+    h->hash[from / PIECE] = ot_hash64(h->data + from, (size_t)(to - from));
+}
+
+/* Where kernels are elsewhere, threads of this process disturb none. */
+static int threads_of(const ot_session *s)
+{
+    return s->row->address ? 1 : (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static uint64_t hash_of(const ot_session *s, const void *data, int64_t bytes)
+{
+    const size_t n = (size_t)(bytes / PIECE) + 1;
+    hashing h = {.data = data, .hash = ot_alloc(n * sizeof *h.hash)};
+    ot_parallel(bytes, PIECE, threads_of(s), hash_part, &h);
+    const uint64_t hash = ot_hash64(h.hash, n * sizeof *h.hash);
+    free(h.hash);
+    return hash;
+}
+
+int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err)
+{
+    if (s->row->write(s->state, s->in[kind][input], from, s->in_bytes[input]) < 0)
+        return optune_fail(err, OPTUNE_EIO, "cannot write to input %d", input);
+    s->in_hash[kind][input] = hash_of(s, from, s->in_bytes[input]);
+    return OPTUNE_OK;
+}
+
+static bool is_as_put(ot_session *s, int kind, int i)
+{
+    const void *now = s->host;
+    if (s->row->address)
+        now = s->row->address(s->state, s->in[kind][i]);
+    else if (s->row->read(s->state, s->in[kind][i], s->host, s->in_bytes[i]) < 0)
+        return true; /* a device that is gone is told by the next deed */
+    return hash_of(s, now, s->in_bytes[i]) == s->in_hash[kind][i];
+}
+
+bool ot_session_intact(ot_session *s, int kind, char *message, size_t size)
+{
+    for (int i = 0; i < optune_call_inputs(&s->call); i++)
+        if (!s->row->intact(s->state, s->in[kind][i]) || !is_as_put(s, kind, i)) {
+            snprintf(message, size,
+                     kind == OT_GUARDED ? "wrote to input %d or in front of it"
+                                        : "wrote to input %d while it was measured",
+                     i);
+            return false;
+        }
+    for (int i = 0; i < s->call.n_outputs; i++)
+        if (!s->row->intact(s->state, s->out[kind][i])) {
+            snprintf(message, size, "wrote outside output %d, in front of it", i);
+            return false;
+        }
+    return true;
+}
+
+bool ot_bound_intact(const ot_bound *b, char *message, size_t size)
+{
+    const ot_session *s = b->session;
+    for (int i = 0; i < b->loaded->plan.n_scratch; i++)
+        if (!s->row->intact(s->state, b->scratch[i])) {
+            snprintf(message, size, "wrote outside scratch '%s', in front of it",
+                     b->loaded->plan.scratch[i].name);
+            return false;
+        }
+    for (int i = 0; i < b->loaded->plan.n_lists; i++)
+        if (!s->row->intact(s->state, b->dims[i])) {
+            snprintf(message, size, "wrote outside the sizes of dims");
+            return false;
+        }
+    return true;
+}
+
+/* In place where this process or the device can: what is written elsewhere has to be made first. */
+static int poison_buffer(const ot_session *s, void *buffer, int64_t bytes, optune_err *err)
+{
+    int status;
+    if (s->row->address) {
+        memset(s->row->address(s->state, buffer), POISON, (size_t)bytes);
+        return OPTUNE_OK;
+    }
+    if (s->row->fill) {
+        status = s->row->fill(s->state, buffer, POISON, bytes);
+    } else {
+        void *poison = ot_try_alloc((size_t)bytes, "what a buffer is filled with", err);
+        if (!poison)
+            return OPTUNE_ENOMEM;
+        memset(poison, POISON, (size_t)bytes);
+        status = s->row->write(s->state, buffer, poison, bytes);
+        free(poison);
+    }
+    return status < 0 ? optune_fail(err, OPTUNE_EIO, "cannot write to it") : OPTUNE_OK;
+}
+
+int ot_session_poison(ot_session *s, int kind, optune_err *err)
+{
+    optune_err inner = {0};
+    for (int i = 0; i < s->call.n_outputs; i++) {
+        const int status = poison_buffer(s, s->out[kind][i], s->out_bytes[i], &inner);
+        if (status < 0)
+            return optune_fail(err, status, "output %d: %s", i, inner.text);
+    }
+    return OPTUNE_OK;
+}
+
+int ot_bound_poison(ot_bound *b, optune_err *err)
+{
+    ot_session *s = b->session;
+    const optune_plan *plan = &b->loaded->plan;
+    optune_err inner = {0};
+    OT_RETURN_UNLESS_OK(ot_session_poison(s, b->kind, err));
+    for (int i = 0; i < plan->n_scratch; i++) {
+        const int64_t bytes = ot_scratch_bytes(plan, i);
+        if (plan->scratch[i].constant || bytes == 0)
+            continue;
+        const int status = poison_buffer(s, b->scratch[i], bytes, &inner);
+        if (status < 0)
+            return optune_fail(err, status, "scratch '%s': %s", plan->scratch[i].name,
+                               inner.text);
+    }
+    return OPTUNE_OK;
+}
