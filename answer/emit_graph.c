@@ -24,84 +24,6 @@ static int home_of(const ot_emission *e, ot_value value)
     return ot_places_at(&e->partition->places, value).home;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------ */
-
-/* What would be selected if no library could be: under the first policy with anything measured. */
-static int without_libraries(ot_emission *e, ot_emitted_kernel *k, optune_err *err)
-{
-    optune_partition *p = e->partition;
-    ot_choice *choice = ot_alloc(sizeof *choice);
-    int status = OPTUNE_OK;
-    bool found = false;
-    for (int i = 0; status >= 0 && !found; i++) {
-        ot_arena arena = {0};
-        ot_fact *fact = NULL;
-        int n = 0;
-        ot_choice_release(choice);
-        status = ot_context_choose(p->o, &k->source.task, p->asked[i], &arena, &fact, &n,
-                                   choice, err);
-        found = !p->asked[i] || ot_choice_measured(choice);
-        ot_arena_release(&arena);
-    }
-    if (status >= 0) {
-        k->source.impl = choice->row[choice->winner].candidate.impl;
-        ot_config_copy(&k->config, choice->config);
-        k->tier = ot_tier_name(choice->tier);
-    }
-    ot_choice_free(choice);
-    return status;
-}
-
-static int choose_kernel(ot_emission *e, int number, const optune_call *call, optune_err *err)
-{
-    optune_partition *p = e->partition;
-    ot_emitted_kernel *k = &e->kernel[number];
-    const ot_answer *answer;
-    int status = ot_answer_call_at(p->o, call, p->asked, &answer, err);
-    if (status < 0)
-        return status;
-    const ot_choice *choice = &answer->choice;
-    k->source.impl = choice->row[choice->winner].candidate.impl;
-    ot_config_copy(&k->config, choice->config);
-    k->tier = ot_tier_name(choice->tier);
-    ot_answer_drop(answer);
-    k->source.task = (optune_task){call, &e->target, &p->o->device};
-    if (k->source.impl->library) {
-        k->instead_of = k->source.impl->name;
-        status = without_libraries(e, k, err);
-    }
-    k->source.config = &k->config;
-    k->source.shared = true;
-    snprintf(k->source.name, sizeof k->source.name, "%s_k%d", e->name, number);
-    if (status >= 0)
-        status = ot_plan_make(&k->source.task, k->source.impl, &k->config, k->source.plan, err);
-    if (status >= 0)
-        ot_source_layout(&k->source);
-    return status;
-}
-
-static int choose_kernels(ot_emission *e, optune_err *err)
-{
-    const optune_partition *p = e->partition;
-    for (int i = 0; i < p->groups.n; i++) {
-        const int number = p->row[i].workload;
-        optune_err inner = {0};
-        if (!ot_emitted_runs(e, i) || e->kernel[number].source.plan)
-            continue;
-        e->kernel[number].source.plan = ot_alloc(sizeof *e->kernel[number].source.plan);
-        const int status = choose_kernel(e, number, &p->groups.group[i].call, &inner);
-        if (status < 0)
-            return ot_graph_fail(e->graph, p->groups.group[i].node[0], -1, status, inner.text,
-                                 err);
-    }
-    return OPTUNE_OK;
-}
-
-static const ot_emitted_kernel *kernel_of(const ot_emission *e, int group)
-{
-    return &e->kernel[e->partition->row[group].workload];
-}
-
 /* Whether a stage of this phase, or what is restored before it, reads an input. */
 static bool reads(const ot_source *s, optune_phase phase, int input)
 {
@@ -134,13 +56,13 @@ static void find_uses(const ot_emission *e, char *use)
     for (int i = 0; i < groups->n; i++)
         for (int k = 0; k < groups->group[i].n_in && ot_emitted_runs(e, i); k++) {
             const int node = constant_of(e, groups->group[i].in[k]);
-            const ot_source *s = &kernel_of(e, i)->source;
-            if (node < 0)
-                continue;
-            if (reads(s, OPTUNE_TIMED, k))
-                use[node] = READ_BY_RUNS;
-            else if (reads(s, OPTUNE_PREPACK, k) && use[node] == UNREAD)
-                use[node] = ONLY_PACKED;
+            for (int u = 0; u < e->group[i].n && node >= 0; u++) {
+                const ot_source *s = &e->kernel[e->group[i].use[u].kernel].source;
+                if (reads(s, OPTUNE_TIMED, k))
+                    use[node] = READ_BY_RUNS;
+                else if (reads(s, OPTUNE_PREPACK, k) && use[node] == UNREAD)
+                    use[node] = ONLY_PACKED;
+            }
         }
     for (int i = 0; i < e->n_outputs; i++)
         if (constant_of(e, e->output[i]) >= 0)
@@ -190,10 +112,9 @@ static int place_constants(ot_emission *e, optune_err *err)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-static bool same_constants(const ot_emission *e, int a, int b)
+static bool same_constants(const ot_emission *e, const ot_source *s, int a, int b)
 {
     const ot_groups *groups = &e->partition->groups;
-    const ot_source *s = &kernel_of(e, a)->source;
     for (int k = 0; k < groups->group[a].n_in; k++) {
         const ot_value x = groups->group[a].in[k], y = groups->group[b].in[k];
         if (reads(s, OPTUNE_PREPACK, k) && (x.node != y.node || x.output != y.output))
@@ -202,20 +123,38 @@ static bool same_constants(const ot_emission *e, int a, int b)
     return true;
 }
 
+/* An earlier group's use of this kernel that packs the same; NULL: there is none. */
+static const ot_emitted_use *packed_before(const ot_emission *e, int group, int kernel)
+{
+    for (int i = 0; i < group; i++)
+        for (int u = 0; u < e->group[i].n; u++)
+            if (e->group[i].use[u].kernel == kernel &&
+                same_constants(e, &e->kernel[kernel].source, i, group))
+                return &e->group[i].use[u];
+    return NULL;
+}
+
 static void place_packed(ot_emission *e)
 {
-    const optune_partition *p = e->partition;
-    for (int i = 0; i < p->groups.n; i++) {
-        int same = 0;
-        if (!ot_emitted_runs(e, i))
-            continue;
-        while (same < i &&
-               !(p->row[same].workload == p->row[i].workload && same_constants(e, same, i)))
-            same++;
-        e->group[i].packs = same == i;
-        e->group[i].packed = same < i ? e->group[same].packed : e->packed_bytes;
-        e->packed_bytes += same < i ? 0 : kernel_of(e, i)->source.packed;
+    for (int i = 0; i < e->partition->groups.n; i++)
+        for (int u = 0; u < e->group[i].n; u++) {
+            ot_emitted_use *use = &e->group[i].use[u];
+            const ot_emitted_use *same = packed_before(e, i, use->kernel);
+            use->packs = !same;
+            use->packed = same ? same->packed : e->packed_bytes;
+            e->packed_bytes += same ? 0 : e->kernel[use->kernel].source.packed;
+        }
+}
+
+/* Of a group's kernels one runs. */
+static int64_t workspace_of(const ot_emission *e, int group)
+{
+    int64_t most = 0;
+    for (int u = 0; u < e->group[group].n; u++) {
+        const int64_t own = e->kernel[e->group[group].use[u].kernel].source.workspace;
+        most = own > most ? own : most;
     }
+    return most;
 }
 
 /* Homes of inputs, outputs and constants are where those are. */
@@ -237,8 +176,7 @@ static void place_values(ot_emission *e)
     }
     for (int i = 0; i < groups->n; i++)
         if (ot_emitted_runs(e, i)) {
-            item[n] = (ot_lifetime){
-                .bytes = kernel_of(e, i)->source.workspace, .first = i, .last = i};
+            item[n] = (ot_lifetime){.bytes = workspace_of(e, i), .first = i, .last = i};
             to[n++] = &e->group[i].workspace;
         }
     e->arena_bytes = ot_lifetimes_place(item, n);
@@ -256,9 +194,11 @@ static int place_ends(ot_emission *e, optune_err *err)
     for (int id = 0; id < g->n; id++) {
         const ot_node *node = &g->node[id];
         for (int o = 0; o < node->n_out; o++)
-            if (!optune_tensor_known(&node->out[o]))
+            if (node->out[o].dtype.code == OPTUNE_DTYPE_UNKNOWN ||
+                ot_tensor_most_bytes(&node->out[o]) < 0)
                 return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
-                                     "its type is not known: give dims values with --bind",
+                                     "its type is not known: give dims values or ranges with "
+                                     "--bind",
                                      err);
         if (node->kind == OT_NODE_VAR) {
             e->home[home_of(e, (ot_value){id, 0})] =
@@ -268,7 +208,7 @@ static int place_ends(ot_emission *e, optune_err *err)
     }
     for (int i = 0; i < e->n_outputs; i++) {
         const int h = home_of(e, e->output[i]);
-        const int64_t bytes = optune_tensor_bytes(ot_graph_type_of(g, e->output[i]));
+        const int64_t bytes = ot_tensor_most_bytes(ot_graph_type_of(g, e->output[i]));
         if (places->home[h].leaf < 0 && places->home[h].bytes == bytes &&
             e->home[h].kind == OT_AT_NONE)
             e->home[h] = (ot_emitted_spot){.kind = OT_AT_OUTPUT, .at = i};
@@ -327,11 +267,11 @@ static int check_target(optune *o, optune_err *err)
     return status;
 }
 
-/* Emitted C has no shape functions: every buffer's size is in its text. */
+/* Emitted C has no shape functions. */
 static int check_dims(const optune_partition *p, optune_err *err)
 {
     for (int i = 0; i < p->groups.n; i++)
-        if (ot_group_is_open(p->graph, &p->groups.group[i]))
+        if (p->groups.group[i].call.op->shape)
             return ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
                                  OPTUNE_EUNSUPPORTED,
                                  "its dims follow from values, which emitted C cannot tell: end "
@@ -351,8 +291,7 @@ static void open_emission(ot_emission *e, optune_partition *p, const char *name)
         e->upper[i] = (char)toupper((unsigned char)name[i]);
     e->target = p->o->target;
     e->target.n_libs = 0;
-    e->n_kernels = p->n_workloads;
-    e->kernel = ot_alloc((size_t)(e->n_kernels + 1) * sizeof *e->kernel);
+    e->choice = ot_alloc((size_t)(p->groups.n + 1) * sizeof *e->choice);
     e->group = ot_alloc((size_t)(p->groups.n + 1) * sizeof *e->group);
     e->input = ot_alloc((size_t)(g->n + 1) * sizeof *e->input);
     e->weight = ot_alloc((size_t)(g->n + 1) * sizeof *e->weight);
@@ -364,14 +303,21 @@ static void open_emission(ot_emission *e, optune_partition *p, const char *name)
 
 static void close_emission(ot_emission *e)
 {
-    for (int i = 0; i < e->n_kernels; i++)
+    for (int i = 0; i < e->n_kernels; i++) {
         free(e->kernel[i].source.plan);
+        free(e->kernel[i].row);
+    }
+    for (int i = 0; i < e->n_choices; i++)
+        ot_dispatch_free(e->choice[i].table);
     free(e->kernel);
+    free(e->choice);
+    free(e->dim);
     free(e->group);
     free(e->input);
     free(e->weight);
     free(e->home);
     free(e->output);
+    ot_arena_release(&e->arena);
     free(e);
 }
 
@@ -380,10 +326,12 @@ static optune_result *report(const ot_emission *e, const char *dir, json_t *file
     ot_text said = {0};
     json_t *json = ot_emitted_json(e);
     for (int i = 0; i < e->n_kernels; i++)
-        if (e->kernel[i].instead_of)
-            ot_text_printf(&said, "%s instead of %s, which calls a library: %s\n",
-                           e->kernel[i].source.impl->name, e->kernel[i].instead_of,
-                           e->partition->workloads[i]);
+        if (e->kernel[i].instead_of) {
+            ot_text_printf(&said, "%s instead of %s, which calls a library: ",
+                           e->kernel[i].source.impl->name, e->kernel[i].instead_of);
+            ot_call_print(e->kernel[i].source.task.call, &said);
+            ot_text_add(&said, "\n");
+        }
     ot_text_printf(
         &said,
         "%d group%s by %d kernel%s; %lld bytes of weights, %lld packed, %lld of activations\n",
@@ -419,7 +367,11 @@ int optune_partition_emit(optune_partition *p, const char *dir, const char *name
     open_emission(e, p, name);
     status = place_ends(e, err);
     if (status >= 0)
-        status = choose_kernels(e, err);
+        status = ot_emitted_sizes(e, err);
+    if (status >= 0)
+        status = ot_emitted_sizes_fit(e, err);
+    if (status >= 0)
+        status = ot_emitted_choose(e, err);
     if (status >= 0)
         status = place_constants(e, err);
     if (status >= 0) {

@@ -115,6 +115,11 @@ static void add_phase(const ot_source *s, optune_phase phase, const char *functi
     ot_text_add(to, "}\n");
 }
 
+#define RUN_PARAMETERS                                                                         \
+    "char *packed, char *workspace, const void *const *input, void *const *output"
+#define RUN_UNUSED                                                                             \
+    "    (void)packed;\n    (void)workspace;\n    (void)input;\n    (void)output;\n"
+
 static void add_kernels(const ot_emission *e, ot_text *to)
 {
     for (int i = 0; i < e->n_kernels; i++) {
@@ -126,11 +131,8 @@ static void add_kernels(const ot_emission *e, ot_text *to)
         add_phase(s, OPTUNE_PREPACK, "pack", "char *packed, const void *const *input",
                   "    (void)packed;\n    (void)input;\n", to);
         add_phase(s, OPTUNE_TIMED, "run",
-                  "char *packed, char *workspace, const void *const *input, "
-                  "void *const *output",
-                  "    (void)packed;\n    (void)workspace;\n    (void)input;\n    "
-                  "(void)output;\n",
-                  to);
+                  e->n_sizes ? RUN_PARAMETERS ", const struct sizes *s" : RUN_PARAMETERS,
+                  e->n_sizes ? RUN_UNUSED "    (void)s;\n" : RUN_UNUSED, to);
         add_phase(s, OPTUNE_TEARDOWN, "close", "char *packed", "    (void)packed;\n", to);
     }
 }
@@ -178,36 +180,73 @@ static void add_inputs(const ot_emission *e, const ot_group *group, bool only_co
     ot_text_add(to, group->n_in ? "};\n" : "NULL};\n");
 }
 
-static const ot_source *source_of(const ot_emission *e, int group)
-{
-    return &e->kernel[e->partition->row[group].workload].source;
-}
-
 static void add_packing(const ot_emission *e, ot_text *to)
 {
-    for (int i = 0; i < e->partition->groups.n; i++) {
-        const ot_source *s = e->group[i].packs ? source_of(e, i) : NULL;
-        if (!s || !has_phase(s, OPTUNE_PREPACK))
-            continue;
-        ot_text_add(to, "    {\n");
-        add_inputs(e, &e->partition->groups.group[i], true, to);
-        ot_text_printf(to, "        %s_pack(packed + %lld, in);\n    }\n", s->name,
-                       (long long)e->group[i].packed);
-    }
+    for (int i = 0; i < e->partition->groups.n; i++)
+        for (int u = 0; u < e->group[i].n; u++) {
+            const ot_emitted_use *use = &e->group[i].use[u];
+            const ot_source *s = &e->kernel[use->kernel].source;
+            if (!use->packs || !has_phase(s, OPTUNE_PREPACK))
+                continue;
+            ot_text_add(to, "    {\n");
+            add_inputs(e, &e->partition->groups.group[i], true, to);
+            ot_text_printf(to, "        %s_pack(packed + %lld, in);\n    }\n", s->name,
+                           (long long)use->packed);
+        }
 }
 
 static void add_closing(const ot_emission *e, ot_text *to)
 {
     for (int i = 0; i < e->partition->groups.n; i++)
-        if (e->group[i].packs && has_phase(source_of(e, i), OPTUNE_TEARDOWN))
-            ot_text_printf(to, "    %s_close(constants->packed + %lld);\n",
-                           source_of(e, i)->name, (long long)e->group[i].packed);
+        for (int u = 0; u < e->group[i].n; u++) {
+            const ot_emitted_use *use = &e->group[i].use[u];
+            const ot_source *s = &e->kernel[use->kernel].source;
+            if (use->packs && has_phase(s, OPTUNE_TEARDOWN))
+                ot_text_printf(to, "    %s_close(constants->packed + %lld);\n", s->name,
+                               (long long)use->packed);
+        }
+}
+
+/* "        if (s->of_n <= 8)\n    ": the kernel for the sizes of the run. */
+static void add_call(const ot_emission *e, const ot_emitted_group *group, int u, ot_text *to)
+{
+    const ot_emitted_use *use = &group->use[u];
+    ot_text_add(to, "        ");
+    if (use->when) {
+        ot_text_add(to, u ? "else if (" : "if (");
+        ot_source_expression(use->when, group->names, to);
+        ot_text_add(to, ")\n            ");
+    } else if (u) {
+        ot_text_add(to, "else\n            ");
+    }
+    ot_text_printf(to, "%s_run(packed + %lld, memory + %lld, in, out%s);\n",
+                   e->kernel[use->kernel].source.name, (long long)use->packed,
+                   (long long)group->workspace, e->n_sizes ? ", s" : "");
+}
+
+/* Nothing runs where no output has an element. */
+static void add_guard(const ot_node *last, ot_text *to)
+{
+    bool empty = true;
+    for (int o = 0; o < last->n_out; o++) {
+        bool own = false;
+        for (int d = 0; d < last->out[o].rank; d++)
+            own = own || (!optune_dim_known(&last->out[o].dim[d]) && !last->out[o].dim[d].min);
+        empty = empty && own;
+    }
+    for (int o = 0; o < last->n_out && empty; o++) {
+        ot_text_add(to, o ? " || " : "    if (");
+        ot_emitted_add_bytes(&last->out[o], to);
+        ot_text_add(to, o + 1 == last->n_out ? " != 0)\n" : " != 0");
+    }
 }
 
 static void add_group(const ot_emission *e, int i, ot_text *to)
 {
     const ot_group *group = &e->partition->groups.group[i];
+    const ot_emitted_group *own = &e->group[i];
     const int last = group->node[group->n_nodes - 1];
+    add_guard(&e->graph->node[last], to);
     ot_text_add(to, "    { /* ");
     add_comment(to, e->partition->row[i].nodes);
     ot_text_add(to, " */\n");
@@ -217,9 +256,12 @@ static void add_group(const ot_emission *e, int i, ot_text *to)
         ot_text_add(to, o ? ", " : "");
         add_address(e, (ot_value){last, o}, to);
     }
-    ot_text_printf(to, "};\n        %s_run(packed + %lld, memory + %lld, in, out);\n    }\n",
-                   source_of(e, i)->name, (long long)e->group[i].packed,
-                   (long long)e->group[i].workspace);
+    ot_text_add(to, "};\n");
+    for (int u = 0; u < own->n; u++)
+        add_call(e, own, u, to);
+    if (own->n && own->use[own->n - 1].when)
+        ot_text_printf(to, "        else\n            return %s_EARGUMENT;\n", e->upper);
+    ot_text_add(to, "    }\n");
 }
 
 /* Outputs that no group writes itself: a second of the same value, inputs, constants, parts of
@@ -231,12 +273,18 @@ static void add_run(const ot_emission *e, ot_text *to)
             add_group(e, i, to);
     for (int i = 0; i < e->n_outputs; i++) {
         const ot_emitted_spot place = ot_emitted_place(e, e->output[i]);
-        const int64_t bytes = optune_tensor_bytes(ot_graph_type_of(e->graph, e->output[i]));
-        if ((place.kind == OT_AT_OUTPUT && place.at == i) || !bytes)
+        const optune_tensor *type = ot_graph_type_of(e->graph, e->output[i]);
+        const int64_t most = ot_tensor_most_bytes(type);
+        if ((place.kind == OT_AT_OUTPUT && place.at == i) || !most)
             continue;
         ot_text_printf(to, "    memcpy(output[%d], ", i);
         add_address(e, e->output[i], to);
-        ot_text_printf(to, ", %lld);\n", (long long)bytes);
+        ot_text_add(to, ", ");
+        if (optune_tensor_known(type))
+            add_long(to, most);
+        else
+            ot_emitted_add_bytes(type, to);
+        ot_text_add(to, ");\n");
     }
 }
 
@@ -260,13 +308,13 @@ static void add_tensors(const ot_emission *e, bool outputs, ot_text *to)
             ot_text_printf(&rows, "%s_dim_%d", what, i);
         else
             ot_text_add(&rows, "NULL");
-        ot_text_printf(&rows, ", %lld},\n", (long long)optune_tensor_bytes(type));
+        ot_text_printf(&rows, ", %lld},\n", (long long)ot_tensor_most_bytes(type));
         ot_text_release(&name);
         if (!type->rank)
             continue;
         ot_text_printf(to, "static const int64_t %s_dim_%d[] = {", what, i);
         for (int d = 0; d < type->rank; d++)
-            ot_text_printf(to, "%s%lld", d ? ", " : "", (long long)type->dim[d].min);
+            ot_text_printf(to, "%s%lld", d ? ", " : "", (long long)type->dim[d].max);
         ot_text_add(to, "};\n");
     }
     ot_text_printf(to, "const struct %s_tensor %s_%s[] = {\n%s};\n", e->name, e->name, what,
@@ -380,6 +428,8 @@ static void add_word(const ot_emission *e, const char *word, size_t n, ot_text *
     WORD("UPPER", ot_text_add(to, e->upper))
     WORD("CONTRACT", add_model_contract(e, to))
     WORD("OPENMP", add_openmp(e, to))
+    if (n > 3 && strncmp(word, "SIZ", 3) == 0 && ot_emitted_size_word(e, word, n, to))
+        return;
     WORD("INPUTS", add_long(to, e->n_inputs))
     WORD("OUTPUTS", add_long(to, e->n_outputs))
     WORD("THREADS", add_long(to, parallel ? e->target.threads : 1))
@@ -433,65 +483,4 @@ void ot_emitted_path(const ot_emission *e, int text, ot_text *to)
 void ot_emitted_fill(const ot_emission *e, int text, ot_text *to)
 {
     fill(e, ot_emitted_texts[text].pattern, to);
-}
-
-/* ---- for programs ------------------------------------------------------------------------- */
-
-static json_t *value_json(const ot_emission *e, ot_value value)
-{
-    ot_text name = {0}, type = {0};
-    ot_tensor_print(ot_graph_type_of(e->graph, value), &type);
-    json_t *json = json_pack("{s:s, s:s}", "name", ot_emitted_value_name(e, value, &name),
-                             "type", ot_text_str(&type));
-    ot_text_release(&name);
-    ot_text_release(&type);
-    return json;
-}
-
-static json_t *group_json(const ot_emission *e, int i)
-{
-    const optune_partition *p = e->partition;
-    if (!ot_emitted_runs(e, i))
-        return json_pack("{s:s, s:s, s:s}", "nodes", p->row[i].nodes, "workload",
-                         p->row[i].text, "place", ot_idle_name(p->places.idle[i]));
-    const ot_emitted_kernel *k = &e->kernel[p->row[i].workload];
-    ot_text config = {0};
-    ot_config_print(&k->config, &config);
-    json_t *json = json_pack("{s:s, s:s, s:i, s:s, s:o, s:s}", "nodes", p->row[i].nodes,
-                             "workload", p->workloads[p->row[i].workload], "kernel",
-                             p->row[i].workload, "impl", k->source.impl->name, "config",
-                             json_loads(ot_text_str(&config), 0, NULL), "tier", k->tier);
-    if (k->instead_of)
-        json_object_set_new(json, "instead_of", json_string(k->instead_of));
-    ot_text_release(&config);
-    return json;
-}
-
-json_t *ot_emitted_json(const ot_emission *e)
-{
-    ot_text target = {0};
-    json_t *inputs = json_array(), *outputs = json_array(), *groups = json_array();
-    json_t *weights = json_array();
-    ot_target_print(&e->target, true, &target);
-    for (int i = 0; i < e->n_inputs; i++)
-        json_array_append_new(inputs, value_json(e, (ot_value){e->input[i], 0}));
-    for (int i = 0; i < e->n_outputs; i++)
-        json_array_append_new(outputs, value_json(e, e->output[i]));
-    for (int i = 0; i < e->partition->groups.n; i++)
-        json_array_append_new(groups, group_json(e, i));
-    for (int i = 0; i < e->n_weights; i++) {
-        const ot_value value = {e->weight[i], 0};
-        json_t *json = value_json(e, value);
-        json_object_set_new(json, "offset", json_integer(ot_emitted_place(e, value).at));
-        json_array_append_new(weights, json);
-    }
-    json_t *json = json_pack(
-        "{s:s, s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "written_by",
-        "optune emit --graph", "version", 1, "name", e->name, "target", ot_text_str(&target),
-        "device", e->partition->o->device.key, "threads",
-        e->target.threads > 1 ? e->target.threads : 1, "inputs", inputs, "outputs", outputs,
-        "groups", groups, "weights", weights, "weights_bytes", (json_int_t)e->weights_bytes,
-        "packed_bytes", (json_int_t)e->packed_bytes, "arena_bytes", (json_int_t)e->arena_bytes);
-    ot_text_release(&target);
-    return json;
 }

@@ -88,7 +88,7 @@ bool ot_partition_accepts(void *o, const optune_call *call);
 bool ot_partition_outdated(const optune_partition *p);
 /* graph_workloads.c: distinct workloads of groups that run and whose dims are ranges that a
  * dispatch table can have; `workload` has room for one a group. Returns how many. */
-int ot_partition_ranges(const optune_partition *p, const char **workload);
+int ot_partition_ranges(const optune_partition *p, ot_arena *arena, char **workload);
 /* attend_told.c: a line for each kind; nothing without sites. */
 void ot_attending_say(const optune_partition *p, ot_text *to);
 json_t *ot_attending_json(const ot_attending *told, ot_site_kind kind); /* new reference */

@@ -82,29 +82,46 @@ int optune_partition_workloads(const optune_partition *p, const char *const **wo
     return OPTUNE_OK;
 }
 
-/* A table has named dims, few of them, and sizes from 1 on. */
-static bool can_have_table(const optune_call *call)
+/* A table has named dims, few of them, and sizes from 1 on. Under other names dims are no longer
+ * known to be equal where they are computed of each other: what only the last resort computes then
+ * is better off without. */
+static bool can_have_table(const optune_partition *p, const optune_call *call,
+                           const optune_call *named)
 {
     ot_symbols *dims = ot_alloc(sizeof *dims);
-    bool can = ot_symbols_of(call, dims, NULL) >= 0;
+    bool can = ot_symbols_of(named, dims, NULL) >= 0 &&
+               (ot_partition_accepts(p->o, named) || !ot_partition_accepts(p->o, call));
     for (int i = 0; can && i < dims->n; i++)
         can = dims->dim[i].min >= 1;
     free(dims);
     return can;
 }
 
-int ot_partition_ranges(const optune_partition *p, const char **workload)
+static bool is_new(char *const *workload, int n, const char *text)
 {
+    for (int i = 0; i < n; i++)
+        if (!strcmp(workload[i], text))
+            return false;
+    return true;
+}
+
+int ot_partition_ranges(const optune_partition *p, ot_arena *arena, char **workload)
+{
+    optune_call *named = ot_alloc(sizeof *named);
+    ot_renamed *renamed = ot_alloc(sizeof *renamed);
     int n = 0;
     for (int i = 0; p && i < p->groups.n; i++) {
-        int same = 0;
-        if (p->places.idle[i] != OT_RUNS || ot_call_static(&p->groups.group[i].call) ||
-            !can_have_table(&p->groups.group[i].call))
+        const optune_call *call = &p->groups.group[i].call;
+        ot_text text = {0};
+        if (p->places.idle[i] != OT_RUNS || ot_call_static(call) ||
+            ot_call_rename(call, named, renamed, NULL) < 0 || !can_have_table(p, call, named))
             continue;
-        while (same < n && strcmp(workload[same], p->row[i].text))
-            same++;
-        if (same == n)
-            workload[n++] = p->row[i].text;
+        ot_call_print(named, &text);
+        if (is_new(workload, n, ot_text_str(&text)))
+            workload[n++] = ot_arena_copy(arena, ot_text_str(&text));
+        ot_text_release(&text);
     }
+    free(renamed);
+    free(named);
     return n;
 }

@@ -120,6 +120,20 @@ int ot_symbols_all(const optune_call *call, ot_symbols *symbols, optune_err *err
 /* The call with every dim narrowed to what `to` says of its name; lo == hi makes a constant. */
 int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *narrowed,
                    optune_err *err);
+/* formula.c: as ot_dim_formula, over these names, of which the inputs' dims are computed. ELIMIT:
+ * they are more than OT_MAX_SYMBOLS. */
+int ot_dim_formula_over(const optune_call *call, const ot_symbols *over, int o, int d,
+                        ot_text *to, optune_err *err);
+/* What computed dims of inputs are called when no input says of what: ?d0, ?d1 ..., equal ones the
+ * same. */
+typedef struct ot_renamed {
+    int n;
+    optune_dim was[OT_MOST_SYMBOLS];
+    char name[OT_MOST_SYMBOLS][OPTUNE_DIM_NAME_SIZE];
+} ot_renamed;
+/* The call with such names, so that its dims are symbols. ETYPE: its outputs are not known then. */
+int ot_call_rename(const optune_call *call, optune_call *to, ot_renamed *renamed,
+                   optune_err *err);
 /* What is left of a value in a type: integers wrap, bool is 0 or 1; floats are left alone. */
 double ot_number_as(optune_dtype dtype, double value);
 /* ---- whole.c: references in integers, for those of 64 bits, which doubles do not hold -------- */

@@ -164,11 +164,15 @@ static bool of_symbols(const void *arg, const char *name, optune_dim *is)
     return false;
 }
 
-int ot_dim_formula(const optune_call *call, int o, int d, ot_text *to, optune_err *err)
+int ot_dim_formula_over(const optune_call *call, const ot_symbols *over, int o, int d,
+                        ot_text *to, optune_err *err)
 {
-    asking a = {.call = call, .o = o, .d = d, .narrowed = ot_alloc(sizeof *a.narrowed)};
+    asking a = {
+        .call = call, .o = o, .d = d, .all = *over, .narrowed = ot_alloc(sizeof *a.narrowed)};
     const optune_dim *dim = &call->output[o].dim[d];
-    int status = ot_symbols_of(call, &a.all, err);
+    int status = OPTUNE_OK;
+    if (over->n > OT_MAX_SYMBOLS)
+        status = optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", OT_MAX_SYMBOLS);
     for (int i = 0; i < a.all.n && status >= 0; i++)
         if (dim->name[0] && !strcmp(dim->name, a.all.dim[i].name)) {
             ot_text_add(to, dim->name);
@@ -187,6 +191,16 @@ int ot_dim_formula(const optune_call *call, int o, int d, ot_text *to, optune_er
     }
     free(a.narrowed);
     return status < 0 ? status : OPTUNE_OK;
+}
+
+int ot_dim_formula(const optune_call *call, int o, int d, ot_text *to, optune_err *err)
+{
+    ot_symbols *all = ot_alloc(sizeof *all);
+    int status = ot_symbols_of(call, all, err);
+    if (status >= 0)
+        status = ot_dim_formula_over(call, all, o, d, to, err);
+    free(all);
+    return status;
 }
 
 const optune_dim *ot_call_arg_dim(const optune_call *call, const optune_arg *arg)

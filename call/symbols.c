@@ -119,6 +119,52 @@ int ot_call_narrow(const optune_call *call, const ot_symbols *to, optune_call *n
     return status < 0 ? status : OPTUNE_OK;
 }
 
+static void name_of(int i, char name[OPTUNE_DIM_NAME_SIZE])
+{
+    snprintf(name, OPTUNE_DIM_NAME_SIZE, "d%d", i);
+}
+
+/* Whether some dim of the inputs is called so, or computed of one that is. */
+static bool is_taken(const optune_call *call, const char *name)
+{
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        for (int d = 0; d < call->input[i].type.rank; d++)
+            if (ot_dim_mentions(&call->input[i].type.dim[d], name))
+                return true;
+    return false;
+}
+
+static void rename_dim(const optune_call *call, optune_dim *dim, ot_renamed *renamed)
+{
+    int i = 0;
+    while (i < renamed->n && strcmp(renamed->was[i].name, dim->name))
+        i++;
+    if (i == renamed->n) {
+        int number = i;
+        renamed->was[renamed->n++] = *dim;
+        name_of(number, renamed->name[i]);
+        while (is_taken(call, renamed->name[i])) /* somebody's own */
+            name_of(number += OT_MOST_SYMBOLS, renamed->name[i]);
+    }
+    memcpy(dim->name, renamed->name[i], sizeof dim->name);
+}
+
+int ot_call_rename(const optune_call *call, optune_call *to, ot_renamed *renamed,
+                   optune_err *err)
+{
+    static const ot_symbols nothing;
+    *renamed = (ot_renamed){0};
+    *to = *call;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        for (int d = 0; d < call->input[i].type.rank; d++) {
+            optune_dim *dim = &to->input[i].type.dim[d];
+            if (!optune_dim_known(dim) && ot_dim_computed(dim) &&
+                !ot_dim_follows(dim, of_inputs, call))
+                rename_dim(call, dim, renamed);
+        }
+    return renamed->n ? ot_call_narrow(to, &nothing, to, err) : OPTUNE_OK;
+}
+
 int ot_call_widen(optune_call *call, optune_err *err)
 {
     for (int i = 0; i < optune_call_inputs(call); i++) {

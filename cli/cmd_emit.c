@@ -114,7 +114,8 @@ OT_CMD(emit) = {
         "kernel, NAME.weights, which is mapped, main.c, which times it, Makefile, "
         "CMakeLists.txt\n"
         "and emitted.json. The directory is written whole or not at all. Implementations that\n"
-        "call a library give way to the best of our own, which is said. docs/emit.md has "
-        "more.\n",
+        "call a library give way to the best of our own, which is said. Of dims that are "
+        "ranges\n"
+        "(--bind n=1..64) a run is told the sizes. docs/emit.md has more.\n",
     .run = run,
 };

@@ -16,7 +16,8 @@ static const double TABLE_WEIGHT = 3;
 typedef struct tables {
     const optune_run_options *options;
     int n;
-    const char **workload;
+    char **workload;
+    ot_arena arena;
     ot_text text;
     json_t *list;
     int new_trials, failures, failed;
@@ -167,7 +168,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     if (own.graph) {
         own.workloads = own.workloads ? own.workloads : none;
         t.workload = ot_alloc((size_t)(own.graph->groups.n + 1) * sizeof *t.workload);
-        t.n = ot_partition_ranges(own.graph, t.workload);
+        t.n = ot_partition_ranges(own.graph, &t.arena, t.workload);
     }
     int status = OPTUNE_OK;
     if (own.graph && !own.workloads[0] && (!t.n || own.compile_only)) {
@@ -188,6 +189,7 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
                              json_object());
     }
     ot_text_release(&t.text);
+    ot_arena_release(&t.arena);
     free(t.workload);
     return status;
 }

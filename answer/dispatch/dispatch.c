@@ -106,14 +106,13 @@ int optune_dispatch_open(optune *o, const char *what, optune_dispatch **dispatch
     return OPTUNE_OK;
 }
 
-ot_dispatch *ot_dispatch_of(optune *o, const optune_call *call)
+static ot_dispatch *table_of(optune *o, const optune_call *call)
 {
     char path[4096 + 64];
     ot_text text = {0};
     ot_dispatch *table = NULL;
     optune_err why = {0};
-    if (ot_call_static(call) || ot_dispatch_path(o, call, path, sizeof path, NULL) < 0 ||
-        !ot_exists(path))
+    if (ot_dispatch_path(o, call, path, sizeof path, NULL) < 0 || !ot_exists(path))
         return NULL;
     int status = ot_read_file(path, &text, 16 << 20, &why);
     if (status >= 0)
@@ -127,6 +126,19 @@ ot_dispatch *ot_dispatch_of(optune *o, const optune_call *call)
                    why.text);
     ot_dispatch_free(table);
     return NULL;
+}
+
+ot_dispatch *ot_dispatch_of(optune *o, const optune_call *call)
+{
+    if (ot_call_static(call))
+        return NULL;
+    optune_call *named = ot_alloc(sizeof *named);
+    ot_renamed *renamed = ot_alloc(sizeof *renamed);
+    ot_dispatch *table =
+        ot_call_rename(call, named, renamed, NULL) < 0 ? NULL : table_of(o, named);
+    free(renamed);
+    free(named);
+    return table;
 }
 
 void ot_dispatch_sizes(const ot_dispatch *table, const optune_call *call, int64_t *size)

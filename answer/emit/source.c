@@ -117,14 +117,49 @@ void ot_source_prototypes(const ot_source *e, ot_text *to)
         }
 }
 
+static void add_dim_name(const char *name, size_t n, const ot_source_names *names, ot_text *to)
+{
+    for (int i = 0; names && i < names->n; i++)
+        if (strlen(names->name[i]) == n && strncmp(names->name[i], name, n) == 0) {
+            ot_text_add(to, names->is[i]);
+            return;
+        }
+    if (names)
+        ot_text_add(to, names->front);
+    ot_text_add_n(to, name, n);
+}
+
+void ot_source_expression(const char *text, const ot_source_names *names, ot_text *to)
+{
+    for (const char *p = text; *p;) {
+        size_t n = 0;
+        while (isalnum((unsigned char)p[n]) || p[n] == '_')
+            n++;
+        if (n && !isdigit((unsigned char)*p))
+            add_dim_name(p, n, names, to);
+        else
+            ot_text_add_n(to, p, n ? n : 1);
+        p += n ? n : 1;
+    }
+}
+
+static int formula(const ot_source *e, int o, int d, ot_text *to, optune_err *err)
+{
+    return e->over ? ot_dim_formula_over(e->task.call, e->over, o, d, to, err)
+                   : ot_dim_formula(e->task.call, o, d, to, err);
+}
+
 /* The parameter of the run function that has this dim's size, or what is made of some. */
 static void add_dim(const ot_source *e, const optune_arg *arg, ot_text *to)
 {
     const int o = arg->index / OPTUNE_MAX_RANK - OPTUNE_MAX_INPUTS;
+    ot_text text = {0};
     if (o < 0) /* one that is computed of parameters is written as C has it */
-        ot_text_printf(to, "(%s)", optune_dim_text(ot_call_arg_dim(e->task.call, arg)));
+        ot_text_printf(&text, "(%s)", optune_dim_text(ot_call_arg_dim(e->task.call, arg)));
     else
-        ot_dim_formula(e->task.call, o, arg->index % OPTUNE_MAX_RANK, to, NULL);
+        formula(e, o, arg->index % OPTUNE_MAX_RANK, &text, NULL);
+    ot_source_expression(ot_text_str(&text), e->dims, to);
+    ot_text_release(&text);
 }
 
 static int formula_of(const ot_source *e, const optune_arg *dim, optune_err *err)
@@ -133,8 +168,7 @@ static int formula_of(const ot_source *e, const optune_arg *dim, optune_err *err
     ot_text text = {0};
     if (o < 0)
         return OPTUNE_OK;
-    const int status =
-        ot_dim_formula(e->task.call, o, dim->index % OPTUNE_MAX_RANK, &text, err);
+    const int status = formula(e, o, dim->index % OPTUNE_MAX_RANK, &text, err);
     ot_text_release(&text);
     return status;
 }

@@ -15,8 +15,18 @@ typedef struct ot_source {
     bool shared; /* constant scratch lies in `packed`, which others use, too; else all of it in
                     `workspace` */
     int64_t offset[OPTUNE_MAX_SCRATCH], workspace, packed;
+    const ot_symbols *over; /* what dims are computed of; NULL: the call's own symbols */
+    const struct ot_source_names *dims; /* what names of dims are in C; NULL: what they are */
 } ot_source;
 
+/* A name is `front` and the name, or what it stands for. */
+typedef struct ot_source_names {
+    const char *front;
+    int n;
+    const char *const *name, *const *is;
+} ot_source_names;
+/* An expression over dims as C has it. */
+void ot_source_expression(const char *text, const ot_source_names *names, ot_text *to);
 /* EUNSUPPORTED: a kernel is told a dim of an output that has no expression in C. */
 int ot_source_sized(const ot_source *kernel, optune_err *err);
 void ot_source_layout(ot_source *kernel); /* places scratch */

@@ -9,6 +9,7 @@
 #include "answer/graph.h"
 #include "graph/graph.h"
 #include "support/check.h"
+#include "support/tables.h"
 
 #include <math.h>
 
@@ -260,68 +261,13 @@ static void test_bounds_are_given_later(void **state)
 
 /* ---- dispatch tables ---------------------------------------------------------------------- */
 
-static void add_row(optune *o, ot_dispatch *table, int64_t most, const char *when,
-                    const char *impl)
-{
-    optune_err err = {0};
-    ot_dispatch_row *row = ot_alloc(sizeof *row);
-    optune_call *call = ot_alloc(sizeof *call);
-    const optune_task task = {call, &o->target, &o->device};
-    row->range = table->dims;
-    row->range.dim[0].max = most;
-    check_ok(ot_call_narrow(&table->call, &row->range, call, &err));
-    char digest[33];
-    row->impl = ot_impl_find(impl);
-    assert_non_null(row->impl);
-    optune_space *space = NULL;
-    check_ok(ot_space_open(&task, row->impl, &space, &err));
-    assert_true(ot_space_fallback(space, &row->config, NULL));
-    ot_space_close(space);
-    ot_call_digest(&task, row->impl, digest);
-    row->when = when;
-    row->digest = digest;
-    row->tier = "tuned";
-    ot_dispatch_add(table, row);
-    free(row);
-    free(call);
-}
-
-/* One of the database: up to 8 rows one implementation, above that another. */
-static void write_table(optune *o, const char *workload)
-{
-    optune_err err = {0};
-    optune_call *call = ot_alloc(sizeof *call);
-    ot_dispatch *table = NULL;
-    ot_text target = {0};
-    char path[4096];
-    check_ok(ot_context_device(o, &err));
-    check_ok(ot_call_parse(workload, call, &err));
-    check_ok(ot_dispatch_new(call, &table, &err));
-    ot_target_print(&o->target, true, &target);
-    table->target = ot_arena_copy(&table->arena, ot_text_str(&target));
-    table->device = ot_arena_copy(&table->arena, o->device.key);
-    table->depends = ot_context_depends(o, NULL, &table->arena);
-    add_row(o, table, 8, "n <= 8", "dense_gemv.cpu");
-    add_row(o, table, 20, NULL, "dense_gemm.cpu");
-    check_ok(ot_dispatch_compile(table, &err));
-    check_ok(ot_dispatch_path(o, call, path, sizeof path, &err));
-    json_t *json = ot_dispatch_json(table);
-    char *text = json_dumps(json, 0), *slash = strrchr(path, '/');
-    *slash = 0;
-    check_ok(ot_make_dirs(path, &err));
-    *slash = '/';
-    check_ok(ot_write_file(path, text, strlen(text), &err));
-    json_decref(json);
-    free(text);
-    ot_text_release(&target);
-    ot_dispatch_free(table);
-    free(call);
-}
-
 static const char layers[] = "x = var f32[?n:1..20,24]\n"
                              "w = const f32[20,24]\n"
                              "y = dense(x, w)\n"
                              "output softmax(y), dense(var f32[3,8], const f32[5,8])\n";
+static const char joined[] = "x = var f32[?n:1..20,24]\n"
+                             "y = dense(concatenate(x, x), const f32[20,24])\n"
+                             "output y\n";
 
 /* What a table says is what runs, at each size; so it is told; a stale one is as none. */
 static void test_a_table_of_a_group(void **state)
@@ -330,7 +276,7 @@ static void test_a_table_of_a_group(void **state)
     static const char workload[] = "dense(f32[?n:1..20,24], const f32[20,24])";
     opened of = {.o = tuning_open("tables"), .g = parse(layers)};
     optune_err err = {0};
-    write_table(of.o, workload);
+    tables_write(of.o, workload, 8, "dense_gemv.cpu", "dense_gemm.cpu");
     check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
     check_ok(optune_partition_select(of.partition, &err));
     check_contains(optune_partition_text(of.partition, false), "a dispatch table");
@@ -360,6 +306,30 @@ static void test_a_table_of_a_group(void **state)
     check_ok(optune_program_open(of.partition, &of.program, &err));
     assert_null(of.program->rows[i].table);
     run_at(of.g, of.program, "f32[5,24] f32[3,8]");
+    close_graph(&of);
+}
+
+/* Dims that are computed of others have names of their own in a table. */
+static void test_a_table_of_computed_dims(void **state)
+{
+    (void)state;
+    opened of = {.o = tuning_open("tables"), .g = parse(joined)};
+    optune_err err = {0};
+    tables_write(of.o, "dense(f32[?d0:2..40,24], const f32[20,24])", 8, "dense_gemv.cpu",
+                 "dense_gemm.cpu");
+    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
+    check_ok(optune_program_open(of.partition, &of.program, &err));
+    const int last = of.partition->groups.n - 1;
+    assert_string_equal(of.partition->row[last].text,
+                        "dense(f32[?2*n:2..40,24], const f32[20,24])");
+    assert_non_null(of.program->rows[last].table);
+    for (int n = 1; n <= 20; n += n == 4 ? 1 : n == 1 ? 3 : 15) {
+        char sizes[64];
+        snprintf(sizes, sizeof sizes, "f32[%d,24]", n);
+        run_at(of.g, of.program, sizes);
+        assert_string_equal(ot_program_kernel(of.program, last)->impl->name,
+                            2 * n <= 8 ? "dense_gemv.cpu" : "dense_gemm.cpu");
+    }
     close_graph(&of);
 }
 
@@ -420,6 +390,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_table_of_a_group),
+        cmocka_unit_test(test_a_table_of_computed_dims),
         cmocka_unit_test(test_a_run_makes_tables),
         cmocka_unit_test(test_one_program_for_all_sizes),
         cmocka_unit_test(test_equal_by_expression),
