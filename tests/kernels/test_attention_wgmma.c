@@ -114,6 +114,33 @@ static void test_fallback(void **state)
                 }
 }
 
+/* Blocks go on to other rows where that is even: of causal rows, if all heads are one band. */
+static void test_even(void **state)
+{
+    (void)state;
+#define SQUARE(b, h, kv, s, more)                                                              \
+    "attention(bf16[" #b "," #h "," #s ",128], bf16[" #b "," #kv "," #s ",128], "              \
+    "bf16[" #b "," #kv "," #s ",128]" more ")"
+    static const struct {
+        const char *workload;
+        int64_t persistent;
+    } known[] = {{SQUARE(4, 16, 16, 4096, ""), 1},
+                 {SQUARE(4, 16, 16, 4096, ", causal=true"), 0},
+                 {SQUARE(1, 32, 8, 2048, ", causal=true"), 1},
+                 {SQUARE(1, 16, 16, 4096, ", causal=true"), 0}};
+    for (int i = 0; i < OT_COUNT(known); i++) {
+        optune_err err;
+        optune_space *space;
+        optune_config config;
+        assume("cuda -arch=sm_90", known[i].workload);
+        check_ok(ot_space_open(&assumed.task, ot_impl_find(IMPL), &space, &err));
+        assert_true(ot_space_fallback(space, &config, NULL));
+        assert_int_equal(optune_config_int(&config, "persistent"), known[i].persistent);
+        ot_space_close(space);
+    }
+#undef SQUARE
+}
+
 /* ---- several tiles ----------------------------------------------------------------------- */
 
 static void test_tiles(void **state)
@@ -199,9 +226,9 @@ static void test_registers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_applies),   cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_fallback),  cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_applies),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_fallback), cmocka_unit_test(test_even),
+        cmocka_unit_test(test_tiles),    cmocka_unit_test(test_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
