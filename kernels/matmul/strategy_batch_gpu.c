@@ -5,6 +5,7 @@
  */
 #include "kernels/matmul/gpu/batch_matmul_gpu.h"
 #include "kernels/matmul/gpu/matmul_gpu_mma.h"
+#include "kernels/matmul/gpu/matmul_gpu_ring.h"
 
 static bool fragments(const optune_task *task, char *why)
 {
@@ -20,7 +21,8 @@ static bool other_shapes(const optune_task *task, char *why)
 
 static const optune_strategy_row rows[] = {
     {.impl = "batch_matmul_tile.gpu", .plevel = 10},
-    {.impl = "batch_matmul_ring.cuda", .plevel = 11},
+    {.impl = "batch_matmul_ring.cuda", .plevel = 11, .condition = matmul_gpu_ring_first},
+    {.impl = "batch_matmul_ring.cuda", .plevel = 8, .condition = matmul_gpu_ring_second},
     {.impl = "batch_matmul_skinny.gpu", .plevel = 12, .when = "m <= 32"},
     {.impl = "batch_matmul_gemv.gpu", .plevel = 13, .when = "m <= 8"},
     {.impl = "batch_matmul_wgmma.cuda", .plevel = 22},

@@ -6,6 +6,7 @@
  */
 #include "kernels/matmul/gpu/dense_gpu.h"
 #include "kernels/matmul/gpu/matmul_gpu_mma.h"
+#include "kernels/matmul/gpu/matmul_gpu_ring.h"
 
 static bool fragments(const optune_task *task, char *why)
 {
@@ -21,7 +22,8 @@ static bool other_shapes(const optune_task *task, char *why)
 
 static const optune_strategy_row rows[] = {
     {.impl = "dense_tile.gpu", .plevel = 10},
-    {.impl = "dense_ring.cuda", .plevel = 11},
+    {.impl = "dense_ring.cuda", .plevel = 11, .condition = matmul_gpu_ring_first},
+    {.impl = "dense_ring.cuda", .plevel = 8, .condition = matmul_gpu_ring_second},
     {.impl = "dense_skinny.gpu", .plevel = 12, .when = "m <= 32"},
     {.impl = "dense_gemv.gpu", .plevel = 13, .when = "m <= 8"},
     {.impl = "dense_wgmma.cuda", .plevel = 22},

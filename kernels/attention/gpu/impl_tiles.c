@@ -148,8 +148,12 @@ static void fastest(const optune_task *task, const attention_shape *s, tiles *be
                 for (int64_t tx = 8; tx <= 32; tx *= 2)
                     for (int64_t dc = 8; dc <= 32; dc *= 2) {
                         const tiles t = {.tq = tq, .tk = tk, .tm = tm, .tx = tx, .dc = dc};
-                        /* As many registers as there are at most are too many: it spills. */
-                        const bool roomy = (registers_of(s, &t) + 32) * (tq / tm * tx) <= 65536;
+                        int64_t vc;
+                        /* As many registers as there are at most are too many: it spills. Of few
+                         * scores and columns a lane, loads are more than the estimate knows. */
+                        const bool roomy =
+                            (registers_of(s, &t) + 32) * (tq / tm * tx) <= 65536 &&
+                            tm * (tk / tx) >= 16 && columns(s, &t, &vc) >= 4;
                         const double cycles =
                             roomy && fits(task, s, &t, NULL) ? cost(task, s, &t) : INFINITY;
                         if (cycles < lowest) {

@@ -23,6 +23,18 @@ bool matmul_gpu_ring_applies(const optune_task *task, const matmul_gpu *p, char 
            (!p->f64 || optune_refuse(why, "copies elements of 4 bytes"));
 }
 
+bool matmul_gpu_ring_first(const optune_task *task, char *why)
+{
+    return !gpu_is_cuda(task, 90, NULL) ||
+           optune_refuse(why, "has a row of its own from compute capability 9.0 on");
+}
+
+bool matmul_gpu_ring_second(const optune_task *task, char *why)
+{
+    return !matmul_gpu_ring_first(task, NULL) ||
+           optune_refuse(why, "has a row of its own below compute capability 9.0");
+}
+
 void matmul_gpu_ring_space(optune_space *space)
 {
     static const int64_t blocks[] = {32, 64, 128, 256}, threads[] = {2, 4, 8, 16};

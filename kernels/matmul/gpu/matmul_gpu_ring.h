@@ -11,6 +11,12 @@
 /* For `applies` of a known or bounded call that tiles compute. */
 bool matmul_gpu_ring_applies(const optune_task *task, const matmul_gpu *p, char *why);
 
+/* For `condition`: which of both is to be taken untuned, `ring` or `tile`. Where a core issues a
+ * multiply-add for each lane in every cycle (measured on compute capability 9.0), the ring's waits
+ * are what is left to see, and `tile` is 3 to 12 % faster (docs/results/gpu-estimates.md). */
+bool matmul_gpu_ring_first(const optune_task *task, char *why);
+bool matmul_gpu_ring_second(const optune_task *task, char *why);
+
 void matmul_gpu_ring_space(optune_space *space);
 
 bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
