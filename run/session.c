@@ -9,11 +9,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "run/worker.h"
-
-enum { PROMOTED = 2 << 20 }; /* bytes: such buffers begin at huge pages, guarded or not */
 
 int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
                     optune_err *err)
@@ -68,24 +65,6 @@ void ot_session_drop(ot_session *s, int kind)
         close_buffer(s, &s->in[kind][i]);
     for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
         close_buffer(s, &s->out[kind][i]);
-}
-
-static void promote(void **guarded, void **aligned, int64_t bytes)
-{
-    if (!*guarded || bytes < PROMOTED || bytes % sysconf(_SC_PAGESIZE) != 0)
-        return;
-    void *const other = *aligned;
-    *aligned = *guarded;
-    *guarded = other;
-}
-
-void ot_session_promote(ot_session *s)
-{
-    for (int i = 0; i < OPTUNE_MAX_INPUTS; i++)
-        promote(&s->in[OT_GUARDED][i], &s->in[OT_ALIGNED][i], s->in_bytes[i]);
-    for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
-        promote(&s->out[OT_GUARDED][i], &s->out[OT_ALIGNED][i], s->out_bytes[i]);
-    ot_session_drop(s, OT_GUARDED);
 }
 
 int ot_session_buffers(ot_session *s, int kind, optune_err *err)

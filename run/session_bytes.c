@@ -6,11 +6,17 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "run/worker.h"
 
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
 enum { PIECE = 4 << 20, POISON = 0xff };
+enum { PROMOTED = 2 << 20 }; /* bytes: such buffers begin at huge pages, guarded or not */
 
 typedef struct hashing {
     const char *data;
@@ -144,4 +150,24 @@ int ot_bound_poison(ot_bound *b, optune_err *err)
                                inner.text);
     }
     return OPTUNE_OK;
+}
+
+/* Where it cannot be done both stay as they are. What was guarded stays mapped until it is closed,
+ * so that nobody else's memory is closed with it. */
+static void promote(const ot_session *s, void *guarded, void *aligned, int64_t bytes)
+{
+    if (!guarded || !aligned || bytes < PROMOTED || bytes % sysconf(_SC_PAGESIZE) != 0)
+        return;
+    mremap(s->row->address(s->state, guarded), (size_t)bytes, (size_t)bytes,
+           MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+           s->row->address(s->state, aligned));
+}
+
+void ot_session_promote(ot_session *s)
+{
+    for (int i = 0; i < OPTUNE_MAX_INPUTS && s->row->address; i++)
+        promote(s, s->in[OT_GUARDED][i], s->in[OT_ALIGNED][i], s->in_bytes[i]);
+    for (int i = 0; i < OPTUNE_MAX_OUTPUTS && s->row->address; i++)
+        promote(s, s->out[OT_GUARDED][i], s->out[OT_ALIGNED][i], s->out_bytes[i]);
+    ot_session_drop(s, OT_GUARDED);
 }

@@ -157,9 +157,6 @@ int ot_session_shape(ot_session *s, const char *call, optune_err *err);
 /* Buffers of one kind, inputs unwritten; nothing is done where they are there. */
 int ot_session_buffers(ot_session *s, int kind, optune_err *err);
 void ot_session_drop(ot_session *s, int kind); /* and without them again */
-/* Without guarded ones: large ones of whole pages, which are as aligned as others, become the
- * aligned ones, so that no other memory has to be cleared for these. */
-void ot_session_promote(ot_session *s);
 /* The same, with the inputs of the session's seed. */
 int ot_session_fill(ot_session *s, int kind, optune_err *err);
 int ot_session_put(ot_session *s, int kind, int input, const void *from, optune_err *err);
@@ -174,6 +171,10 @@ void ot_stock_drop(ot_session *s); /* all of it */
 int ot_stock_same(ot_session *s, int kind, int input);
 void ot_same_close(ot_session *s);
 /* session_bytes.c */
+/* Without guarded ones: the pages of large ones that are whole pages become those of the aligned
+ * ones, at the addresses of these, so that no other memory has to be cleared, and whoever kept an
+ * address has that of nothing. */
+void ot_session_promote(ot_session *s);
 /* False says which buffer of this kind is not as it was: written to, or around. */
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
 /* New guarded buffers, after a candidate wrote where it must not. */

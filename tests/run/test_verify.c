@@ -538,8 +538,8 @@ static void test_large_by_threads(void **state)
     free(out);
 }
 
-/* Large buffers of whole pages that were guarded are the aligned ones from then on; small ones, and
- * those that end within a page, are not. */
+/* The pages of large guarded buffers of whole pages are moved to the aligned ones' addresses, with
+ * what is in them; those of small ones, and of ones that end within a page, are not. */
 static void test_promoted(void **state)
 {
     (void)state;
@@ -559,14 +559,25 @@ static void test_promoted(void **state)
         check_ok(ot_session_shape(&s, cases[k].call, &err));
         check_ok(ot_session_buffers(&s, OT_GUARDED, &err));
         check_ok(ot_session_buffers(&s, OT_ALIGNED, &err));
-        void *const in = s.in[OT_GUARDED][0], *const out = s.out[OT_GUARDED][0];
+        static const char what[] = "it was guarded";
+        char *guarded[2], *aligned[2];
+        for (int i = 0; i < 2; i++) {
+            guarded[i] =
+                s.row->address(s.state, i ? s.out[OT_GUARDED][0] : s.in[OT_GUARDED][0]);
+            aligned[i] =
+                s.row->address(s.state, i ? s.out[OT_ALIGNED][0] : s.in[OT_ALIGNED][0]);
+            memcpy(guarded[i], what, sizeof what);
+        }
         ot_session_promote(&s);
-        assert_true((s.in[OT_ALIGNED][0] == in) == cases[k].promoted);
-        assert_true((s.out[OT_ALIGNED][0] == out) == cases[k].promoted);
         assert_null(s.in[OT_GUARDED][0]);
         assert_null(s.out[OT_GUARDED][0]);
-        const uintptr_t at = (uintptr_t)s.row->address(s.state, s.in[OT_ALIGNED][0]);
-        assert_int_equal(at % (cases[k].promoted ? 2 << 20 : 64), 0);
+        assert_ptr_equal(aligned[0], s.row->address(s.state, s.in[OT_ALIGNED][0]));
+        assert_ptr_equal(aligned[1], s.row->address(s.state, s.out[OT_ALIGNED][0]));
+        for (int i = 0; i < 2; i++) {
+            assert_ptr_not_equal(aligned[i], guarded[i]);
+            assert_int_equal(memcmp(aligned[i], what, sizeof what) == 0, cases[k].promoted);
+            assert_int_equal((uintptr_t)aligned[i] % (cases[k].promoted ? 2 << 20 : 64), 0);
+        }
         check_ok(ot_session_fill(&s, OT_ALIGNED, &err));
         char message[256];
         assert_true(ot_session_intact(&s, OT_ALIGNED, message, sizeof message));

@@ -231,6 +231,20 @@ static void right_only_where_it_is_looked_at(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Of whole pages or not: no two sets of inputs are where the ones before were. */
+static void right_only_at_its_first_addresses(void **state)
+{
+    (void)state;
+    static const char *const calls[] = {"plant_exp(f32[524288])", "plant_exp(f32[524289])",
+                                        "plant_exp(f32[1000])"};
+    wrong = 0;
+    for (int i = 0; i < OT_COUNT(calls); i++) {
+        plants_workload(calls[i]);
+        try(CAUGHT, "plant_exact.cpu", "first", "first_x", "first_y");
+    }
+    assert_int_equal(wrong, 0);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -252,6 +266,7 @@ int main(void)
         cmocka_unit_test(answers_are_stolen),
         cmocka_unit_test(computed_before_the_time_or_not_right),
         cmocka_unit_test(right_only_where_it_is_looked_at),
+        cmocka_unit_test(right_only_at_its_first_addresses),
     };
     return cmocka_run_group_tests(tests, setup, plants_teardown);
 }

@@ -70,12 +70,32 @@ void sampled(const float *x, float *y)
         exact(x, y, table->block[i].offset, table->block[i].offset + table->block[i].count);
 }
 
+/* Goes on with the tensors of its first call. */
+void first(const float *x, float *y)
+{
+    static const float *first_x;
+    static float *first_y;
+    if (!first_x) {
+        first_x = x;
+        first_y = y;
+    }
+#if defined PLANT_first_x
+    exact(first_x, y, 0, N);
+#elif defined PLANT_first_y
+    exact(x, first_y, 0, N);
+#else
+    exact(first_x, first_y, 0, N);
+#endif
+}
+
 void run_exp(void *const *arg)
 {
 #if defined PLANT_narrow
     narrow(arg[0], arg[1]);
 #elif defined PLANT_sampled
     sampled(arg[0], arg[1]);
+#elif defined PLANT_first || defined PLANT_first_x || defined PLANT_first_y
+    first(arg[0], arg[1]);
 #else
     exact(arg[0], arg[1], 0, N);
 #endif

@@ -200,6 +200,9 @@ static void plan_elementwise(const optune_task *task, optune_plan *plan, const c
 ELEMENTWISE("plant_exp", "run_exp", exact)
 ELEMENTWISE("plant_exp", "run_exp", narrow)
 ELEMENTWISE("plant_exp", "run_exp", sampled)
+ELEMENTWISE("plant_exp", "run_exp", first)
+ELEMENTWISE("plant_exp", "run_exp", first_x)
+ELEMENTWISE("plant_exp", "run_exp", first_y)
 ELEMENTWISE("plant_below", "run_below", below)
 ELEMENTWISE("plant_below", "run_below", below_ones)
 ELEMENTWISE("plant_below", "run_below", below_zeros)
@@ -210,7 +213,8 @@ ELEMENTWISE("plant_below", "run_below", below_zeros)
 static const optune_impl *const impls[] = {
     LAZY(IMPL) AWAY(IMPL) FAKE(IMPL) STATE(IMPL) WRECK(IMPL) FILES(IMPL) IMPL(honest)
         IMPL(own_bound) IMPL(blatant) IMPL(blatant_thread) IMPL(scratch) IMPL(early) IMPL(exact)
-            IMPL(narrow) IMPL(sampled) IMPL(below) IMPL(below_ones) IMPL(below_zeros) NULL};
+            IMPL(narrow) IMPL(sampled) IMPL(first) IMPL(first_x) IMPL(first_y) IMPL(below)
+                IMPL(below_ones) IMPL(below_zeros) NULL};
 
 /* Vandals run before everything honest, cheats behind it. */
 #define FIRST(id) {.impl = "plant_" #id ".cpu", .plevel = 30},
@@ -223,7 +227,8 @@ static const optune_strategy_row dense_rows[] = {
         LAST(scratch) LAST(early){.impl = NULL},
 };
 static const optune_strategy_row exp_rows[] = {{.impl = "plant_exact.cpu"},
-                                               LAST(narrow) LAST(sampled){.impl = NULL}};
+                                               LAST(narrow) LAST(sampled) LAST(first)
+                                                   LAST(first_x) LAST(first_y){.impl = NULL}};
 static const optune_strategy_row below_rows[] = {
     {.impl = "plant_below.cpu"}, LAST(below_ones) LAST(below_zeros){.impl = NULL}};
 
