@@ -36,21 +36,40 @@ static const char source[] =
     "    if (off) *differs = 1;\n"
     "}\n";
 
-static bool open_same(ot_session *s)
+bool ot_same_wanted(const optune_target_worker *row, const optune_device *device,
+                    const optune_call *call)
+{
+    /* A driver that drives a CPU reads as fast as this process compares. */
+    if (!row->copy || row->address || device->threads > 0)
+        return false;
+    for (int i = 0; i < optune_call_inputs(call); i++)
+        if (optune_tensor_bytes(&call->input[i].type) >= LARGE)
+            return true;
+    return false;
+}
+
+int ot_same_build(const optune_target *target, const optune_device *device, ot_text *module,
+                  optune_err *err)
+{
+    ot_text text = {0};
+    ot_text_printf(&text, "#define THREADS %d\n%s", (int)THREADS, source);
+    const int status = ot_peak_compile(target, device, &text, module, err);
+    ot_text_release(&text);
+    return status;
+}
+
+void ot_same_open(ot_session *s, const char *path)
 {
     ot_same *same = &s->same;
-    ot_text text = {0};
-    if (same->function || same->none)
-        return same->function != NULL;
-    same->none = true;
-    ot_text_printf(&text, "#define THREADS %d\n%s", (int)THREADS, source);
-    if (ot_peak_build(s, &text, &same->module, NULL) >= 0)
+    if (same->function)
+        return;
+    ot_same_close(s);
+    if (s->row->load(s->state, path, &same->module, NULL) < 0)
+        same->module = NULL;
+    if (same->module && s->row->alloc(s->state, sizeof(int), false, &same->differs, NULL) < 0)
+        same->differs = NULL;
+    if (same->differs)
         same->function = s->row->symbol(s->state, same->module, "ot_same");
-    if (same->function && s->row->alloc(s->state, sizeof(int), false, &same->differs, NULL) < 0)
-        same->function = NULL;
-    same->none = !same->function;
-    ot_text_release(&text);
-    return !same->none;
 }
 
 static int compare(ot_session *s, void *a, void *b, int64_t bytes)
@@ -81,8 +100,7 @@ int ot_stock_same(ot_session *s, int kind, int input)
 {
     const int set = s->in_set[kind][input];
     void *held = set < OT_SETS ? s->stock[set].in[input] : NULL;
-    /* A driver that drives a CPU reads as fast as this process compares. */
-    if (!held || s->device.threads > 0 || s->in_bytes[input] < LARGE || !open_same(s))
+    if (!held || !s->same.function || s->in_bytes[input] < LARGE)
         return -1;
     return compare(s, s->in[kind][input], held, s->in_bytes[input]);
 }

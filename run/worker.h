@@ -115,9 +115,8 @@ typedef struct ot_stock {
 } ot_stock;
 /* What compares with them there. */
 typedef struct ot_same {
-    void *module, *function; /* NULL: not built yet */
+    void *module, *function; /* NULL: it is not there, inputs are read back */
     void *differs;           /* a buffer of one int */
-    bool none;               /* it cannot be had */
 } ot_same;
 
 typedef struct ot_session {
@@ -169,6 +168,14 @@ void ot_stock_drop(ot_session *s); /* all of it */
 /* session_same.c: whether the device says that this large input is as its set is: 0, or 1;
  * negative: it cannot tell, or the input is small. */
 int ot_stock_same(ot_session *s, int kind, int input);
+/* Whether some input of this call is compared there. */
+bool ot_same_wanted(const optune_target_worker *row, const optune_device *device,
+                    const optune_call *call);
+/* Runs the target's compiler for what compares; *module: the bytes of the file it makes. */
+int ot_same_build(const optune_target *target, const optune_device *device, ot_text *module,
+                  optune_err *err);
+/* Loads such a file; where that fails inputs are read back. Nothing is done where it is there. */
+void ot_same_open(ot_session *s, const char *path);
 void ot_same_close(ot_session *s);
 /* session_bytes.c */
 /* Without guarded ones: the pages of large ones that are whole pages become those of the aligned
@@ -295,6 +302,9 @@ int ot_peak(ot_session *s, ot_peaks *peak, optune_err *err);
 int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);
 /* A text for the target's compiler, loaded; the caller unloads it. */
 int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
+/* The same without a session; *module: the bytes of the file. */
+int ot_peak_compile(const optune_target *target, const optune_device *device,
+                    const ot_text *text, ot_text *module, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
 #define OT_LAST_WORD "crash "

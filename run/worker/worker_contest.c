@@ -229,15 +229,15 @@ static ot_runner_setup setup_of(const ot_keeper *k)
     };
 }
 
-static int plain(ot_keeper *k, ot_runner *r, int deed, const char *text, optune_err *err)
+static int plain(ot_keeper *k, ot_runner *r, int deed, const ot_enclosed *enclosed,
+                 optune_err *err)
 {
     static ot_report report;
     char why[OPTUNE_ERR_SIZE];
     ot_spent spent;
     ot_order what = {.deed = deed};
-    const ot_enclosed enclosed = {.text = text};
     const ot_end end =
-        ot_runner_ask(r, &what, &enclosed, ot_now() + START_S, k->fd, &report, &spent);
+        ot_runner_ask(r, &what, enclosed, ot_now() + START_S, k->fd, &report, &spent);
     if (end == OT_END_NONE)
         return report.status < 0 ? optune_fail(err, report.status, "%s", report.text)
                                  : OPTUNE_OK;
@@ -245,6 +245,15 @@ static int plain(ot_keeper *k, ot_runner *r, int deed, const char *text, optune_
     k->gone = k->gone || end == OT_END_ALONE;
     ot_runner_end_text(r, end, "starting", why, sizeof why);
     return optune_fail(err, OPTUNE_EWORKER, "%s", why);
+}
+
+/* To a lasting runner, with what compares large inputs, which no candidate's time goes into. */
+static int tell_workload(ot_keeper *k, ot_runner *r, optune_err *err)
+{
+    int file;
+    const int n = ot_modules_same(k, &file);
+    const ot_enclosed enclosed = {.text = k->call, .file = &file, .n_files = n};
+    return plain(k, r, OT_DO_WORKLOAD, &enclosed, err);
 }
 
 int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err)
@@ -267,7 +276,7 @@ int ot_keeper_runner(ot_keeper *k, int slot, ot_runner **runner, optune_err *err
     if (!k->told) /* what the runner before held, or of another workload */
         memset(k->stocked, 0, sizeof k->stocked);
     if (status >= 0 && !k->fresh && k->ready && !k->told)
-        status = plain(k, r, OT_DO_WORKLOAD, k->call, err);
+        status = tell_workload(k, r, err);
     if (status < 0)
         ot_runner_end(r, k->runner, OT_MOST_SLOTS);
     k->told = status >= 0 && k->ready;

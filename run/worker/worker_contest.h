@@ -28,6 +28,8 @@ typedef struct ot_keeper {
     ot_runner runner[OT_MOST_SLOTS]; /* the first one may be lasting */
     bool told;                       /* the lasting one knows the workload */
     uint32_t stocked[OT_SETS];       /* inputs of each set that its device holds */
+    int same;                        /* an open file: what compares large ones of them; */
+    bool same_tried;                 /* -1 when this is set: it cannot be had */
     ot_held held[OT_HELD];
     uint64_t uses;
     int at;         /* the finalist that was announced last, */
@@ -94,6 +96,9 @@ void ot_modules_hold(ot_keeper *k, const json_t *candidate);
  * held, as it was not what was built when it was read. */
 bool ot_modules_files(ot_keeper *k, const json_t *candidate, int *file, int *n, char *why,
                       size_t size);
+/* Builds what compares large inputs of the workload, if it has such, once for all; returns how many
+ * files (0 or 1) a runner gets for it. */
+int ot_modules_same(ot_keeper *k, int *file);
 void ot_modules_close(ot_keeper *k);
 /* worker_limits.c: seconds that no device needs less than for one run; what rules it out in
  * `why`. */

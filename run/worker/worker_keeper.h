@@ -14,7 +14,8 @@
 /* ---- orders and reports ------------------------------------------------------------------ */
 typedef enum ot_deed {
     OT_DO_START,    /* nothing: says that target and workload are open */
-    OT_DO_WORKLOAD, /* text: the call. A runner that is forked for one candidate knows it */
+    OT_DO_WORKLOAD, /* text: the call; file: what compares large inputs, if there are any. A
+                       runner that is forked for one candidate knows it */
     OT_DO_LOAD,     /* text: the candidate, as JSON; files: its modules, none: by their paths */
     OT_DO_PUT,  /* `set` -> the inputs in `mask`, of buffers of this kind: those in `fresh` from
                        the tray, the others as the device holds them; reports what it holds then */

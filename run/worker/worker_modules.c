@@ -98,8 +98,24 @@ bool ot_modules_files(ot_keeper *k, const json_t *candidate, int *file, int *n, 
     return true;
 }
 
+int ot_modules_same(ot_keeper *k, int *file)
+{
+    ot_text bytes = {0};
+    if (!ot_same_wanted(k->row, &k->device, &k->inputs.call))
+        return 0;
+    if (!k->same_tried)
+        k->same =
+            ot_same_build(&k->target, &k->device, &bytes, NULL) < 0 ? -1 : sealed_file(&bytes);
+    k->same_tried = true;
+    ot_text_release(&bytes);
+    *file = k->same;
+    return k->same >= 0;
+}
+
 void ot_modules_close(ot_keeper *k)
 {
+    if (k->same_tried && k->same >= 0)
+        close(k->same);
     for (int i = 0; i < OT_HELD; i++)
         drop(&k->held[i]);
 }

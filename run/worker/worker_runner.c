@@ -108,8 +108,14 @@ static void become(int *fd, const ot_runner_setup *setup)
 
 /* ---- deeds ------------------------------------------------------------------------------- */
 
+static void name_file(const runner *r, int i, char *path, size_t size)
+{
+    snprintf(path, size, "/proc/self/fd/%d", r->file[i]);
+}
+
 static int open_workload(runner *r, const char *call, optune_err *err)
 {
+    char path[32];
     ot_session *s = &r->session;
     int status = ot_session_shape(s, call, err);
     int64_t at = 0;
@@ -124,6 +130,10 @@ static int open_workload(runner *r, const char *call, optune_err *err)
     }
     for (int kind = 0; status >= 0 && kind < 2; kind++)
         status = ot_session_buffers(s, kind, err);
+    if (status >= 0 && r->n_files) {
+        name_file(r, 0, path, sizeof path);
+        ot_same_open(s, path);
+    }
     return status;
 }
 
@@ -151,7 +161,7 @@ static int read_candidate(const runner *r, const json_t *order, candidate *c, op
         c->built.module[c->built.n_modules++] = path ? path : "";
     }
     for (int i = 0; i < r->n_files && i < c->built.n_modules; i++) {
-        snprintf(c->file[i], sizeof c->file[i], "/proc/self/fd/%d", r->file[i]);
+        name_file(r, i, c->file[i], sizeof c->file[i]);
         c->built.module[i] = c->file[i];
     }
     return OPTUNE_OK;

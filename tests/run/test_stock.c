@@ -78,6 +78,31 @@ static void test_held(void **state)
     ot_session_close(&s);
 }
 
+static void put_one(ot_session *s)
+{
+    optune_err err = {0};
+    ot_fill_call_input(&s->call, 1, 0, s->host);
+    check_ok(ot_session_put(s, OT_GUARDED, 0, s->host, &err));
+    assert_true(ot_stock_keep(s, OT_GUARDED, OT_SET_TRUE, 0));
+}
+
+/* As a keeper has it built and its runner loads it. */
+static void open_same(ot_session *s)
+{
+    char dir[1024], path[1100];
+    optune_err err = {0};
+    ot_text module = {0};
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    snprintf(path, sizeof path, "%s/same", dir);
+    ot_same_open(s, path); /* there is no such file */
+    assert_null(s->same.function);
+    check_ok(ot_same_build(&s->target, &s->device, &module, &err));
+    check_ok(ot_write_file(path, module.s, module.n, &err));
+    ot_same_open(s, path);
+    ot_text_release(&module);
+    ot_remove_tree(dir);
+}
+
 /* Large ones are compared by the device: any byte of them that differs is found, the last, which is
  * in no word, too. */
 static void test_large(void **state)
@@ -89,7 +114,15 @@ static void test_large(void **state)
     static const int64_t places[] = {0, 1, 9000000, 17000002};
     if (!open_session(&s, "relu(i8[17000003])"))
         skip();
+    /* It is no matter of a candidate: what is not there is not built. */
+    put_one(&s);
+    assert_true(ot_stock_same(&s, OT_GUARDED, 0) < 0);
+    ot_stock_drop(&s);
+    assert_false(ot_same_wanted(s.row, &s.device, &s.call));
     s.device.threads = 0; /* as of a device with memory of its own, which PoCL's is not */
+    assert_true(ot_same_wanted(s.row, &s.device, &s.call));
+    open_same(&s);
+    assert_non_null(s.same.function);
     for (int set = 0; set < OT_SETS; set += OT_SET_FAR) {
         ot_fill_call_input(&s.call, 1 + (uint64_t)set, 0, s.host);
         check_ok(ot_session_put(&s, OT_GUARDED, 0, s.host, &err));
