@@ -34,11 +34,20 @@ static void name_zone(const ot_session *s, void *buffer, int64_t bytes, const ch
         ot_crash_zone_add(start, bytes, name);
 }
 
+/* Where there is no room, what is stocked is less than what a candidate needs. */
+static int alloc(ot_session *s, int64_t bytes, bool guarded, void **buffer, optune_err *err)
+{
+    int status = s->row->alloc(s->state, bytes, guarded, buffer, err);
+    if (status < 0 && ot_stock_yield(s))
+        status = s->row->alloc(s->state, bytes, guarded, buffer, err);
+    return status;
+}
+
 static int open_buffer(ot_session *s, int kind, int64_t bytes, const char *what, int index,
                        void **buffer, optune_err *err)
 {
     char name[OPTUNE_NAME_SIZE];
-    const int status = s->row->alloc(s->state, bytes, kind == OT_GUARDED, buffer, err);
+    const int status = alloc(s, bytes, kind == OT_GUARDED, buffer, err);
     if (status < 0) {
         *buffer = NULL;
         return status;
@@ -176,6 +185,8 @@ int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int
     for (int i = 0; status >= 0 && i < l->plan.n_modules; i++) {
         *outcome = OPTUNE_OUTCOME_RUNTIME;
         status = s->row->load(s->state, built->module[i], &l->module[i], err);
+        if (status < 0 && ot_stock_yield(s))
+            status = s->row->load(s->state, built->module[i], &l->module[i], err);
     }
     if (status < 0) {
         ot_loaded_close(s, l);
@@ -308,7 +319,7 @@ static int64_t size_of_new(const ot_shared *shared, int64_t needed)
 /* The smallest shared buffer that is large enough and not yet this candidate's, or a new one. */
 static int share(ot_bound *b, ot_shared *shared, int i, optune_err *err)
 {
-    const ot_session *s = b->session;
+    ot_session *s = b->session;
     const int64_t needed = ot_scratch_bytes(&b->loaded->plan, i);
     int best = -1;
     for (int k = 0; k < shared->n; k++)
@@ -320,10 +331,10 @@ static int share(ot_bound *b, ot_shared *shared, int i, optune_err *err)
         return OPTUNE_OK;
     }
     if (shared->n == OT_MOST_SHARED)
-        return s->row->alloc(s->state, needed, false, &b->scratch[i], err);
+        return alloc(s, needed, false, &b->scratch[i], err);
     const int64_t bytes = size_of_new(shared, needed);
     void **buffer = &shared->buffer[shared->n];
-    const int status = s->row->alloc(s->state, bytes, false, buffer, err);
+    const int status = alloc(s, bytes, false, buffer, err);
     if (status < 0)
         return status;
     shared->bytes[shared->n++] = bytes;
@@ -357,8 +368,7 @@ static int open_scratch(ot_bound *b, int i, optune_err *err)
         return OPTUNE_OK;
     }
     const int64_t bytes = ot_scratch_bytes(&b->loaded->plan, i);
-    const int status =
-        s->row->alloc(s->state, bytes, b->kind == OT_GUARDED, &b->scratch[i], err);
+    const int status = alloc(s, bytes, b->kind == OT_GUARDED, &b->scratch[i], err);
     if (status >= 0 && b->kind == OT_GUARDED)
         name_zone(s, b->scratch[i], bytes, plan->scratch[i].name);
     return status;
@@ -366,10 +376,9 @@ static int open_scratch(ot_bound *b, int i, optune_err *err)
 
 static int open_dims(ot_bound *b, int list, optune_err *err)
 {
-    const ot_session *s = b->session;
+    ot_session *s = b->session;
     const int64_t bytes = b->loaded->plan.list[list].n * (int64_t)sizeof(int64_t);
-    OT_RETURN_UNLESS_OK(
-        s->row->alloc(s->state, bytes, b->kind == OT_GUARDED, &b->dims[list], err));
+    OT_RETURN_UNLESS_OK(alloc(s, bytes, b->kind == OT_GUARDED, &b->dims[list], err));
     if (b->kind == OT_GUARDED)
         name_zone(s, b->dims[list], bytes, "dims");
     return write_dims(b, list, err);

@@ -65,3 +65,12 @@ void ot_stock_drop(ot_session *s)
             s->stock[set].in[i] = NULL;
         }
 }
+
+bool ot_stock_yield(ot_session *s)
+{
+    if (stocked(s) <= 0)
+        return false;
+    ot_stock_drop(s);
+    s->stock_lost = true;
+    return true;
+}

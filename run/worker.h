@@ -134,6 +134,7 @@ typedef struct ot_session {
     int64_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
     uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
     ot_stock stock[OT_SETS];
+    bool stock_lost;                  /* it had to make room */
     int in_set[2][OPTUNE_MAX_INPUTS]; /* of the stock; OT_SETS: of none */
     ot_same same;
     void *host; /* as large as the largest of them */
@@ -165,6 +166,8 @@ bool ot_stock_keep(ot_session *s, int kind, ot_set set, int input);
 /* The input holds this again; it is kept. */
 int ot_stock_take(ot_session *s, int kind, ot_set set, int input, optune_err *err);
 void ot_stock_drop(ot_session *s); /* all of it */
+/* The same where the device has no room for something else; false: nothing is there. */
+bool ot_stock_yield(ot_session *s);
 /* session_same.c: whether the device says that this large input is as its set is: 0, or 1;
  * negative: it cannot tell, or the input is small. */
 int ot_stock_same(ot_session *s, int kind, int input);

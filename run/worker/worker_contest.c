@@ -118,6 +118,8 @@ static bool order_timed(ot_contestant *c, ot_order *order, const ot_enclosed *en
         ot_runner_ask(c->runner, order, enclosed, c->deadline, c->keeper->fd, report, spent);
     if (end != OT_END_NONE)
         return lose(c, end);
+    if (report->made_room)
+        memset(c->keeper->stocked, 0, sizeof c->keeper->stocked);
     if (report->status >= 0)
         return true;
     c->outcome = report->outcome > OPTUNE_OUTCOME_OK ? report->outcome : OPTUNE_OUTCOME_RUNTIME;
@@ -137,12 +139,16 @@ static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
     static ot_report report;
     ot_keeper *k = c->keeper;
     ot_spent spent;
-    const uint32_t fresh = mask & ~k->stocked[set];
-    ot_order what = {
-        .deed = OT_DO_PUT, .kind = kind, .set = (int)set, .mask = mask, .fresh = fresh};
-    ot_inputs_put(&k->inputs, set, fresh, k->tray);
-    if (!order_timed(c, &what, NULL, &report, &spent))
-        return false;
+    ot_order what = {.deed = OT_DO_PUT, .kind = kind, .set = (int)set, .mask = mask};
+    for (bool put = false; !put;) {
+        what.fresh = mask & ~k->stocked[set];
+        ot_inputs_put(&k->inputs, set, what.fresh, k->tray);
+        put = order_timed(c, &what, NULL, &report, &spent);
+        /* What was to be copied made room for what it was to be copied to. */
+        if (!put && (c->lost || !report.made_room || what.fresh == mask))
+            return false;
+    }
+    c->outcome = OPTUNE_OUTCOME_OK;
     k->stocked[set] |= report.held & mask;
     return true;
 }

@@ -49,9 +49,10 @@ typedef struct ot_order { /* a text of the rest of the packet follows */
 typedef struct ot_report {
     uint64_t seal; /* of the rest, with the runner's secret; first in it */
     uint64_t serial;
-    int status;    /* negative: `text` says why */
-    int outcome;   /* then: what that makes of the candidate */
-    uint32_t held; /* PUT: inputs of the set that the device holds */
+    int status;     /* negative: `text` says why */
+    int outcome;    /* then: what that makes of the candidate */
+    uint32_t held;  /* PUT: inputs of the set that the device holds */
+    bool made_room; /* of no set does it hold any that it held before: there was no room */
     double seconds;
     double
         real[3]; /* TIME: with shaking, and restoring in front of runs; PEAK: flops, bandwidth,

@@ -518,6 +518,8 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
             err = (optune_err){0};
             report.status = do_deed(&r, &order, packet + sizeof order, &report, &err);
         }
+        report.made_room = r.session.stock_lost;
+        r.session.stock_lost = false;
         close_files(&r);
         if (report.status < 0)
             ot_copy(report.text, sizeof report.text, err.text);

@@ -51,6 +51,7 @@ static int sticky, hanging, context_refs;
 static _Thread_local int current; /* this thread has the context */
 static graph *capture;
 static int64_t now_us;
+static int taken; /* buffers that are open */
 
 /* ---- the one kernel ---------------------------------------------------------------------- */
 
@@ -246,8 +247,10 @@ API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
     if (!current)
         return NO_CONTEXT;
     const char *most = getenv("FAKE_CUDA_MEMORY"); /* bytes that one buffer may have */
-    if (most && bytes > strtoull(most, NULL, 10))
+    const char *room = getenv("FAKE_CUDA_ROOM");   /* buffers at once */
+    if ((most && bytes > strtoull(most, NULL, 10)) || (room && taken >= atoi(room)))
         return OUT_OF_MEMORY;
+    taken++;
     *pointer = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     return bytes ? sticky : INVALID;
 }
@@ -256,6 +259,7 @@ API cuMemFree_v2(uint64_t pointer)
 {
     if (!current)
         return NO_CONTEXT;
+    taken--;
     free((void *)(uintptr_t)pointer);
     return sticky;
 }

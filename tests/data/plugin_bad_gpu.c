@@ -13,9 +13,12 @@
  *   bad_crash.gpu    writes to an address that is nobody's
  *   bad_compile.gpu  does not compile
  *   bad_block.gpu    asks for more threads in a block than any device has
+ *   bad_scratch.gpu  right; asks for scratch and does not use it
  *
  * Build: cc -shared -fPIC -I include -o plugin_bad_gpu.so tests/data/plugin_bad_gpu.c
  */
+#include <string.h>
+
 #include "planted_dense.h"
 
 static const char body[] = PLANTED_GPU_WORDS
@@ -69,6 +72,8 @@ static void plan_with(const optune_task *task, optune_plan *plan, const char *fa
     stage.block[0] = threads;
     optune_plan_define(plan, module, fault, 1);
     optune_plan_define_text(plan, module, "dense", function);
+    if (strcmp(fault, "BAD_SCRATCH") == 0)
+        optune_plan_scratch(plan, "unused", 4096, false);
     optune_plan_stage(plan, &stage);
 }
 
@@ -86,17 +91,27 @@ PLANTED(hang, "BAD_HANG", 1)
 PLANTED(crash, "BAD_CRASH", 1)
 PLANTED(compile, "BAD_COMPILE", 1)
 PLANTED(block, "BAD_BLOCK", 1 << 20)
+PLANTED(scratch, "BAD_SCRATCH", 1)
 
 static const optune_impl *const impls[] = {
-    &impl_bounds, &impl_before, &impl_input,   &impl_read,  &impl_lie, &impl_half,
-    &impl_hang,   &impl_crash,  &impl_compile, &impl_block, NULL,
+    &impl_bounds, &impl_before, &impl_input,   &impl_read,  &impl_lie,     &impl_half,
+    &impl_hang,   &impl_crash,  &impl_compile, &impl_block, &impl_scratch, NULL,
 };
 
 static const optune_strategy_row rows[] = {
-    {.impl = "dense_tile.gpu"},  {.impl = "bad_bounds.gpu"}, {.impl = "bad_before.gpu"},
-    {.impl = "bad_input.gpu"},   {.impl = "bad_read.gpu"},   {.impl = "bad_lie.gpu"},
-    {.impl = "bad_half.gpu"},    {.impl = "bad_hang.gpu"},   {.impl = "bad_crash.gpu"},
-    {.impl = "bad_compile.gpu"}, {.impl = "bad_block.gpu"},  {.impl = NULL},
+    {.impl = "dense_tile.gpu"},
+    {.impl = "bad_bounds.gpu"},
+    {.impl = "bad_before.gpu"},
+    {.impl = "bad_input.gpu"},
+    {.impl = "bad_read.gpu"},
+    {.impl = "bad_lie.gpu"},
+    {.impl = "bad_half.gpu"},
+    {.impl = "bad_hang.gpu"},
+    {.impl = "bad_crash.gpu"},
+    {.impl = "bad_compile.gpu"},
+    {.impl = "bad_block.gpu"},
+    {.impl = "bad_scratch.gpu"},
+    {.impl = NULL},
 };
 
 static const optune_strategy strategy = {.op = "dense", .key = "gpu", .rows = rows};

@@ -166,6 +166,58 @@ static void test_no_room(void **state)
     ot_session_close(&s);
 }
 
+/* A device with room for so many buffers more, whatever their sizes. */
+static const optune_target_worker *roomy;
+static int room;
+
+static int alloc_in_room(void *state, int64_t bytes, bool guarded, void **buffer,
+                         optune_err *err)
+{
+    if (room < 1)
+        return optune_fail(err, OPTUNE_ENOMEM, "no room for a buffer");
+    room--;
+    return roomy->alloc(state, bytes, guarded, buffer, err);
+}
+
+static void free_in_room(void *state, void *buffer)
+{
+    room++;
+    roomy->free(state, buffer);
+}
+
+/* What is stocked makes room for what a candidate needs, and that is told. */
+static void test_room_is_made(void **state)
+{
+    (void)state;
+    static ot_session s;
+    static optune_target_worker row;
+    optune_err err = {0};
+    if (!open_session(&s, small))
+        skip();
+    roomy = s.row;
+    row = *s.row;
+    row.alloc = alloc_in_room;
+    row.free = free_in_room;
+    s.row = &row;
+    room = 2;
+    put(&s, 1, OT_SET_TRUE);
+    assert_int_equal(room, 0);
+    ot_session_drop(&s, OT_GUARDED);
+    room = 1; /* of three */
+    assert_false(s.stock_lost);
+    check_ok(ot_session_buffers(&s, OT_GUARDED, &err));
+    assert_true(s.stock_lost);
+    assert_int_equal(room, 0);
+    assert_true(ot_stock_take(&s, OT_GUARDED, OT_SET_TRUE, 0, &err) < 0);
+    /* There is no more to be had. */
+    s.stock_lost = false;
+    ot_session_drop(&s, OT_GUARDED);
+    room = 2;
+    assert_int_equal(ot_session_buffers(&s, OT_GUARDED, &err), OPTUNE_ENOMEM);
+    assert_false(s.stock_lost);
+    ot_session_close(&s);
+}
+
 static void test_poison(void **state)
 {
     (void)state;
@@ -192,9 +244,8 @@ static void test_poison(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_held),
-        cmocka_unit_test(test_large),
-        cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_held),    cmocka_unit_test(test_large),
+        cmocka_unit_test(test_no_room), cmocka_unit_test(test_room_is_made),
         cmocka_unit_test(test_poison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

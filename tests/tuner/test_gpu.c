@@ -272,12 +272,31 @@ static void test_no_memory(void **state)
     unsetenv("FAKE_CUDA_MEMORY");
 }
 
+/* What a device holds of inputs goes where a candidate needs the room. */
+static void test_room_is_made(void **state)
+{
+    (void)state;
+    bench b;
+    stand_in();
+    if (!getenv("OPTUNE_CUDA_DRIVER"))
+        skip();
+    setenv("FAKE_CUDA_ROOM", "8", 1); /* six are the workload's; the worker inherits it */
+    assert_true(open_bench(&b, "cuda"));
+    for (int i = 0; i < 2; i++) {
+        expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+        expect(&b, "bad_scratch.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    }
+    close_bench(&b);
+    unsetenv("FAKE_CUDA_ROOM");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opencl),    cmocka_unit_test(test_peak),
-        cmocka_unit_test(test_cuda),      cmocka_unit_test(test_peak_cuda),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_library_cannot_start),
+        cmocka_unit_test(test_opencl),       cmocka_unit_test(test_peak),
+        cmocka_unit_test(test_cuda),         cmocka_unit_test(test_peak_cuda),
+        cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_library_cannot_start),
+        cmocka_unit_test(test_room_is_made),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
