@@ -142,6 +142,7 @@ static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
     ot_order what = {.deed = OT_DO_PUT, .kind = kind, .set = (int)set, .mask = mask};
     for (bool put = false; !put;) {
         what.fresh = mask & ~k->stocked[set];
+        c->leans = c->leans || (mask & ~what.fresh & ~c->own[set]);
         ot_inputs_put(&k->inputs, set, what.fresh, k->tray);
         put = order_timed(c, &what, NULL, &report, &spent);
         /* What was to be copied made room for what it was to be copied to. */
@@ -149,7 +150,21 @@ static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
             return false;
     }
     c->outcome = OPTUNE_OUTCOME_OK;
+    c->own[set] |= what.fresh;
     k->stocked[set] |= report.held & mask;
+    return true;
+}
+
+/* Somebody else may have written to what the device held for both: true, and inputs are brought
+ * anew, where this one's fault is not sure. */
+static bool deserves_another(ot_contestant *c)
+{
+    if (c->outcome != OPTUNE_OUTCOME_WRONG || !c->leans)
+        return false;
+    memset(c->keeper->stocked, 0, sizeof c->keeper->stocked);
+    c->leans = false;
+    c->outcome = OPTUNE_OUTCOME_OK;
+    c->text[0] = '\0';
     return true;
 }
 
@@ -343,7 +358,12 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
     c->look_at = 2 + (int)optune_random_below(&c->rng, LOOKS);
     c->impl = ot_impl_find(name);
     if (c->impl) {
-        verify(c);
+        if (!verify(c) && deserves_another(c)) {
+            c->error = 0;
+            c->deadline = ot_now() + c->limit_s;
+            if (order(c, (ot_order){.deed = OT_DO_UNLOAD}, NULL))
+                verify(c);
+        }
     } else {
         c->outcome = OPTUNE_OUTCOME_INSTANTIATION;
         snprintf(c->text, sizeof c->text, "the worker knows no implementation '%s'", name);
@@ -354,7 +374,7 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
 /* ---- while measuring --------------------------------------------------------------------- */
 
 /* Near inputs in place of the true ones, whose answer is still in the outputs; then these again. */
-bool ot_contest_look(ot_contestant *c)
+static bool look(ot_contestant *c)
 {
     const uint32_t variable = c->keeper->inputs.variable;
     const bool told =
@@ -364,6 +384,18 @@ bool ot_contest_look(ot_contestant *c)
          put(c, OT_SET_TRUE, OT_ALIGNED, variable));
     return told && run_once(c, OT_ALIGNED, true, true) &&
            ot_contest_judge(c, OT_SET_TRUE, OT_ALIGNED, OT_SPOT_ELEMENTS);
+}
+
+bool ot_contest_look(ot_contestant *c)
+{
+    const double error = c->error;
+    c->leans = false;
+    if (look(c))
+        return true;
+    if (!deserves_another(c))
+        return false;
+    c->error = error;
+    return look(c);
 }
 
 bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *seconds, double *lag)

@@ -50,6 +50,8 @@ typedef struct ot_contestant {
     double error;
     char text[OPTUNE_ERR_SIZE];
     char counters[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
+    uint32_t own[OT_SETS]; /* inputs that were brought to the device for it; */
+    bool leans;            /* it got some that were held there since another one's turn */
     uint64_t rng;
     int shakes;          /* in front of each timed run */
     int turns, look_at;  /* times measured; when it is looked at in between */

@@ -13,6 +13,7 @@
  *   bad_crash.gpu    writes to an address that is nobody's
  *   bad_compile.gpu  does not compile
  *   bad_block.gpu    asks for more threads in a block than any device has
+ *   bad_stray.gpu    right; a stand-in for a device has it write to another buffer
  *   bad_scratch.gpu  right; asks for scratch and does not use it
  *
  * Build: cc -shared -fPIC -I include -o plugin_bad_gpu.so tests/data/plugin_bad_gpu.c
@@ -91,27 +92,23 @@ PLANTED(hang, "BAD_HANG", 1)
 PLANTED(crash, "BAD_CRASH", 1)
 PLANTED(compile, "BAD_COMPILE", 1)
 PLANTED(block, "BAD_BLOCK", 1 << 20)
+PLANTED(stray, "BAD_STRAY", 1)
 PLANTED(scratch, "BAD_SCRATCH", 1)
 
 static const optune_impl *const impls[] = {
-    &impl_bounds, &impl_before, &impl_input,   &impl_read,  &impl_lie,     &impl_half,
-    &impl_hang,   &impl_crash,  &impl_compile, &impl_block, &impl_scratch, NULL,
+    &impl_bounds,  &impl_before, &impl_input, &impl_read,    &impl_lie,
+    &impl_half,    &impl_hang,   &impl_crash, &impl_compile, &impl_block,
+    &impl_scratch, &impl_stray,  NULL,
 };
 
 static const optune_strategy_row rows[] = {
-    {.impl = "dense_tile.gpu"},
-    {.impl = "bad_bounds.gpu"},
-    {.impl = "bad_before.gpu"},
-    {.impl = "bad_input.gpu"},
-    {.impl = "bad_read.gpu"},
-    {.impl = "bad_lie.gpu"},
-    {.impl = "bad_half.gpu"},
-    {.impl = "bad_hang.gpu"},
-    {.impl = "bad_crash.gpu"},
-    {.impl = "bad_compile.gpu"},
-    {.impl = "bad_block.gpu"},
-    {.impl = "bad_scratch.gpu"},
-    {.impl = NULL},
+    {.impl = "dense_tile.gpu"}, {.impl = "bad_bounds.gpu"},
+    {.impl = "bad_before.gpu"}, {.impl = "bad_input.gpu"},
+    {.impl = "bad_read.gpu"},   {.impl = "bad_lie.gpu"},
+    {.impl = "bad_half.gpu"},   {.impl = "bad_hang.gpu"},
+    {.impl = "bad_crash.gpu"},  {.impl = "bad_compile.gpu"},
+    {.impl = "bad_block.gpu"},  {.impl = "bad_scratch.gpu"},
+    {.impl = "bad_stray.gpu"},  {.impl = NULL},
 };
 
 static const optune_strategy strategy = {.op = "dense", .key = "gpu", .rows = rows};

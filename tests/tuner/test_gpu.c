@@ -290,13 +290,30 @@ static void test_room_is_made(void **state)
     unsetenv("FAKE_CUDA_ROOM");
 }
 
+/* Who writes to what the device holds may pass; who gets a copy of that next is not to blame. */
+static void test_stray(void **state)
+{
+    (void)state;
+    bench b;
+    stand_in();
+    if (!getenv("OPTUNE_CUDA_DRIVER"))
+        skip();
+    assert_true(open_bench(&b, "cuda"));
+    expect(&b, "bad_stray.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    expect(&b, "bad_stray.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    expect(&b, "bad_lie.gpu", 0, OPTUNE_OUTCOME_WRONG, "output 0[0,0]: got");
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    close_bench(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opencl),       cmocka_unit_test(test_peak),
         cmocka_unit_test(test_cuda),         cmocka_unit_test(test_peak_cuda),
         cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_library_cannot_start),
-        cmocka_unit_test(test_room_is_made),
+        cmocka_unit_test(test_room_is_made), cmocka_unit_test(test_stray),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
