@@ -163,11 +163,10 @@ static void promote(const ot_session *s, void *guarded, void *aligned, int64_t b
            s->row->address(s->state, aligned));
 }
 
-void ot_session_promote(ot_session *s)
+void ot_session_promote(const ot_session *s)
 {
     for (int i = 0; i < OPTUNE_MAX_INPUTS && s->row->address; i++)
         promote(s, s->in[OT_GUARDED][i], s->in[OT_ALIGNED][i], s->in_bytes[i]);
     for (int i = 0; i < OPTUNE_MAX_OUTPUTS && s->row->address; i++)
         promote(s, s->out[OT_GUARDED][i], s->out[OT_ALIGNED][i], s->out_bytes[i]);
-    ot_session_drop(s, OT_GUARDED);
 }

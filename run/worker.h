@@ -181,10 +181,10 @@ int ot_same_build(const optune_target *target, const optune_device *device, ot_t
 void ot_same_open(ot_session *s, const char *path);
 void ot_same_close(ot_session *s);
 /* session_bytes.c */
-/* Without guarded ones: the pages of large ones that are whole pages become those of the aligned
- * ones, at the addresses of these, so that no other memory has to be cleared, and whoever kept an
- * address has that of nothing. */
-void ot_session_promote(ot_session *s);
+/* Before guarded ones are dropped: the pages of large ones that are whole pages become those of the
+ * aligned ones, at the addresses of these, so that no other memory has to be cleared, and whoever
+ * kept an address has that of nothing. */
+void ot_session_promote(const ot_session *s);
 /* False says which buffer of this kind is not as it was: written to, or around. */
 bool ot_session_intact(ot_session *s, int kind, char *message, size_t size);
 /* New guarded buffers, after a candidate wrote where it must not. */

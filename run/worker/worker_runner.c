@@ -366,8 +366,7 @@ static void unbind(runner *r, seat *at, int kind)
         return; /* a device's buffers are wanted again by the next one */
     if (kind == OT_GUARDED)
         ot_session_promote(&r->session);
-    else
-        ot_session_drop(&r->session, kind);
+    ot_session_drop(&r->session, kind);
 }
 
 static void unload(runner *r, seat *at)
