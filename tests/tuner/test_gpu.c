@@ -307,6 +307,28 @@ static void test_stray(void **state)
     close_bench(&b);
 }
 
+/* Large inputs are compared by the device, with what the worker built before any trial. */
+static void test_large_input(void **state)
+{
+    (void)state;
+    static const char large[] = "dense(f32[1024,4096],f32[2,4096])"; /* 16 MiB */
+    bench b;
+    optune_err err = {0};
+    if (!open_bench(&b, "opencl"))
+        skip();
+    ot_worker_close(b.worker);
+    b.device.threads = 0; /* as of a device with memory of its own */
+    char *plugins[2] = {plugin, NULL};
+    const ot_worker_options options = {
+        .target_text = "opencl", .target = &b.target, .device = &b.device, .plugins = plugins};
+    check_ok(ot_worker_open(&options, &b.worker, &err));
+    check_ok(ot_call_parse(large, &b.call, &err));
+    check_ok(ot_worker_workload(b.worker, large, 7, &err));
+    expect(&b, "bad_input.gpu", 0, OPTUNE_OUTCOME_WRONG, "wrote to input 0");
+    expect(&b, "dense_tile.gpu", 0, OPTUNE_OUTCOME_OK, NULL);
+    close_bench(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_cuda),         cmocka_unit_test(test_peak_cuda),
         cmocka_unit_test(test_no_memory),    cmocka_unit_test(test_library_cannot_start),
         cmocka_unit_test(test_room_is_made), cmocka_unit_test(test_stray),
+        cmocka_unit_test(test_large_input),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
