@@ -82,6 +82,19 @@ static void test_worker_opens_what_was_probed(void **state)
     assert_string_equal(opened("cpu,gpu,twin", &target, &device, &err), "twin");
 }
 
+/* Of two alike the first is taken, as it was probed, also where another is preferred. */
+static void test_worker_opens_the_first_alike(void **state)
+{
+    (void)state;
+    optune_target target;
+    optune_device device;
+    optune_err err = {0};
+    static const char *const same[] = {"wrap,cpu,gpu,twin", "wrap,gpu,twin", "cpu,gpu,twin"};
+    probe("cpu,gpu,twin", "opencl", &target, &device);
+    for (int i = 0; i < OT_COUNT(same); i++)
+        assert_string_equal(opened(same[i], &target, &device, &err), "gpu");
+}
+
 /* Nothing is measured on the next best. */
 static void test_worker_without_it(void **state)
 {
@@ -155,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worker_opens_what_was_probed),
+        cmocka_unit_test(test_worker_opens_the_first_alike),
         cmocka_unit_test(test_worker_without_it),
         cmocka_unit_test(test_another_target),
         cmocka_unit_test(test_compile_names_it),
