@@ -178,6 +178,36 @@ static void test_bodies_apart(void **state)
     row->worker.unload(s, body[1]);
 }
 
+/* One that stays loaded when it is closed keeps its name. */
+static void test_body_that_stays(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    void *buffer = NULL, *body;
+    check_ok(row->worker.alloc(s, sizeof(int), true, &buffer, &err));
+    body = load_body(stand_in_build(dir, "fake_body.c", "stays.so", "-Wl,-z,nodelete"), 200);
+    assert_int_equal(answer_of(body, buffer), 0);
+    row->worker.unload(s, body);
+    body = load_body(stand_in_build(dir, "fake_body.c", "next.so", "-DANSWER=3"), 200);
+    assert_int_equal(answer_of(body, buffer), 3);
+    row->worker.unload(s, body);
+    row->worker.free(s, buffer);
+}
+
+static void test_body_loaded_twice(void **state)
+{
+    (void)state;
+    const char *const file = stand_in_build(dir, "fake_body.c", "twice.so", NULL);
+    const int before = dup(0);
+    close(before);
+    void *body[2] = {load_body(file, 200), load_body(file, 200)};
+    row->worker.unload(s, body[0]);
+    row->worker.unload(s, body[1]);
+    const int after = dup(0);
+    close(after);
+    assert_int_equal(after, before); /* no file stays open */
+}
+
 static void test_body_behind_a_flush(void **state)
 {
     (void)state;
@@ -261,6 +291,8 @@ int main(void)
         cmocka_unit_test(test_behind_a_flush),
         cmocka_unit_test(test_other_thread),
         cmocka_unit_test(test_bodies_apart),
+        cmocka_unit_test(test_body_that_stays),
+        cmocka_unit_test(test_body_loaded_twice),
         cmocka_unit_test(test_body_behind_a_flush),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_key),
