@@ -36,7 +36,7 @@ typedef struct cuda_state {
     cuda_pointer filler; /* 0: nothing was flushed yet */
     bool flushing;       /* a flush is on its way */
     bool broken;
-    bool capturing;
+    bool timing;         /* the events and the flush are in use */
     ot_cuda_clock clock; /* for bodies */
     ot_library_words words;
     ot_libraries libraries;
@@ -475,10 +475,8 @@ static cuda_graph_exec make_graph(cuda_state *s, ready *stage, int n, int64_t re
     if (s->cu->cuStreamBeginCapture(s->stream, CUDA_CAPTURE_RELAXED))
         return NULL;
     int rc = 0;
-    s->capturing = true;
     for (int64_t k = 0; k < replayed && !rc; k++)
         rc = launch_all(s, stage, n);
-    s->capturing = false;
     rc = s->cu->cuStreamEndCapture(s->stream, &graph) || rc;
     /* A library that cannot be captured says so, too. */
     if (ot_library_words_check(&s->words, NULL) < 0 || rc || !graph) {
@@ -552,22 +550,25 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
         free(stage);
         return -1;
     }
+    s->timing = true;
     rc = time_ready(s, stage, n, count, &seconds);
+    s->timing = false;
     free(stage);
     if (rc)
         failed(s, rc, n ? launch[0].stage->function : "timing", err);
     return rc || ot_library_words_check(&s->words, err) < 0 ? -1 : seconds;
 }
 
-/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is captured:
- * what it would wait for has not begun then. */
+/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is timed or
+ * captured: it would be in that time and move its events, or wait for what has not begun. */
 static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
                          int n, int cold)
 {
     enum { RUNS = 8, TIMES = 3 };
     cuda_state *s = (cuda_state *)((char *)clock - offsetof(cuda_state, clock));
-    if (s->capturing || n > OPTUNE_MAX_ARGS)
+    if (s->timing || n > OPTUNE_MAX_ARGS)
         return -1;
+    s->timing = true;
     function called = {.host = body};
     ready *stage = new_ready(1);
     stage->function = &called;
@@ -581,6 +582,7 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
         rc = time_ready(s, stage, 1, cold ? 1 : RUNS, &seconds);
         least = fmin(least, cold ? seconds : seconds / RUNS);
     }
+    s->timing = false;
     free(stage);
     return rc || isinf(least) ? -1 : least;
 }
