@@ -8,7 +8,7 @@
  * shape, FASTEST, COLD, WORKSPACE, TF32, TYPE.
  */
 #include "kernels/common/cuda_clock.kernel.h"
-#include "kernels/common/cuda_library.kernel.h"
+#include "kernels/common/cuda_users.kernel.h"
 
 /* The interface's numbers. */
 enum {
@@ -89,9 +89,15 @@ static struct backend {
     const char *(*word)(int status);
 } cudnn;
 
-static void *handle, *made[MOST_MADE], *plans[MOST_PLANS], *pack, *packed[4];
-static int n_made, n_plans;
-static int fastest = -1; /* of the plans, which are the same ones whenever they are made */
+/* Of one stream. */
+typedef struct instance {
+    const void *stream;
+    void *handle, *made[MOST_MADE], *plans[MOST_PLANS], *pack, *packed[4];
+    int n_made, n_plans;
+    int chosen; /* of the plans from 1 on, which are the same ones whenever they are made */
+} instance;
+
+static instance instances[MOST_STREAMS];
 
 static int failed(const char *call, int status)
 {
@@ -101,12 +107,12 @@ static int failed(const char *call, int status)
 }
 
 /* What is made lives until `end`. NULL: it cannot be. */
-static void *make(int kind)
+static void *make(instance *of, int kind)
 {
     void *descriptor = 0;
-    if (n_made == MOST_MADE || cudnn.create(kind, &descriptor))
+    if (of->n_made == MOST_MADE || cudnn.create(kind, &descriptor))
         return 0;
-    return made[n_made++] = descriptor;
+    return of->made[of->n_made++] = descriptor;
 }
 
 static void put(void *descriptor, int name, int type, i64 n, const void *value)
@@ -128,10 +134,10 @@ static void put_pair(void *descriptor, int name, i64 a, i64 b)
 
 /* ---- the graph --------------------------------------------------------------------------- */
 
-static void *tensor(i64 id, i64 n, i64 c, i64 h, i64 w)
+static void *tensor(instance *of, i64 id, i64 n, i64 c, i64 h, i64 w)
 {
     const i64 dims[] = {n, c, h, w}, strides[] = {c * h * w, h * w, w, 1};
-    void *t = make(A_TENSOR);
+    void *t = make(of, A_TENSOR);
     put_int(t, TENSOR_TYPE, OF_DATA_TYPE, DATA_TYPE);
     put(t, TENSOR_DIMS, OF_INT, 4, dims);
     put(t, TENSOR_STRIDES, OF_INT, 4, strides);
@@ -141,9 +147,9 @@ static void *tensor(i64 id, i64 n, i64 c, i64 h, i64 w)
     return t;
 }
 
-static void *convolution(void)
+static void *convolution(instance *of)
 {
-    void *c = make(A_CONVOLUTION);
+    void *c = make(of, A_CONVOLUTION);
     put_int(c, CONVOLUTION_DIMS, OF_INT, 2);
     put_int(c, CONVOLUTION_TYPE, OF_DATA_TYPE, SCALE_TYPE);
     put_int(c, CONVOLUTION_MODE, OF_MODE, CROSS_CORRELATION);
@@ -155,13 +161,14 @@ static void *convolution(void)
     return c;
 }
 
-static void *graph(void)
+static void *graph(instance *of)
 {
     const scale one = 1, zero = 0;
     const int scales = SCALE_TYPE == CUDA_DOUBLE ? OF_DOUBLE : OF_FLOAT;
-    void *const what = convolution(), *const x = tensor('x', N, CI, H, W);
-    void *const w = tensor('w', CO, CI_G, KH, KW), *const y = tensor('y', N, CO, OH, OW);
-    void *const forward = make(A_FORWARD);
+    void *const what = convolution(of), *const x = tensor(of, 'x', N, CI, H, W);
+    void *const w = tensor(of, 'w', CO, CI_G, KH, KW), *const y =
+                                                           tensor(of, 'y', N, CO, OH, OW);
+    void *const forward = make(of, A_FORWARD);
     put(forward, FORWARD_CONVOLUTION, OF_DESCRIPTOR, 1, &what);
     put(forward, FORWARD_X, OF_DESCRIPTOR, 1, &x);
     put(forward, FORWARD_W, OF_DESCRIPTOR, 1, &w);
@@ -169,8 +176,8 @@ static void *graph(void)
     put(forward, FORWARD_ALPHA, scales, 1, &one);
     put(forward, FORWARD_BETA, scales, 1, &zero);
     failed("cudnnBackendFinalize", cudnn.finalize(forward));
-    void *const g = make(A_GRAPH);
-    put(g, GRAPH_HANDLE, OF_HANDLE, 1, &handle);
+    void *const g = make(of, A_GRAPH);
+    put(g, GRAPH_HANDLE, OF_HANDLE, 1, &of->handle);
     put(g, GRAPH_OPERATIONS, OF_DESCRIPTOR, 1, &forward);
     failed("cudnnBackendFinalize", cudnn.finalize(g));
     return g;
@@ -179,12 +186,12 @@ static void *graph(void)
 /* ---- engines ----------------------------------------------------------------------------- */
 
 /* In the call's numerics: what a note of the engine says is in `out`. */
-static int admissible(void *config)
+static int admissible(instance *of, void *config)
 {
     static const unsigned out = 1u << NOTE_DOWN_CONVERT | 1u << NOTE_REDUCED_SUMS |
                                 1u << NOTE_WINOGRAD_13 |
                                 (unsigned)(TYPE == CUDA_FLOAT && !TF32) << NOTE_TENSOR_CORE;
-    void *engine = make(AN_ENGINE);
+    void *engine = make(of, AN_ENGINE);
     int note[MOST_NOTES] = {0};
     i64 n = 0, got = 0;
     if (!engine || cudnn.get(config, CONFIG_ENGINE, OF_DESCRIPTOR, 1, &got, &engine) ||
@@ -196,20 +203,20 @@ static int admissible(void *config)
     return 1;
 }
 
-static void add_plan(void *config)
+static void add_plan(instance *of, void *config)
 {
     i64 bytes = 0, got = 0;
-    void *plan = admissible(config) ? make(A_PLAN) : 0;
-    if (plan && !cudnn.set(plan, PLAN_HANDLE, OF_HANDLE, 1, &handle) &&
+    void *plan = admissible(of, config) ? make(of, A_PLAN) : 0;
+    if (plan && !cudnn.set(plan, PLAN_HANDLE, OF_HANDLE, 1, &of->handle) &&
         !cudnn.set(plan, PLAN_CONFIG, OF_DESCRIPTOR, 1, &config) && !cudnn.finalize(plan) &&
         !cudnn.get(plan, PLAN_WORKSPACE, OF_INT, 1, &got, &bytes) && bytes <= WORKSPACE)
-        plans[n_plans++] = plan;
+        of->plans[of->n_plans++] = plan;
 }
 
 /* Up to `most` plans in all. */
-static void add_plans(void *g, int mode, int most)
+static void add_plans(instance *of, void *g, int mode, int most)
 {
-    void *config[MOST_RESULTS], *heuristic = make(A_HEURISTIC);
+    void *config[MOST_RESULTS], *heuristic = make(of, A_HEURISTIC);
     i64 n = 0, got = 0;
     put(heuristic, HEURISTIC_GRAPH, OF_DESCRIPTOR, 1, &g);
     put_int(heuristic, HEURISTIC_MODE, OF_HEURISTIC, mode);
@@ -218,19 +225,23 @@ static void add_plans(void *g, int mode, int most)
         return;
     n = n < MOST_RESULTS ? n : MOST_RESULTS;
     for (i64 i = 0; i < n; i++)
-        if (!(config[i] = make(A_CONFIG)))
+        if (!(config[i] = make(of, A_CONFIG)))
             n = i;
     if (cudnn.get(heuristic, HEURISTIC_RESULTS, OF_DESCRIPTOR, n, &got, config))
         return;
-    for (i64 i = 0; i < got && i < n && n_plans < most; i++)
-        add_plan(config[i]);
+    for (i64 i = 0; i < got && i < n && of->n_plans < most; i++)
+        add_plan(of, config[i]);
 }
 
 /* arg: cudnnCreate, SetStream, stream, BackendCreateDescriptor, BackendSetAttribute,
  * BackendGetAttribute, BackendFinalize, GetErrorString */
 void begin(void *const *arg)
 {
-    n_plans = n_made = 0;
+    const int place = first_user(arg[2]);
+    if (place < 0)
+        return;
+    instance *const of = &instances[place];
+    *of = (instance){.stream = arg[2], .chosen = of->stream == arg[2] ? of->chosen : 0};
     cudnn = (struct backend){
         (int (*)(int, void **))arg[3],
         (int (*)(void *, int, int, i64, const void *))arg[4],
@@ -238,90 +249,114 @@ void begin(void *const *arg)
         (int (*)(void *))arg[6],
         (const char *(*)(int))arg[7],
     };
-    const int status = ((int (*)(void **))arg[0])(&handle);
+    const int status = ((int (*)(void **))arg[0])(&of->handle);
     if (status) {
+        of->handle = 0;
         fail("cudnnCreate", status, cudnn.word(status), CANNOT_START);
         return;
     }
-    failed("cudnnSetStream", ((int (*)(void *, void *))arg[1])(handle, arg[2]));
-    void *const g = graph();
-    const int most = fastest >= 0 ? fastest + 1 : FASTEST ? MOST_PLANS : 1;
+    failed("cudnnSetStream", ((int (*)(void *, void *))arg[1])(of->handle, arg[2]));
+    void *const g = graph(of);
+    const int most = of->chosen ? of->chosen : FASTEST ? MOST_PLANS : 1;
     if (!ot_failure[0])
-        add_plans(g, HEURISTIC_A, most);
-    if (!ot_failure[0] && n_plans < most)
-        add_plans(g, HEURISTIC_FALLBACK, most);
-    if (!ot_failure[0] && !n_plans)
+        add_plans(of, g, HEURISTIC_A, most);
+    if (!ot_failure[0] && of->n_plans < most)
+        add_plans(of, g, HEURISTIC_FALLBACK, most);
+    if (!ot_failure[0] && !of->n_plans)
         fail("cudnnBackendFinalize", 0, "no engine serves this call in its numerics", "");
+    of->chosen = of->chosen <= of->n_plans ? of->chosen : 0;
 }
 
 /* ---- running ----------------------------------------------------------------------------- */
 
 typedef int execution(void *handle, void *plan, void *pack);
 
-static int measured; /* the plan that is being measured */
-static int refused;  /* what it said */
+/* What is being measured. */
+typedef struct trial {
+    const instance *of;
+    void *plan;
+    int refused; /* what it said */
+} trial;
 
+/* arg: cudnnBackendExecute, a trial */
 static void measure(void *const *arg)
 {
-    refused = ((execution *)arg[0])(handle, plans[measured], pack);
+    trial *t = arg[1];
+    t->refused = ((execution *)arg[0])(t->of->handle, t->plan, t->of->pack);
 }
 
 /* All of them can be, unless this is a moment when nothing can be measured. */
-static void find_fastest(void *const *arg, cuda_clock *clock)
+static void find_fastest(instance *of, void *execute, cuda_clock *clock)
 {
     double least = 0;
-    for (measured = 0; measured < n_plans; measured++) {
-        const double seconds = clock->seconds(clock, measure, arg, 1, COLD);
-        if (seconds > 0 && !refused && (fastest < 0 || seconds < least)) {
+    trial t = {.of = of};
+    void *const arg[] = {execute, &t};
+    for (int i = 0; i < of->n_plans; i++) {
+        t.plan = of->plans[i];
+        const double seconds = clock->seconds(clock, measure, arg, 2, COLD);
+        if (seconds > 0 && !t.refused && (!of->chosen || seconds < least)) {
             least = seconds;
-            fastest = measured;
+            of->chosen = i + 1;
         }
     }
 }
 
-static int is_packed(void *const *pointer)
+static int is_packed(instance *of, void *const *pointer)
 {
-    int same = pack != 0;
+    int same = of->pack != 0;
     for (int i = 0; i < 4; i++) {
-        same = same && packed[i] == pointer[i];
-        packed[i] = pointer[i];
+        same = same && of->packed[i] == pointer[i];
+        of->packed[i] = pointer[i];
     }
     return same;
 }
 
-/* arg: cudnnBackendExecute, workspace, data, weight, out, BackendDestroyDescriptor, clock */
+/* arg: cudnnBackendExecute, workspace, data, weight, out, BackendDestroyDescriptor, clock,
+ * stream */
 void conv2d(void *const *arg)
 {
     static const i64 ids[] = {'x', 'w', 'y'};
-    if (!n_plans)
+    const int place = place_of(arg[7]);
+    instance *const of = &instances[place < 0 ? 0 : place];
+    if (place < 0 || !of->n_plans) {
+        fail("cudnnBackendExecute", 0, "there is no plan to execute", "");
         return;
-    if (!is_packed(arg + 1)) {
-        if (pack)
-            ((int (*)(void *))arg[5])(pack);
-        pack = 0;
-        if (failed("cudnnBackendCreateDescriptor", cudnn.create(A_PACK, &pack)))
+    }
+    if (!is_packed(of, arg + 1)) {
+        if (of->pack)
+            ((int (*)(void *))arg[5])(of->pack);
+        of->pack = 0;
+        if (failed("cudnnBackendCreateDescriptor", cudnn.create(A_PACK, &of->pack)))
             return;
-        put(pack, PACK_POINTERS, OF_POINTER, 3, arg + 2);
-        put(pack, PACK_IDS, OF_INT, 3, ids);
-        put(pack, PACK_WORKSPACE, OF_POINTER, 1, arg + 1);
-        if (failed("cudnnBackendFinalize", cudnn.finalize(pack)))
+        put(of->pack, PACK_POINTERS, OF_POINTER, 3, arg + 2);
+        put(of->pack, PACK_IDS, OF_INT, 3, ids);
+        put(of->pack, PACK_WORKSPACE, OF_POINTER, 1, arg + 1);
+        if (failed("cudnnBackendFinalize", cudnn.finalize(of->pack)))
             return;
     }
-    if (FASTEST && fastest < 0)
-        find_fastest(arg, arg[6]);
-    failed("cudnnBackendExecute",
-           ((execution *)arg[0])(handle, plans[fastest < 0 ? 0 : fastest], pack));
+    if (FASTEST && !of->chosen)
+        find_fastest(of, arg[0], arg[6]);
+    void *const plan = of->plans[of->chosen ? of->chosen - 1 : 0];
+    failed("cudnnBackendExecute", ((execution *)arg[0])(of->handle, plan, of->pack));
 }
 
-/* arg: cudnnBackendDestroyDescriptor, cudnnDestroy */
+static void destroy(instance *of, void *const *arg)
+{
+    if (of->pack)
+        ((int (*)(void *))arg[0])(of->pack);
+    while (of->n_made > 0)
+        ((int (*)(void *))arg[0])(of->made[--of->n_made]);
+    if (of->handle)
+        ((int (*)(void *))arg[1])(of->handle);
+    of->handle = of->pack = 0;
+    of->n_plans = 0;
+}
+
+/* arg: cudnnBackendDestroyDescriptor, cudnnDestroy, stream */
 void end(void *const *arg)
 {
-    if (pack)
-        ((int (*)(void *))arg[0])(pack);
-    while (n_made > 0)
-        ((int (*)(void *))arg[0])(made[--n_made]);
-    if (handle)
-        ((int (*)(void *))arg[1])(handle);
-    handle = pack = 0;
-    n_plans = 0;
+    const int place = last_user(arg[2]);
+    if (place >= 0)
+        destroy(&instances[place], arg);
+    leave(arg[2]);
 }

@@ -25,8 +25,13 @@ enum {
     IS_POINTER = 6
 };
 
+typedef struct stream_handle {
+    const void *stream;
+} stream_handle;
+
 typedef struct descriptor {
     int kind, engine; /* of the list */
+    const stream_handle *handle;
     bool done;
     const struct descriptor *graph; /* of a config */
     int n;
@@ -44,25 +49,30 @@ typedef struct descriptor {
 } descriptor;
 
 static int handles, descriptors;
+static bool cannot_start;
+static char other_stream[1];
 
 static int create_handle(void **handle)
 {
-    *handle = &handles;
+    if (cannot_start)
+        return BAD;
+    *handle = ot_alloc(sizeof(stream_handle));
     handles++;
     return 0;
 }
 
 static int destroy_handle(void *handle)
 {
-    assert_ptr_equal(handle, &handles);
+    free(handle);
     handles--;
     return 0;
 }
 
 static int set_stream(void *handle, void *stream)
 {
-    assert_ptr_equal(handle, &handles);
-    assert_ptr_equal(stream, host_body_stream);
+    stream_handle *h = handle;
+    assert_true(stream == host_body_stream || stream == other_stream);
+    h->stream = stream;
     return 0;
 }
 
@@ -140,6 +150,7 @@ static const struct {
 };
 
 static int ran[N_ENGINES], last;
+static const void *ran_on;
 static bool can_measure;
 
 static int finalize(void *of)
@@ -149,7 +160,7 @@ static int finalize(void *of)
     d->done = true;
     if (d->kind != PLAN)
         return 0;
-    assert_ptr_equal(said(d, 400, IS_HANDLE, 1)->pointer[0], &handles);
+    d->handle = said(d, 400, IS_HANDLE, 1)->pointer[0];
     d->engine = part(d, 401, CONFIG)->engine;
     return d->engine == NOT_BUILT ? NOT_SUPPORTED : 0;
 }
@@ -158,7 +169,7 @@ static int results(descriptor *heuristic, int64_t n, int64_t *got, descriptor **
 {
     const int mode = said(heuristic, 200, 8, 1)->word;
     const descriptor *graph = part(heuristic, 201, 15);
-    assert_ptr_equal(said(graph, 800, IS_HANDLE, 1)->pointer[0], &handles);
+    assert_non_null(said(graph, 800, IS_HANDLE, 1)->pointer[0]);
     *got = 0;
     for (int i = 0; i < N_ENGINES; i++)
         if (engines[i].mode == mode && (!config || *got < n)) {
@@ -267,7 +278,8 @@ static void compute(const descriptor *forward, void *const *pointer)
 static int execute(void *handle, void *of, void *with)
 {
     const descriptor *plan = of, *pack = with;
-    assert_ptr_equal(handle, &handles);
+    assert_ptr_equal(handle, plan->handle);
+    ran_on = plan->handle->stream;
     assert_true(plan->kind == PLAN && plan->done && pack->kind == PACK && pack->done);
     assert_ptr_equal(said(pack, 1003, IS_POINTER, 1)->pointer[0], host_body_scratch);
     const int64_t *id = said(pack, 1000, IS_INT, 3)->number;
@@ -285,7 +297,7 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
                          int n, int cold)
 {
     (void)clock;
-    assert_int_equal(n, 1);
+    assert_true(n >= 1 && n <= OPTUNE_MAX_ARGS);
     body(arg);
     return !can_measure ? -1 : cold ? engines[last].cold : engines[last].seconds;
 }
@@ -395,6 +407,80 @@ static void test_not_now(void **state)
            (int[N_ENGINES]){[SLOW] = 3 + 3, [FAST] = 3, [CANNOT_RUN] = 3, [MIDDLE] = 3});
 }
 
+static void open_plain(const char *config)
+{
+    can_measure = true;
+    assert_true(host_body_open(&body, ot_impl_find("conv2d_cudnn.cuda"), plain, config));
+}
+
+static void close_all(void)
+{
+    host_body_close();
+    assert_int_equal(handles, 0);
+    assert_int_equal(descriptors, 0);
+}
+
+static void run_on(void *stream)
+{
+    host_body_run(OPTUNE_TIMED, stream);
+    host_body_said(NULL);
+    host_body_compare();
+    assert_ptr_equal(ran_on, stream);
+}
+
+/* Bindings of one module share what is made; it is there until the last is closed. */
+static void test_bound_twice(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    assert_int_equal(handles, 1);
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    assert_int_equal(handles, 1);
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
+/* Each stream has a handle and plans of its own; what one closes is not the other's. */
+static void test_two_streams(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    host_body_run(OPTUNE_PREPACK, other_stream);
+    assert_int_equal(handles, 2);
+    run_on(host_body_stream);
+    run_on(other_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    assert_int_equal(handles, 1);
+    run_on(other_stream);
+    host_body_run(OPTUNE_TEARDOWN, other_stream);
+    close_all();
+}
+
+/* What cannot be run is never passed over. */
+static void test_no_plan(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    cannot_start = true;
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    host_body_said("cudnnCreate: bad (status 2000)");
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said("cudnnBackendExecute: there is no plan to execute");
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    cannot_start = false;
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said("cudnnBackendExecute: there is no plan to execute");
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -412,9 +498,11 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),  cmocka_unit_test(test_fastest),
-        cmocka_unit_test(test_numerics), cmocka_unit_test(test_first),
-        cmocka_unit_test(test_not_now),  cmocka_unit_test(test_fastest_cold),
+        cmocka_unit_test(test_samples),     cmocka_unit_test(test_fastest),
+        cmocka_unit_test(test_numerics),    cmocka_unit_test(test_first),
+        cmocka_unit_test(test_not_now),     cmocka_unit_test(test_fastest_cold),
+        cmocka_unit_test(test_bound_twice), cmocka_unit_test(test_two_streams),
+        cmocka_unit_test(test_no_plan),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

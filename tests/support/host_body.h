@@ -29,4 +29,14 @@ bool host_body_try(const host_body *body, const optune_impl *impl, const char *w
 /* The same on all samples of the operator, of which so many at least must apply. */
 void host_body_try_samples(const host_body *body, const char *impl, int least);
 
+/* The same step by step, of one body at a time: loaded with input and output; its stages of a
+ * phase; nothing was said to fail, or `what` was, which is forgotten then; the output compared and
+ * overwritten; all of it closed. */
+bool host_body_open(const host_body *body, const optune_impl *impl, const char *workload,
+                    const char *config);
+void host_body_run(optune_phase phase, void *stream);
+void host_body_said(const char *what);
+void host_body_compare(void);
+void host_body_close(void);
+
 #endif
