@@ -77,7 +77,14 @@ enum {
     NOTE_WINOGRAD_13 = 8,
 };
 
-enum { ALIGNED = 16, MOST_NOTES = 16, MOST_RESULTS = 64, MOST_PLANS = 16, MOST_MADE = 256 };
+enum {
+    ALIGNED = 16,
+    MOST_NOTES = 16,
+    MOST_RESULTS = 64,
+    MOST_PLANS = 16,
+    MOST_MADE = 256,
+    MOST_PACKS = 16
+};
 
 #define DATA_TYPE (TYPE == CUDA_BFLOAT ? DATA_BFLOAT : TYPE)
 
@@ -89,11 +96,17 @@ static struct backend {
     const char *(*word)(int status);
 } cudnn;
 
+/* A run's addresses, as the library has them. */
+typedef struct packed {
+    void *pack, *pointer[4];
+} packed;
+
 /* Of one stream. */
 typedef struct instance {
     const void *stream;
-    void *handle, *made[MOST_MADE], *plans[MOST_PLANS], *pack, *packed[4];
-    int n_made, n_plans;
+    void *handle, *made[MOST_MADE], *plans[MOST_PLANS];
+    packed packs[MOST_PACKS];    /* of equal calls and of copies, which take turns */
+    int n_made, n_plans, oldest; /* of the packs */
     int chosen; /* of the plans from 1 on, which are the same ones whenever they are made */
 } instance;
 
@@ -273,8 +286,7 @@ typedef int execution(void *handle, void *plan, void *pack);
 
 /* What is being measured. */
 typedef struct trial {
-    const instance *of;
-    void *plan;
+    void *handle, *plan, *pack;
     int refused; /* what it said */
 } trial;
 
@@ -282,14 +294,14 @@ typedef struct trial {
 static void measure(void *const *arg)
 {
     trial *t = arg[1];
-    t->refused = ((execution *)arg[0])(t->of->handle, t->plan, t->of->pack);
+    t->refused = ((execution *)arg[0])(t->handle, t->plan, t->pack);
 }
 
 /* All of them can be, unless this is a moment when nothing can be measured. */
-static void find_fastest(instance *of, void *execute, cuda_clock *clock)
+static void find_fastest(instance *of, void *pack, void *execute, cuda_clock *clock)
 {
     double least = 0;
-    trial t = {.of = of};
+    trial t = {.handle = of->handle, .pack = pack};
     void *const arg[] = {execute, &t};
     for (int i = 0; i < of->n_plans; i++) {
         t.plan = of->plans[i];
@@ -301,55 +313,71 @@ static void find_fastest(instance *of, void *execute, cuda_clock *clock)
     }
 }
 
-static int is_packed(instance *of, void *const *pointer)
+static void *new_pack(void *const *pointer, int (*destroy)(void *))
 {
-    int same = of->pack != 0;
-    for (int i = 0; i < 4; i++) {
-        same = same && of->packed[i] == pointer[i];
-        of->packed[i] = pointer[i];
+    static const i64 ids[] = {'x', 'w', 'y'};
+    void *pack = 0;
+    if (failed("cudnnBackendCreateDescriptor", cudnn.create(A_PACK, &pack)))
+        return 0;
+    put(pack, PACK_POINTERS, OF_POINTER, 3, pointer + 1);
+    put(pack, PACK_IDS, OF_INT, 3, ids);
+    put(pack, PACK_WORKSPACE, OF_POINTER, 1, pointer);
+    if (failed("cudnnBackendFinalize", cudnn.finalize(pack))) {
+        destroy(pack);
+        return 0;
     }
-    return same;
+    return pack;
+}
+
+static int same(void *const *a, void *const *b)
+{
+    return a[0] == b[0] && a[1] == b[1] && a[2] == b[2] && a[3] == b[3];
+}
+
+/* pointer: workspace, data, weight, out. The oldest goes when there is no room for one more. */
+static void *pack_of(instance *of, void *const *pointer, int (*destroy)(void *))
+{
+    for (int i = 0; i < MOST_PACKS; i++)
+        if (of->packs[i].pack && same(of->packs[i].pointer, pointer))
+            return of->packs[i].pack;
+    packed *const at = &of->packs[of->oldest];
+    of->oldest = (of->oldest + 1) % MOST_PACKS;
+    if (at->pack)
+        destroy(at->pack);
+    *at =
+        (packed){new_pack(pointer, destroy), {pointer[0], pointer[1], pointer[2], pointer[3]}};
+    return at->pack;
 }
 
 /* arg: cudnnBackendExecute, workspace, data, weight, out, BackendDestroyDescriptor, clock,
  * stream */
 void conv2d(void *const *arg)
 {
-    static const i64 ids[] = {'x', 'w', 'y'};
     const int place = place_of(arg[7]);
     instance *const of = &instances[place < 0 ? 0 : place];
     if (place < 0 || !of->n_plans) {
         fail("cudnnBackendExecute", 0, "there is no plan to execute", "");
         return;
     }
-    if (!is_packed(of, arg + 1)) {
-        if (of->pack)
-            ((int (*)(void *))arg[5])(of->pack);
-        of->pack = 0;
-        if (failed("cudnnBackendCreateDescriptor", cudnn.create(A_PACK, &of->pack)))
-            return;
-        put(of->pack, PACK_POINTERS, OF_POINTER, 3, arg + 2);
-        put(of->pack, PACK_IDS, OF_INT, 3, ids);
-        put(of->pack, PACK_WORKSPACE, OF_POINTER, 1, arg + 1);
-        if (failed("cudnnBackendFinalize", cudnn.finalize(of->pack)))
-            return;
-    }
+    void *const pack = pack_of(of, arg + 1, (int (*)(void *))arg[5]);
+    if (!pack)
+        return;
     if (FASTEST && !of->chosen)
-        find_fastest(of, arg[0], arg[6]);
+        find_fastest(of, pack, arg[0], arg[6]);
     void *const plan = of->plans[of->chosen ? of->chosen - 1 : 0];
-    failed("cudnnBackendExecute", ((execution *)arg[0])(of->handle, plan, of->pack));
+    failed("cudnnBackendExecute", ((execution *)arg[0])(of->handle, plan, pack));
 }
 
 static void destroy(instance *of, void *const *arg)
 {
-    if (of->pack)
-        ((int (*)(void *))arg[0])(of->pack);
+    for (int i = 0; i < MOST_PACKS; i++)
+        if (of->packs[i].pack)
+            ((int (*)(void *))arg[0])(of->packs[i].pack);
     while (of->n_made > 0)
         ((int (*)(void *))arg[0])(of->made[--of->n_made]);
     if (of->handle)
         ((int (*)(void *))arg[1])(of->handle);
-    of->handle = of->pack = 0;
-    of->n_plans = 0;
+    *of = (instance){.stream = of->stream, .chosen = of->chosen};
 }
 
 /* arg: cudnnBackendDestroyDescriptor, cudnnDestroy, stream */

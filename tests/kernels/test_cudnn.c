@@ -48,7 +48,7 @@ typedef struct descriptor {
     } attribute[MOST_ATTRIBUTES];
 } descriptor;
 
-static int handles, descriptors;
+static int handles, descriptors, packs_made;
 static bool cannot_start;
 static char other_stream[1];
 
@@ -87,6 +87,7 @@ static int create(int kind, void **made)
     *d = (descriptor){.kind = kind};
     *made = d;
     descriptors++;
+    packs_made += kind == PACK;
     return 0;
 }
 
@@ -444,6 +445,35 @@ static void test_bound_twice(void **state)
     close_all();
 }
 
+/* Calls that take turns, each with a workspace of its own, are told to the library once each; of
+ * too many the oldest is forgotten. */
+static void test_taking_turns(void **state)
+{
+    (void)state;
+    enum { CALLS = 40 };
+    char *const scratch = host_body_scratch;
+    open_plain(NULL);
+    packs_made = 0;
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    const int before = descriptors;
+    for (int i = 0; i < 8; i++) {
+        host_body_scratch = scratch + i % 4;
+        run_on(host_body_stream);
+    }
+    assert_int_equal(packs_made, 4);
+    for (int i = 0; i < CALLS; i++) {
+        host_body_scratch = scratch + i;
+        run_on(host_body_stream);
+    }
+    assert_int_equal(packs_made, CALLS);
+    assert_true(descriptors < before + CALLS);
+    host_body_scratch = scratch;
+    run_on(host_body_stream);
+    assert_int_equal(packs_made, CALLS + 1);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
 /* Each stream has a handle and plans of its own; what one closes is not the other's. */
 static void test_two_streams(void **state)
 {
@@ -502,7 +532,7 @@ int main(void)
         cmocka_unit_test(test_numerics),    cmocka_unit_test(test_first),
         cmocka_unit_test(test_not_now),     cmocka_unit_test(test_fastest_cold),
         cmocka_unit_test(test_bound_twice), cmocka_unit_test(test_two_streams),
-        cmocka_unit_test(test_no_plan),
+        cmocka_unit_test(test_no_plan),     cmocka_unit_test(test_taking_turns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -9,7 +9,8 @@
 #include "support/check.h"
 #include "target/cuda.h"
 
-char host_body_stream[1], host_body_scratch[64];
+static char scratch[64];
+char host_body_stream[1], *host_body_scratch = scratch;
 
 static ot_builder *builder;
 static optune_target target;
