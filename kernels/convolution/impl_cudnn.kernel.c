@@ -287,30 +287,43 @@ typedef int execution(void *handle, void *plan, void *pack);
 /* What is being measured. */
 typedef struct trial {
     void *handle, *plan, *pack;
-    int refused; /* what it said */
+    int ran, refused; /* ever; what it said when it did not run */
 } trial;
 
 /* arg: cudnnBackendExecute, a trial */
 static void measure(void *const *arg)
 {
     trial *t = arg[1];
-    t->refused = ((execution *)arg[0])(t->handle, t->plan, t->pack);
+    const int status = ((execution *)arg[0])(t->handle, t->plan, t->pack);
+    t->ran = 1;
+    t->refused = status ? status : t->refused;
 }
 
-/* All of them can be, unless this is a moment when nothing can be measured. */
-static void find_fastest(instance *of, void *pack, void *execute, cuda_clock *clock)
+/* Of all plans, or of none: there are moments when nothing can be measured. 0: none is known, which
+ * is said. A target that captures this runs it once then, and captures it again. */
+static int find_fastest(const instance *of, void *pack, void *execute, cuda_clock *clock)
 {
     double least = 0;
-    trial t = {.handle = of->handle, .pack = pack};
-    void *const arg[] = {execute, &t};
+    int found = 0, able = 0, refused = 0;
     for (int i = 0; i < of->n_plans; i++) {
-        t.plan = of->plans[i];
+        trial t = {.handle = of->handle, .plan = of->plans[i], .pack = pack};
+        void *const arg[] = {execute, &t};
         const double seconds = clock->seconds(clock, measure, arg, 2, COLD);
-        if (seconds > 0 && !t.refused && (!of->chosen || seconds < least)) {
+        if (!t.ran) {
+            fail("cudnnBackendExecute", 0, "engines cannot be measured while they are captured",
+                 "run it once before");
+            return 0;
+        }
+        able += !t.refused;
+        refused = refused ? refused : t.refused;
+        if (seconds > 0 && !t.refused && (!found || seconds < least)) {
             least = seconds;
-            of->chosen = i + 1;
+            found = i + 1;
         }
     }
+    if (!found && (able || !failed("cudnnBackendExecute", refused)))
+        fail("cudnnBackendExecute", 0, "no engine could be measured", "");
+    return found;
 }
 
 static void *new_pack(void *const *pointer, int (*destroy)(void *))
@@ -362,9 +375,9 @@ void conv2d(void *const *arg)
     void *const pack = pack_of(of, arg + 1, (int (*)(void *))arg[5]);
     if (!pack)
         return;
-    if (FASTEST && !of->chosen)
-        find_fastest(of, pack, arg[0], arg[6]);
-    void *const plan = of->plans[of->chosen ? of->chosen - 1 : 0];
+    if (FASTEST && !of->chosen && !(of->chosen = find_fastest(of, pack, arg[0], arg[6])))
+        return;
+    void *const plan = of->plans[FASTEST ? of->chosen - 1 : 0];
     failed("cudnnBackendExecute", ((execution *)arg[0])(of->handle, plan, pack));
 }
 

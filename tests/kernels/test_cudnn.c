@@ -12,7 +12,7 @@
 
 /* ---- descriptors ------------------------------------------------------------------------- */
 
-enum { BAD = 2000, NOT_SUPPORTED = 3000, MOST_ATTRIBUTES = 12 };
+enum { ALWAYS = 1 << 20, BAD = 2000, NOT_SUPPORTED = 3000, MOST_ATTRIBUTES = 12 };
 enum {
     CONFIG = 3,
     HEURISTIC = 4,
@@ -49,7 +49,7 @@ typedef struct descriptor {
 } descriptor;
 
 static int handles, descriptors, packs_made;
-static bool cannot_start;
+static bool cannot_start, cannot_time;
 static char other_stream[1];
 
 static int create_handle(void **handle)
@@ -152,7 +152,7 @@ static const struct {
 
 static int ran[N_ENGINES], last;
 static const void *ran_on;
-static bool can_measure;
+static int measurable; /* so often the clock measures before it cannot */
 
 static int finalize(void *of)
 {
@@ -299,8 +299,10 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
 {
     (void)clock;
     assert_true(n >= 1 && n <= OPTUNE_MAX_ARGS);
+    if (measurable-- <= 0)
+        return -1;
     body(arg);
-    return !can_measure ? -1 : cold ? engines[last].cold : engines[last].seconds;
+    return cannot_time ? -1 : cold ? engines[last].cold : engines[last].seconds;
 }
 
 static ot_cuda_clock clock = {seconds_of};
@@ -359,7 +361,7 @@ static void expect(const char *workload, const char *config, const int *runs)
 static void test_samples(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     host_body_try_samples(&body, "conv2d_cudnn.cuda", 4);
     assert_int_equal(handles, 0);
     assert_int_equal(descriptors, 0);
@@ -368,7 +370,7 @@ static void test_samples(void **state)
 static void test_fastest(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     expect(plain, NULL,
            (int[N_ENGINES]){[SLOW] = 1, [FAST] = 1 + 3, [CANNOT_RUN] = 1, [MIDDLE] = 1});
 }
@@ -377,7 +379,7 @@ static void test_fastest(void **state)
 static void test_numerics(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     const int rounded[N_ENGINES] = {
         [TENSOR_CORES] = 1 + 3, [SLOW] = 1, [FAST] = 1, [CANNOT_RUN] = 1, [MIDDLE] = 1};
     expect("conv2d(f32[1,4,6,7], f32[6,4,3,3], math=tf32)", NULL, rounded);
@@ -387,7 +389,7 @@ static void test_numerics(void **state)
 static void test_fastest_cold(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     expect(plain, "[[\"engine\",\"ot\",\"fastest_cold\"]]",
            (int[N_ENGINES]){[SLOW] = 1, [FAST] = 1, [CANNOT_RUN] = 1, [MIDDLE] = 1 + 3});
 }
@@ -395,22 +397,13 @@ static void test_fastest_cold(void **state)
 static void test_first(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     expect(plain, "[[\"engine\",\"ot\",\"first\"]]", (int[N_ENGINES]){[SLOW] = 3});
-}
-
-/* While it is captured nothing can be measured: each run tries again, and takes the first. */
-static void test_not_now(void **state)
-{
-    (void)state;
-    can_measure = false;
-    expect(plain, "[[\"engine\",\"ot\",\"fastest\"]]",
-           (int[N_ENGINES]){[SLOW] = 3 + 3, [FAST] = 3, [CANNOT_RUN] = 3, [MIDDLE] = 3});
 }
 
 static void open_plain(const char *config)
 {
-    can_measure = true;
+    measurable = ALWAYS;
     assert_true(host_body_open(&body, ot_impl_find("conv2d_cudnn.cuda"), plain, config));
 }
 
@@ -427,6 +420,35 @@ static void run_on(void *stream)
     host_body_said(NULL);
     host_body_compare();
     assert_ptr_equal(ran_on, stream);
+}
+
+/* While it is captured nothing can be measured: no engine is taken for the fastest then, and the
+ * next run that can measures all of them. */
+static void test_not_now(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    for (measurable = 0; measurable < 4; measurable++) { /* of four */
+        const int before = measurable;
+        memset(ran, 0, sizeof ran);
+        host_body_run(OPTUNE_TIMED, host_body_stream);
+        host_body_said("engines cannot be measured while they are captured");
+        assert_int_equal(ran[SLOW] + ran[FAST] + ran[CANNOT_RUN] + ran[MIDDLE], before);
+        measurable = before;
+    }
+    measurable = ALWAYS;
+    cannot_time = true;
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said("cudnnBackendExecute: no engine could be measured");
+    cannot_time = false;
+    memset(ran, 0, sizeof ran);
+    run_on(host_body_stream);
+    measurable = 0;
+    run_on(host_body_stream);
+    assert_int_equal(ran[FAST], 1 + 2);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
 }
 
 /* Bindings of one module share what is made; it is there until the last is closed. */
