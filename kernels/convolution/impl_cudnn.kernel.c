@@ -77,14 +77,8 @@ enum {
     NOTE_WINOGRAD_13 = 8,
 };
 
-enum {
-    ALIGNED = 16,
-    MOST_NOTES = 16,
-    MOST_RESULTS = 64,
-    MOST_PLANS = 16,
-    MOST_MADE = 256,
-    MOST_PACKS = 16
-};
+enum { ALIGNED = 16, MOST_NOTES = 16, MOST_RESULTS = 64, MOST_PLANS = 16, MOST_PACKS = 16 };
+enum { GRAPH_PARTS = 6, MOST_KEPT = GRAPH_PARTS + 2 * MOST_PLANS }; /* a plan has a config */
 
 #define DATA_TYPE (TYPE == CUDA_BFLOAT ? DATA_BFLOAT : TYPE)
 
@@ -93,6 +87,7 @@ static struct backend {
     int (*set)(void *descriptor, int name, int type, i64 n, const void *value);
     int (*get)(void *descriptor, int name, int type, i64 n, i64 *got, void *value);
     int (*finalize)(void *descriptor);
+    int (*destroy)(void *descriptor);
     const char *(*word)(int status);
 } cudnn;
 
@@ -104,9 +99,9 @@ typedef struct packed {
 /* Of one stream. */
 typedef struct instance {
     const void *stream;
-    void *handle, *made[MOST_MADE], *plans[MOST_PLANS];
+    void *handle, *kept[MOST_KEPT], *plans[MOST_PLANS];
     packed packs[MOST_PACKS];    /* of equal calls and of copies, which take turns */
-    int n_made, n_plans, oldest; /* of the packs */
+    int n_kept, n_plans, oldest; /* of the packs */
     int chosen; /* of the plans from 1 on, which are the same ones whenever they are made */
 } instance;
 
@@ -119,13 +114,24 @@ static int failed(const char *call, int status)
     return status;
 }
 
-/* What is made lives until `end`. NULL: it cannot be. */
-static void *make(instance *of, int kind)
+/* NULL: it cannot be, which is said. */
+static void *make(int kind)
 {
     void *descriptor = 0;
-    if (of->n_made == MOST_MADE || cudnn.create(kind, &descriptor))
-        return 0;
-    return of->made[of->n_made++] = descriptor;
+    return failed("cudnnBackendCreateDescriptor", cudnn.create(kind, &descriptor)) ? 0
+                                                                                   : descriptor;
+}
+
+static void drop(void *descriptor)
+{
+    if (descriptor)
+        cudnn.destroy(descriptor);
+}
+
+/* Until `end`. */
+static void *keep(instance *of, void *descriptor)
+{
+    return of->kept[of->n_kept++] = descriptor;
 }
 
 static void put(void *descriptor, int name, int type, i64 n, const void *value)
@@ -150,7 +156,7 @@ static void put_pair(void *descriptor, int name, i64 a, i64 b)
 static void *tensor(instance *of, i64 id, i64 n, i64 c, i64 h, i64 w)
 {
     const i64 dims[] = {n, c, h, w}, strides[] = {c * h * w, h * w, w, 1};
-    void *t = make(of, A_TENSOR);
+    void *t = keep(of, make(A_TENSOR));
     put_int(t, TENSOR_TYPE, OF_DATA_TYPE, DATA_TYPE);
     put(t, TENSOR_DIMS, OF_INT, 4, dims);
     put(t, TENSOR_STRIDES, OF_INT, 4, strides);
@@ -162,7 +168,7 @@ static void *tensor(instance *of, i64 id, i64 n, i64 c, i64 h, i64 w)
 
 static void *convolution(instance *of)
 {
-    void *c = make(of, A_CONVOLUTION);
+    void *c = keep(of, make(A_CONVOLUTION));
     put_int(c, CONVOLUTION_DIMS, OF_INT, 2);
     put_int(c, CONVOLUTION_TYPE, OF_DATA_TYPE, SCALE_TYPE);
     put_int(c, CONVOLUTION_MODE, OF_MODE, CROSS_CORRELATION);
@@ -181,7 +187,7 @@ static void *graph(instance *of)
     void *const what = convolution(of), *const x = tensor(of, 'x', N, CI, H, W);
     void *const w = tensor(of, 'w', CO, CI_G, KH, KW), *const y =
                                                            tensor(of, 'y', N, CO, OH, OW);
-    void *const forward = make(of, A_FORWARD);
+    void *const forward = keep(of, make(A_FORWARD));
     put(forward, FORWARD_CONVOLUTION, OF_DESCRIPTOR, 1, &what);
     put(forward, FORWARD_X, OF_DESCRIPTOR, 1, &x);
     put(forward, FORWARD_W, OF_DESCRIPTOR, 1, &w);
@@ -189,7 +195,7 @@ static void *graph(instance *of)
     put(forward, FORWARD_ALPHA, scales, 1, &one);
     put(forward, FORWARD_BETA, scales, 1, &zero);
     failed("cudnnBackendFinalize", cudnn.finalize(forward));
-    void *const g = make(of, A_GRAPH);
+    void *const g = keep(of, make(A_GRAPH));
     put(g, GRAPH_HANDLE, OF_HANDLE, 1, &of->handle);
     put(g, GRAPH_OPERATIONS, OF_DESCRIPTOR, 1, &forward);
     failed("cudnnBackendFinalize", cudnn.finalize(g));
@@ -199,55 +205,63 @@ static void *graph(instance *of)
 /* ---- engines ----------------------------------------------------------------------------- */
 
 /* In the call's numerics: what a note of the engine says is in `out`. */
-static int admissible(instance *of, void *config)
+static int admissible(void *config)
 {
     static const unsigned out = 1u << NOTE_DOWN_CONVERT | 1u << NOTE_REDUCED_SUMS |
                                 1u << NOTE_WINOGRAD_13 |
                                 (unsigned)(TYPE == CUDA_FLOAT && !TF32) << NOTE_TENSOR_CORE;
-    void *engine = make(of, AN_ENGINE);
+    void *engine = make(AN_ENGINE);
     int note[MOST_NOTES] = {0};
     i64 n = 0, got = 0;
-    if (!engine || cudnn.get(config, CONFIG_ENGINE, OF_DESCRIPTOR, 1, &got, &engine) ||
-        cudnn.get(engine, ENGINE_NOTES, OF_NOTE, MOST_NOTES, &n, note))
-        return 0;
-    for (i64 i = 0; i < n && i < MOST_NOTES; i++)
-        if (note[i] < 32 && out >> note[i] & 1)
-            return 0;
-    return 1;
+    int good = engine && !cudnn.get(config, CONFIG_ENGINE, OF_DESCRIPTOR, 1, &got, &engine) &&
+               !cudnn.get(engine, ENGINE_NOTES, OF_NOTE, MOST_NOTES, &n, note);
+    for (i64 i = 0; good && i < n && i < MOST_NOTES; i++)
+        good = note[i] >= 32 || !(out >> note[i] & 1);
+    drop(engine);
+    return good;
 }
 
+/* Keeps the config with its plan; neither where it cannot serve. */
 static void add_plan(instance *of, void *config)
 {
     i64 bytes = 0, got = 0;
-    void *plan = admissible(of, config) ? make(of, A_PLAN) : 0;
+    void *plan = admissible(config) ? make(A_PLAN) : 0;
     if (plan && !cudnn.set(plan, PLAN_HANDLE, OF_HANDLE, 1, &of->handle) &&
         !cudnn.set(plan, PLAN_CONFIG, OF_DESCRIPTOR, 1, &config) && !cudnn.finalize(plan) &&
-        !cudnn.get(plan, PLAN_WORKSPACE, OF_INT, 1, &got, &bytes) && bytes <= WORKSPACE)
-        of->plans[of->n_plans++] = plan;
+        !cudnn.get(plan, PLAN_WORKSPACE, OF_INT, 1, &got, &bytes) && bytes <= WORKSPACE) {
+        keep(of, config);
+        of->plans[of->n_plans++] = keep(of, plan);
+        return;
+    }
+    drop(plan);
+    drop(config);
 }
 
 /* Up to `most` plans in all. */
 static void add_plans(instance *of, void *g, int mode, int most)
 {
-    void *config[MOST_RESULTS], *heuristic = make(of, A_HEURISTIC);
-    i64 n = 0, got = 0;
+    void *config[MOST_RESULTS], *heuristic = make(A_HEURISTIC);
+    i64 n = 0, got = 0, made = 0;
     put(heuristic, HEURISTIC_GRAPH, OF_DESCRIPTOR, 1, &g);
     put_int(heuristic, HEURISTIC_MODE, OF_HEURISTIC, mode);
     if (cudnn.finalize(heuristic) ||
         cudnn.get(heuristic, HEURISTIC_RESULTS, OF_DESCRIPTOR, 0, &n, 0))
-        return;
+        n = 0;
     n = n < MOST_RESULTS ? n : MOST_RESULTS;
-    for (i64 i = 0; i < n; i++)
-        if (!(config[i] = make(of, A_CONFIG)))
-            n = i;
-    if (cudnn.get(heuristic, HEURISTIC_RESULTS, OF_DESCRIPTOR, n, &got, config))
-        return;
-    for (i64 i = 0; i < got && i < n && of->n_plans < most; i++)
-        add_plan(of, config[i]);
+    while (made < n && (config[made] = make(A_CONFIG)))
+        made++;
+    if (made && cudnn.get(heuristic, HEURISTIC_RESULTS, OF_DESCRIPTOR, made, &got, config))
+        got = 0;
+    for (i64 i = 0; i < made; i++)
+        if (i < got && of->n_plans < most)
+            add_plan(of, config[i]);
+        else
+            drop(config[i]);
+    drop(heuristic);
 }
 
 /* arg: cudnnCreate, SetStream, stream, BackendCreateDescriptor, BackendSetAttribute,
- * BackendGetAttribute, BackendFinalize, GetErrorString */
+ * BackendGetAttribute, BackendFinalize, BackendDestroyDescriptor, GetErrorString */
 void begin(void *const *arg)
 {
     const int place = first_user(arg[2]);
@@ -260,7 +274,8 @@ void begin(void *const *arg)
         (int (*)(void *, int, int, i64, const void *))arg[4],
         (int (*)(void *, int, int, i64, i64 *, void *))arg[5],
         (int (*)(void *))arg[6],
-        (const char *(*)(int))arg[7],
+        (int (*)(void *))arg[7],
+        (const char *(*)(int))arg[8],
     };
     const int status = ((int (*)(void **))arg[0])(&of->handle);
     if (status) {
@@ -326,17 +341,17 @@ static int find_fastest(const instance *of, void *pack, void *execute, cuda_cloc
     return found;
 }
 
-static void *new_pack(void *const *pointer, int (*destroy)(void *))
+static void *new_pack(void *const *pointer)
 {
     static const i64 ids[] = {'x', 'w', 'y'};
-    void *pack = 0;
-    if (failed("cudnnBackendCreateDescriptor", cudnn.create(A_PACK, &pack)))
+    void *pack = make(A_PACK);
+    if (!pack)
         return 0;
     put(pack, PACK_POINTERS, OF_POINTER, 3, pointer + 1);
     put(pack, PACK_IDS, OF_INT, 3, ids);
     put(pack, PACK_WORKSPACE, OF_POINTER, 1, pointer);
     if (failed("cudnnBackendFinalize", cudnn.finalize(pack))) {
-        destroy(pack);
+        drop(pack);
         return 0;
     }
     return pack;
@@ -348,56 +363,49 @@ static int same(void *const *a, void *const *b)
 }
 
 /* pointer: workspace, data, weight, out. The oldest goes when there is no room for one more. */
-static void *pack_of(instance *of, void *const *pointer, int (*destroy)(void *))
+static void *pack_of(instance *of, void *const *pointer)
 {
     for (int i = 0; i < MOST_PACKS; i++)
         if (of->packs[i].pack && same(of->packs[i].pointer, pointer))
             return of->packs[i].pack;
     packed *const at = &of->packs[of->oldest];
     of->oldest = (of->oldest + 1) % MOST_PACKS;
-    if (at->pack)
-        destroy(at->pack);
-    *at =
-        (packed){new_pack(pointer, destroy), {pointer[0], pointer[1], pointer[2], pointer[3]}};
+    drop(at->pack);
+    *at = (packed){new_pack(pointer), {pointer[0], pointer[1], pointer[2], pointer[3]}};
     return at->pack;
 }
 
-/* arg: cudnnBackendExecute, workspace, data, weight, out, BackendDestroyDescriptor, clock,
- * stream */
+/* arg: cudnnBackendExecute, workspace, data, weight, out, clock, stream */
 void conv2d(void *const *arg)
 {
-    const int place = place_of(arg[7]);
+    const int place = place_of(arg[6]);
     instance *const of = &instances[place < 0 ? 0 : place];
     if (place < 0 || !of->n_plans) {
         fail("cudnnBackendExecute", 0, "there is no plan to execute", "");
         return;
     }
-    void *const pack = pack_of(of, arg + 1, (int (*)(void *))arg[5]);
+    void *const pack = pack_of(of, arg + 1);
     if (!pack)
         return;
-    if (FASTEST && !of->chosen && !(of->chosen = find_fastest(of, pack, arg[0], arg[6])))
+    if (FASTEST && !of->chosen && !(of->chosen = find_fastest(of, pack, arg[0], arg[5])))
         return;
     void *const plan = of->plans[FASTEST ? of->chosen - 1 : 0];
     failed("cudnnBackendExecute", ((execution *)arg[0])(of->handle, plan, pack));
 }
 
-static void destroy(instance *of, void *const *arg)
-{
-    for (int i = 0; i < MOST_PACKS; i++)
-        if (of->packs[i].pack)
-            ((int (*)(void *))arg[0])(of->packs[i].pack);
-    while (of->n_made > 0)
-        ((int (*)(void *))arg[0])(of->made[--of->n_made]);
-    if (of->handle)
-        ((int (*)(void *))arg[1])(of->handle);
-    *of = (instance){.stream = of->stream, .chosen = of->chosen};
-}
-
-/* arg: cudnnBackendDestroyDescriptor, cudnnDestroy, stream */
+/* arg: cudnnDestroy, stream */
 void end(void *const *arg)
 {
-    const int place = last_user(arg[2]);
-    if (place >= 0)
-        destroy(&instances[place], arg);
-    leave(arg[2]);
+    const int place = last_user(arg[1]);
+    if (place >= 0) {
+        instance *const of = &instances[place];
+        for (int i = 0; i < MOST_PACKS; i++)
+            drop(of->packs[i].pack);
+        while (of->n_kept > 0)
+            drop(of->kept[--of->n_kept]);
+        if (of->handle)
+            ((int (*)(void *))arg[0])(of->handle);
+        *of = (instance){.stream = of->stream, .chosen = of->chosen};
+    }
+    leave(arg[1]);
 }

@@ -152,6 +152,7 @@ static const struct {
 
 static int ran[N_ENGINES], last;
 static const void *ran_on;
+static int crowd;      /* engines that are not built come first, so many from each heuristic */
 static int measurable; /* so often the clock measures before it cannot */
 
 static int finalize(void *of)
@@ -172,10 +173,10 @@ static int results(descriptor *heuristic, int64_t n, int64_t *got, descriptor **
     const descriptor *graph = part(heuristic, 201, 15);
     assert_non_null(said(graph, 800, IS_HANDLE, 1)->pointer[0]);
     *got = 0;
-    for (int i = 0; i < N_ENGINES; i++)
-        if (engines[i].mode == mode && (!config || *got < n)) {
+    for (int i = -crowd; i < N_ENGINES; i++)
+        if ((i < 0 || engines[i].mode == mode) && (!config || *got < n)) {
             if (config) {
-                config[*got]->engine = i;
+                config[*got]->engine = i < 0 ? NOT_BUILT : i;
                 config[*got]->graph = graph;
                 config[*got]->done = true;
                 assert_int_equal(config[*got]->kind, CONFIG);
@@ -467,6 +468,24 @@ static void test_bound_twice(void **state)
     close_all();
 }
 
+/* However many engines are refused, those behind them are found; what is refused is not kept: the
+ * graph has six parts, each of four plans a config, and there is a pack. */
+static void test_crowd(void **state)
+{
+    (void)state;
+    crowd = 56;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    assert_int_equal(descriptors, 6 + 2 * 4);
+    memset(ran, 0, sizeof ran);
+    run_on(host_body_stream);
+    assert_true(ran[SLOW] == 1 && ran[FAST] == 2 && ran[CANNOT_RUN] == 1 && ran[MIDDLE] == 1);
+    assert_int_equal(descriptors, 6 + 2 * 4 + 1);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+    crowd = 0;
+}
+
 /* Calls that take turns, each with a workspace of its own, are told to the library once each; of
  * too many the oldest is forgotten. */
 static void test_taking_turns(void **state)
@@ -550,11 +569,12 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),     cmocka_unit_test(test_fastest),
-        cmocka_unit_test(test_numerics),    cmocka_unit_test(test_first),
-        cmocka_unit_test(test_not_now),     cmocka_unit_test(test_fastest_cold),
-        cmocka_unit_test(test_bound_twice), cmocka_unit_test(test_two_streams),
-        cmocka_unit_test(test_no_plan),     cmocka_unit_test(test_taking_turns),
+        cmocka_unit_test(test_samples),      cmocka_unit_test(test_fastest),
+        cmocka_unit_test(test_numerics),     cmocka_unit_test(test_first),
+        cmocka_unit_test(test_not_now),      cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_fastest_cold), cmocka_unit_test(test_bound_twice),
+        cmocka_unit_test(test_two_streams),  cmocka_unit_test(test_no_plan),
+        cmocka_unit_test(test_taking_turns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
