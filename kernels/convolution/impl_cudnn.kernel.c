@@ -134,9 +134,17 @@ static void *keep(instance *of, void *descriptor)
     return of->kept[of->n_kept++] = descriptor;
 }
 
+/* Of what could be made. */
 static void put(void *descriptor, int name, int type, i64 n, const void *value)
 {
-    failed("cudnnBackendSetAttribute", cudnn.set(descriptor, name, type, n, value));
+    if (descriptor)
+        failed("cudnnBackendSetAttribute", cudnn.set(descriptor, name, type, n, value));
+}
+
+static void finish(void *descriptor)
+{
+    if (descriptor)
+        failed("cudnnBackendFinalize", cudnn.finalize(descriptor));
 }
 
 static void put_int(void *descriptor, int name, int type, i64 value)
@@ -162,7 +170,7 @@ static void *tensor(instance *of, i64 id, i64 n, i64 c, i64 h, i64 w)
     put(t, TENSOR_STRIDES, OF_INT, 4, strides);
     put_int(t, TENSOR_ID, OF_INT, id);
     put_int(t, TENSOR_ALIGNMENT, OF_INT, ALIGNED);
-    failed("cudnnBackendFinalize", cudnn.finalize(t));
+    finish(t);
     return t;
 }
 
@@ -176,10 +184,11 @@ static void *convolution(instance *of)
     put_pair(c, CONVOLUTION_STRIDES, SH, SW);
     put_pair(c, CONVOLUTION_PRE_PADDING, PH, PW);
     put_pair(c, CONVOLUTION_POST_PADDING, PH, PW);
-    failed("cudnnBackendFinalize", cudnn.finalize(c));
+    finish(c);
     return c;
 }
 
+/* NULL, or not whole: a part cannot be, which is said. */
 static void *graph(instance *of)
 {
     const scale one = 1, zero = 0;
@@ -188,17 +197,19 @@ static void *graph(instance *of)
     void *const w = tensor(of, 'w', CO, CI_G, KH, KW), *const y =
                                                            tensor(of, 'y', N, CO, OH, OW);
     void *const forward = keep(of, make(A_FORWARD));
+    if (!what || !x || !w || !y || !forward)
+        return 0;
     put(forward, FORWARD_CONVOLUTION, OF_DESCRIPTOR, 1, &what);
     put(forward, FORWARD_X, OF_DESCRIPTOR, 1, &x);
     put(forward, FORWARD_W, OF_DESCRIPTOR, 1, &w);
     put(forward, FORWARD_Y, OF_DESCRIPTOR, 1, &y);
     put(forward, FORWARD_ALPHA, scales, 1, &one);
     put(forward, FORWARD_BETA, scales, 1, &zero);
-    failed("cudnnBackendFinalize", cudnn.finalize(forward));
+    finish(forward);
     void *const g = keep(of, make(A_GRAPH));
     put(g, GRAPH_HANDLE, OF_HANDLE, 1, &of->handle);
     put(g, GRAPH_OPERATIONS, OF_DESCRIPTOR, 1, &forward);
-    failed("cudnnBackendFinalize", cudnn.finalize(g));
+    finish(g);
     return g;
 }
 
@@ -242,6 +253,8 @@ static void add_plans(instance *of, void *g, int mode, int most)
 {
     void *config[MOST_RESULTS], *heuristic = make(A_HEURISTIC);
     i64 n = 0, got = 0, made = 0;
+    if (!heuristic)
+        return;
     put(heuristic, HEURISTIC_GRAPH, OF_DESCRIPTOR, 1, &g);
     put_int(heuristic, HEURISTIC_MODE, OF_HEURISTIC, mode);
     if (cudnn.finalize(heuristic) ||

@@ -49,6 +49,7 @@ typedef struct descriptor {
 } descriptor;
 
 static int handles, descriptors, packs_made;
+static int creatable = ALWAYS; /* so many descriptors before one cannot be */
 static bool cannot_start, cannot_time;
 static char other_stream[1];
 
@@ -83,6 +84,8 @@ static const char *word_of(int status)
 
 static int create(int kind, void **made)
 {
+    if (creatable-- == 0)
+        return BAD;
     descriptor *d = ot_alloc(sizeof *d);
     *d = (descriptor){.kind = kind};
     *made = d;
@@ -486,6 +489,34 @@ static void test_crowd(void **state)
     crowd = 0;
 }
 
+/* Whichever descriptor cannot be made, that is said, and what was made goes. */
+static void test_cannot_create(void **state)
+{
+    (void)state;
+    static const char said[] = "cudnnBackendCreateDescriptor: bad (status 2000)";
+    int n = 0;
+    open_plain(NULL);
+    for (;; n++) {
+        creatable = n;
+        host_body_run(OPTUNE_PREPACK, host_body_stream);
+        if (creatable >= 0)
+            break; /* all were made */
+        host_body_said(said);
+        host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+        assert_int_equal(descriptors, 0);
+        assert_int_equal(handles, 0);
+    }
+    /* The graph's, two heuristics, configs, engines, and plans but for tensor cores. */
+    assert_int_equal(n, 6 + 2 + N_ENGINES + N_ENGINES + N_ENGINES - 1);
+    creatable = 0;
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said(said);
+    creatable = ALWAYS;
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
 /* Calls that take turns, each with a workspace of its own, are told to the library once each; of
  * too many the oldest is forgotten. */
 static void test_taking_turns(void **state)
@@ -569,12 +600,12 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),      cmocka_unit_test(test_fastest),
-        cmocka_unit_test(test_numerics),     cmocka_unit_test(test_first),
-        cmocka_unit_test(test_not_now),      cmocka_unit_test(test_crowd),
-        cmocka_unit_test(test_fastest_cold), cmocka_unit_test(test_bound_twice),
-        cmocka_unit_test(test_two_streams),  cmocka_unit_test(test_no_plan),
-        cmocka_unit_test(test_taking_turns),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_fastest),
+        cmocka_unit_test(test_numerics),      cmocka_unit_test(test_first),
+        cmocka_unit_test(test_not_now),       cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_fastest_cold),
+        cmocka_unit_test(test_bound_twice),   cmocka_unit_test(test_two_streams),
+        cmocka_unit_test(test_no_plan),       cmocka_unit_test(test_taking_turns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
