@@ -68,10 +68,20 @@ static double estimate(const optune_task *task, const optune_config *config)
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    /* A row of the tile is a cache line of 128 bytes. */
+    /* A row of the tile is a cache line of 128 bytes, where there is so much to turn over. */
     const int64_t line = 128 / pattern_bytes(task->call->output[0].dtype);
+    int64_t tile = line < 32 ? 16 : line > 32 ? 64 : 32, shorter = 1;
+    moves m;
+    tiles_of(task->call, &m);
+    for (int i = 0; i < m.n; i++)
+        if (m.piece[i].mode == MOVES_TILES) {
+            const pattern_loops *l = &m.piece[i].loops;
+            shorter = host_max(shorter, host_min(l->extent[l->rank - 1], l->extent[l->rank - 2]));
+        }
+    while (tile > 16 && tile / 2 >= shorter)
+        tile /= 2;
     optune_config_choose_int(config, space, "threads", gpu_threads(task, 256));
-    optune_config_choose_int(config, space, "tile", line < 32 ? 16 : line > 32 ? 64 : 32);
+    optune_config_choose_int(config, space, "tile", tile);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

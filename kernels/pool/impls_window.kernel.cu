@@ -22,7 +22,7 @@
 /* Whether row `i` of these is one of window `e`. */
 #define HOLDS(e, i) ((i) >= (e)*SH && (i) <= (e)*SH + (KH - 1) * DH && ((i) - (e)*SH) % DH == 0)
 
-/* What a sum over `rows` counted rows is multiplied by. */
+/* What a sum over `rows` counted rows is multiplied by: rounded once more than a division. */
 INLINE DTYPE share_of(int rows, int columns)
 {
     return rows * columns > 0 ? (DTYPE)1 / (DTYPE)(rows * columns) : (DTYPE)0;
@@ -63,7 +63,7 @@ pool(GLOBAL const IN_T *RESTRICT data, GLOBAL OUT_T *RESTRICT out)
         for (int j = 0; j < KW; j++) {
             DTYPE v = START; /* a guard around no more than the load, so that none waits */
             if (held && inside(top + i, H) && inside(left + j * DW, W))
-                v = (DTYPE)IN_OF(from[(i * W + j * DW) * BLOCK]);
+                v = (DTYPE)IN_OF(from[((INDEX)i * W + j * DW) * BLOCK]);
             row = FOLD(row, v);
         }
         UNROLL
@@ -86,7 +86,7 @@ pool(GLOBAL const IN_T *RESTRICT data, GLOBAL OUT_T *RESTRICT out)
                           ? whole
                           : share_of(counted(at, KH, DH, H, PB), columns);
 #endif
-            to[e * (OW * BLOCK)] = RESULT(acc[e]);
+            to[(INDEX)e * (OW * BLOCK)] = RESULT(acc[e]);
         }
     }
 }

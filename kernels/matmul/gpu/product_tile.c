@@ -204,7 +204,7 @@ double gpu_tile_cost(const optune_task *task, const gpu_product *p, const gpu_ti
     const int64_t blocks = host_ceil(p->m, t->bm) * host_ceil(p->n, t->bn) * p->batches * split;
     const double steps = (double)host_ceil(host_ceil(p->k, t->bk), split);
     const int64_t queue = host_ceil(blocks, cores_of(task)); /* of the busiest core */
-    const int64_t resident = host_min(resident_of(task, p, t), queue);
+    const int64_t resident = host_max(host_min(resident_of(task, p, t), queue), 1);
     const step s = step_of(p, t);
     const int64_t operands = p->batches * (p->m + p->n) * p->k, out = p->batches * p->m * p->n;
     const int64_t bytes = p->bytes ? p->bytes : (operands + out) * p->elem;
