@@ -513,21 +513,23 @@ static bool calls_libraries(const ready *stage, int n)
 
 /* A graph's first launch brings it to the device, which is not in the time: short runs are launched
  * once in front of it, which also hides how long launching takes. A flush hides that as well, but
- * for what a library does in front of its launches: it does that for a graph, before a flush.
- * CUDA's result. */
+ * for what a library does in front of its launches: it does that for a graph, before a flush. What
+ * a library cannot do while it is captured, it may have to do but once: choosing by trying, say. So
+ * one that cannot be captured is run, and captured then. CUDA's result. */
 static int time_ready(cuda_state *s, ready *stage, int n, int64_t count, double *seconds)
 {
-    const bool hidden = s->flushing;
+    const bool hidden = s->flushing, library = calls_libraries(stage, n);
     const int64_t graphs = (count + MOST_REPLAYED - 1) / MOST_REPLAYED;
     const int64_t replayed = graphs > 0 ? (count + graphs - 1) / graphs : 0;
     s->flushing = false;
-    const cuda_graph_exec graph =
-        hidden && !calls_libraries(stage, n) ? NULL : make_graph(s, stage, n, replayed);
+    cuda_graph_exec graph = hidden && !library ? NULL : make_graph(s, stage, n, replayed);
+    if (!graph && library && !launch_all(s, stage, n))
+        graph = make_graph(s, stage, n, replayed);
     float milliseconds = 0;
     int rc = !graph      ? 0
              : count > 1 ? s->cu->cuGraphLaunch(graph, s->stream)
                          : s->cu->cuGraphUpload(graph, s->stream);
-    if (graph && hidden && !rc && flush(s) >= 0)
+    if (library && hidden && !rc && flush(s) >= 0)
         s->flushing = false;
     if (!rc)
         rc = time_launches(s, stage, n, graph, graph ? graphs : count, &milliseconds);

@@ -228,8 +228,8 @@ static void test_body_behind_a_flush(void **state)
     dlclose(driver);
 }
 
-/* A body that chooses by trying measures where it is run, and cannot where it is captured. What is
- * measured cold is so each time. */
+/* A body that chooses by trying measures where it is run, and cannot where it is captured; one that
+ * says so is run first, outside what is timed. What is measured cold is so each time. */
 static void try_clock(bool cold)
 {
     static const optune_stage choosing = {.phase = OPTUNE_TIMED,
@@ -275,6 +275,13 @@ static void try_clock(bool cold)
     check_ok(row->worker.run(s, &run, 1, &err));
     assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
     assert_true(fabs(found * 1e6 - 1) < 1e-3);
+    optune_launch learning = run;
+    learning.function = row->worker.symbol(s, body, "learn");
+    assert_non_null(learning.function);
+    if (cold)
+        assert_int_equal(row->worker.flush(s), OPTUNE_OK);
+    assert_true(fabs(row->worker.time(s, &learning, 1, 1, &err) * 1e6 - 1) < 1e-3);
+    assert_true(fabs(row->worker.time(s, &learning, 1, 40, &err) * 1e6 - 40) < 1e-3);
     row->worker.free(s, buffer);
     row->worker.unload(s, body);
     dlclose(driver);
