@@ -8,6 +8,7 @@
  * flight and how many blocks a device's memory wants.
  */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "run/worker.h"
@@ -234,11 +235,18 @@ static int measure_plain(ot_session *s, void *module, void *const *buffer, int64
     return OPTUNE_OK;
 }
 
+/* The compute capability that texts are compiled for, which need not be all that the device has. */
+static int compiled_major(const ot_session *s)
+{
+    int cc;
+    return sscanf(s->target.arch, "sm_%d", &cc) == 1 ? cc / 10 : s->device.cc_major;
+}
+
 /* Compute capabilities 8 and 12 feed tensor cores from registers alone, 9.0 is fast from shared
  * memory; what those of 10 and 11 can do takes memory of their own, and is not measured. */
 static int measure_tensor(ot_session *s, void *const *buffer, double *flops, optune_err *err)
 {
-    const int major = s->device.cc_major;
+    const int major = compiled_major(s);
     const bool shared = major == 9;
     if (strcmp(ot_target_find(s->target.kind)->source_suffix, ".cu") != 0 ||
         (major != 8 && major != 9 && major != 12))
@@ -278,8 +286,11 @@ int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err)
         status = s->row->alloc(s->state, bytes, false, &buffer[i], err);
     if (status >= 0)
         status = measure_plain(s, module, buffer, bytes, peak, err);
-    if (status >= 0)
-        status = measure_tensor(s, buffer, &peak->tensor, err);
+    optune_err own = {0};
+    if (status >= 0 && measure_tensor(s, buffer, &peak->tensor, &own) < 0) {
+        peak->tensor = 0; /* the rest is as good without */
+        ot_copy(peak->tensor_why, sizeof peak->tensor_why, own.text);
+    }
     for (int i = 0; i < 2; i++)
         if (buffer[i])
             s->row->free(s->state, buffer[i]);

@@ -155,6 +155,7 @@ typedef struct ot_peaks {
     double flops;     /* of float32 multiply-adds, two each */
     double bandwidth; /* bytes: read by a CPU, copied (read and written) by a GPU */
     double tensor;    /* of bfloat16 multiply-adds on tensor cores */
+    char tensor_why[OPTUNE_WHY_SIZE]; /* why they could not be measured, where the rest was */
 } ot_peaks;
 int ot_worker_peak(ot_worker *worker, ot_peaks *peak, optune_err *err);
 

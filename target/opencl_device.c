@@ -202,6 +202,15 @@ static bool is_probed(const ot_opencl *cl, const found *all, int i, const optune
                                                    : strcmp(device.name, probed->name) == 0;
 }
 
+/* The first of those alike, which is what the device is called by without a number behind it. */
+static int like_probed(const ot_opencl *cl, const found *all, const optune_device *probed)
+{
+    for (int i = 0; i < all->n; i++)
+        if (is_probed(cl, all, i, probed))
+            return i;
+    return -1;
+}
+
 static int find(const ot_opencl *cl, const char *wanted, const optune_device *probed,
                 found *all, int *number, optune_err *err)
 {
@@ -210,9 +219,7 @@ static int find(const ot_opencl *cl, const char *wanted, const optune_device *pr
         return status;
     *number = choose(cl, all, wanted);
     if (probed && (*number < 0 || !is_probed(cl, all, *number, probed)))
-        for (*number = all->n - 1; *number >= 0; --*number)
-            if (is_probed(cl, all, *number, probed))
-                break;
+        *number = like_probed(cl, all, probed);
     if (*number >= 0)
         return OPTUNE_OK;
     ot_text names = {0};

@@ -36,10 +36,12 @@ typedef struct cuda_state {
     cuda_pointer filler; /* 0: nothing was flushed yet */
     bool flushing;       /* a flush is on its way */
     bool broken;
-    bool capturing;
+    bool timing;         /* the events and the flush are in use */
     ot_cuda_clock clock; /* for bodies */
     ot_library_words words;
     ot_libraries libraries;
+    int *kept; /* files of modules that the loader still knows by them */
+    int n_kept, kept_room;
 } cuda_state;
 
 static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
@@ -89,6 +91,7 @@ static void close_cuda(void *state)
         s->cu->cuStreamDestroy(s->stream);
     if (s->context)
         s->cu->cuDevicePrimaryCtxRelease(s->id);
+    free(s->kept);
     *s = (cuda_state){0};
 }
 
@@ -136,6 +139,38 @@ static bool alive(void *state)
 
 /* ---- modules ----------------------------------------------------------------------------- */
 
+enum { FILE_NAME = 32 };
+
+static const char *name_of(int file, char name[FILE_NAME])
+{
+    snprintf(name, FILE_NAME, "/proc/self/fd/%d", file);
+    return name;
+}
+
+/* Whether the loader still has what it loaded by that name, which the next one must not get then:
+ * it keeps some objects when they are closed, and one that was loaded twice until both are. */
+static bool is_known(int file)
+{
+    char name[FILE_NAME];
+    void *host = dlopen(name_of(file, name), RTLD_LAZY | RTLD_NOLOAD);
+    if (host)
+        dlclose(host);
+    return host != NULL;
+}
+
+static void close_file(cuda_state *s, int file)
+{
+    int n = 0;
+    s->kept = ot_room(s->kept, s->n_kept, &s->kept_room, sizeof *s->kept);
+    s->kept[s->n_kept++] = file;
+    for (int i = 0; i < s->n_kept; i++)
+        if (is_known(s->kept[i]))
+            s->kept[n++] = s->kept[i];
+        else
+            close(s->kept[i]);
+    s->n_kept = n;
+}
+
 static void unload(void *state, void *handle)
 {
     cuda_state *s = state;
@@ -151,7 +186,7 @@ static void unload(void *state, void *handle)
         dlclose(l->host);
     }
     if (l->file >= 0)
-        close(l->file);
+        close_file(s, l->file);
     free(l);
 }
 
@@ -176,13 +211,12 @@ static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *e
  * which the next module gets again: the name used here is one's of our own, kept until unload. */
 static int load_host(cuda_state *s, const char *path, loaded *l, optune_err *err)
 {
-    char name[32];
+    char name[FILE_NAME];
     l->file = open(path, O_RDONLY | O_CLOEXEC);
     if (l->file < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot load module '%s': %s", path,
                            strerror(errno));
-    snprintf(name, sizeof name, "/proc/self/fd/%d", l->file);
-    l->host = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    l->host = dlopen(name_of(l->file, name), RTLD_NOW | RTLD_LOCAL);
     if (!l->host)
         return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
     ot_library_words_add(&s->words, l->host);
@@ -441,10 +475,8 @@ static cuda_graph_exec make_graph(cuda_state *s, ready *stage, int n, int64_t re
     if (s->cu->cuStreamBeginCapture(s->stream, CUDA_CAPTURE_RELAXED))
         return NULL;
     int rc = 0;
-    s->capturing = true;
     for (int64_t k = 0; k < replayed && !rc; k++)
         rc = launch_all(s, stage, n);
-    s->capturing = false;
     rc = s->cu->cuStreamEndCapture(s->stream, &graph) || rc;
     /* A library that cannot be captured says so, too. */
     if (ot_library_words_check(&s->words, NULL) < 0 || rc || !graph) {
@@ -481,21 +513,23 @@ static bool calls_libraries(const ready *stage, int n)
 
 /* A graph's first launch brings it to the device, which is not in the time: short runs are launched
  * once in front of it, which also hides how long launching takes. A flush hides that as well, but
- * for what a library does in front of its launches: it does that for a graph, before a flush.
- * CUDA's result. */
+ * for what a library does in front of its launches: it does that for a graph, before a flush. What
+ * a library cannot do while it is captured, it may have to do but once: choosing by trying, say. So
+ * one that cannot be captured is run, and captured then. CUDA's result. */
 static int time_ready(cuda_state *s, ready *stage, int n, int64_t count, double *seconds)
 {
-    const bool hidden = s->flushing;
+    const bool hidden = s->flushing, library = calls_libraries(stage, n);
     const int64_t graphs = (count + MOST_REPLAYED - 1) / MOST_REPLAYED;
     const int64_t replayed = graphs > 0 ? (count + graphs - 1) / graphs : 0;
     s->flushing = false;
-    const cuda_graph_exec graph =
-        hidden && !calls_libraries(stage, n) ? NULL : make_graph(s, stage, n, replayed);
+    cuda_graph_exec graph = hidden && !library ? NULL : make_graph(s, stage, n, replayed);
+    if (!graph && library && !launch_all(s, stage, n))
+        graph = make_graph(s, stage, n, replayed);
     float milliseconds = 0;
     int rc = !graph      ? 0
              : count > 1 ? s->cu->cuGraphLaunch(graph, s->stream)
                          : s->cu->cuGraphUpload(graph, s->stream);
-    if (graph && hidden && !rc && flush(s) >= 0)
+    if (library && hidden && !rc && flush(s) >= 0)
         s->flushing = false;
     if (!rc)
         rc = time_launches(s, stage, n, graph, graph ? graphs : count, &milliseconds);
@@ -518,22 +552,25 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
         free(stage);
         return -1;
     }
+    s->timing = true;
     rc = time_ready(s, stage, n, count, &seconds);
+    s->timing = false;
     free(stage);
     if (rc)
         failed(s, rc, n ? launch[0].stage->function : "timing", err);
     return rc || ot_library_words_check(&s->words, err) < 0 ? -1 : seconds;
 }
 
-/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is captured:
- * what it would wait for has not begun then. */
+/* For a body that chooses by trying (kernels/common/cuda_clock.kernel.h). Not while it is timed or
+ * captured: it would be in that time and move its events, or wait for what has not begun. */
 static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
                          int n, int cold)
 {
     enum { RUNS = 8, TIMES = 3 };
     cuda_state *s = (cuda_state *)((char *)clock - offsetof(cuda_state, clock));
-    if (s->capturing || n > OPTUNE_MAX_ARGS)
+    if (s->timing || n > OPTUNE_MAX_ARGS)
         return -1;
+    s->timing = true;
     function called = {.host = body};
     ready *stage = new_ready(1);
     stage->function = &called;
@@ -547,6 +584,7 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
         rc = time_ready(s, stage, 1, cold ? 1 : RUNS, &seconds);
         least = fmin(least, cold ? seconds : seconds / RUNS);
     }
+    s->timing = false;
     free(stage);
     return rc || isinf(least) ? -1 : least;
 }

@@ -5,6 +5,7 @@
  * a second seed and measured interleaved, so that drift of a shared machine meets all alike.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tuner/tune.h"
@@ -53,6 +54,21 @@ static void drop_slow(field *f, double seconds)
               f->item[i].cost * OT_FINAL_RUNS > seconds))
             f->item[n++] = f->item[i];
     f->n = n;
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const double x = ((const finalist *)a)->cost, y = ((const finalist *)b)->cost;
+    return (x > y) - (x < y);
+}
+
+/* Whoever was not timed yet goes first. */
+static void keep_fastest(field *f, int most)
+{
+    if (f->n <= most)
+        return;
+    qsort(f->item, (size_t)f->n, sizeof *f->item, by_cost);
+    f->n = most;
 }
 
 static bool usable(const ot_fact *fact)
@@ -190,8 +206,8 @@ static int measure(ot_run *run, const optune_task *task, field *f, double second
     return status;
 }
 
-int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double seconds,
-              optune_err *err)
+int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, int most,
+              double seconds, optune_err *err)
 {
     ot_arena arena = {0};
     ot_fact *fact;
@@ -203,6 +219,7 @@ int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double s
     if (status >= 0) {
         choose(&run->spot, f, arm, n, fact, n_facts);
         drop_slow(f, seconds);
+        keep_fastest(f, most);
         for (int i = 0; i < f->n; i++)
             all_measured = all_measured && f->item[i].measured;
     }

@@ -23,7 +23,8 @@ static const double DOUBTFUL = 1.25; /* a kernel this far beyond has not been me
 static void recall(ot_run *run)
 {
     const ot_peak_known known = ot_peak_recall(run->o);
-    run->peak = (ot_peaks){known.flops, known.bandwidth, known.tensor};
+    run->peak =
+        (ot_peaks){.flops = known.flops, .bandwidth = known.bandwidth, .tensor = known.tensor};
     run->peak_settled = known.settled;
 }
 
@@ -34,12 +35,11 @@ static void remember(const ot_run *run)
     optune_err err = {0};
     ot_peak_path(run->o, path, sizeof path);
     ot_target_print(&run->o->target, true, &target);
-    json_t *json =
-        json_pack("{s:i, s:s, s:s, s:f, s:f, s:f, s:b, s:f}", "optune_peak",
-                  (int)OT_PEAK_VERSION, "device", run->o->device.key, "target",
-                  ot_text_str(&target), "flops", run->peak.flops, "bandwidth",
-                  run->peak.bandwidth, "tensor", run->peak.tensor, "disturbed",
-                  (int)!run->peak_settled, "time", ot_unix_time());
+    json_t *json = json_pack("{s:i, s:s, s:s, s:f, s:f, s:f, s:b, s:f}", "optune_peak",
+                             (int)OT_PEAK_VERSION, "device", run->o->device.key, "target",
+                             ot_text_str(&target), "flops", run->peak.flops, "bandwidth",
+                             run->peak.bandwidth, "tensor", run->peak.tensor, "disturbed",
+                             (int)!run->peak_settled, "time", ot_unix_time());
     char *text = json_dumps(json, JSON_INDENT(2));
     char *slash = strrchr(path, '/');
     *slash = '\0';
@@ -68,6 +68,9 @@ static void measure(ot_run *run)
         run->peak.flops = fmax(run->peak.flops, now.flops);
         run->peak.bandwidth = fmax(run->peak.bandwidth, now.bandwidth);
         run->peak.tensor = fmax(run->peak.tensor, now.tensor);
+        if (now.tensor_why[0])
+            ot_context_log(run->o, OPTUNE_LOG_INFO, "the peak of tensor cores is not known: %s",
+                           now.tensor_why);
         run->peak_settled = !ot_disturbed(&run->watch.sum);
         const double each = (ot_now() - began) / tries;
         if (run->peak_settled || each > OF_THE_REST * (run->end - ot_now()))

@@ -51,7 +51,8 @@ static void take_told(tables *t, const char *workload, const optune_result *told
     json_array_append_new(t->list, json);
 }
 
-/* `end`: infinity without a limit. */
+/* A table gets its share of what is left until `end` (infinity: no limit), or a second, and is not
+ * begun behind it. */
 static int make_tables(optune *o, tables *t, double end, optune_err *err)
 {
     const optune_run_options *options = t->options;
@@ -72,7 +73,9 @@ static int make_tables(optune *o, tables *t, double end, optune_err *err)
         };
         optune_result *told = NULL;
         optune_err own = {0};
-        status = optune_dispatch_tune(o, &how, &told, &own);
+        status = left > 0 ? optune_dispatch_tune(o, &how, &told, &own)
+                          : optune_fail(&own, OPTUNE_EPARTIAL,
+                                        "no time was left; give more with --time");
         take_told(t, t->workload[i], told, &own, status);
         optune_result_free(told);
         if (status == OPTUNE_EINTERRUPTED)
@@ -86,12 +89,12 @@ static optune_result *nothing_constant(const optune *o, const char *search, doub
 {
     ot_text target = {0};
     ot_target_print(&o->target, true, &target);
-    json_t *json = json_pack(
-        "{s:n, s:s, s:s, s:s, s:f, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:o}", "op", "target",
-        ot_text_str(&target), "device", o->device.key, "search",
-        search ? search : OT_DEFAULT_SEARCH, "seconds", ot_now() - began, "peak_flops",
-        "peak_bandwidth", "peak_tensor", "counters_why", "", "disturbance", "graph", "layouts",
-        "workloads", json_array());
+    json_t *json =
+        json_pack("{s:n, s:s, s:s, s:s, s:f, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:o}", "op",
+                  "target", ot_text_str(&target), "device", o->device.key, "search",
+                  search ? search : OT_DEFAULT_SEARCH, "seconds", ot_now() - began,
+                  "peak_flops", "peak_bandwidth", "peak_tensor", "counters_why", "",
+                  "disturbance", "graph", "layouts", "workloads", json_array());
     ot_text_release(&target);
     return ot_result_new(NULL, json);
 }
@@ -115,15 +118,17 @@ static optune_result *together(const optune *o, optune_result *constants, const 
 static int check(const optune_run_options *options, const tables *t, optune_err *err)
 {
     if (options->impls && options->impls[0])
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "the implementations of %s, which has ranges, are chosen by a dispatch "
-                           "table: leave '%s' out, or give dims values with --bind",
-                           t->workload[0], options->impls[0]);
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "the implementations of %s, which has ranges, are chosen by a dispatch "
+            "table: leave '%s' out, or give dims values with --bind",
+            t->workload[0], options->impls[0]);
     if (options->metrics && options->metrics[0] && !options->workloads[0])
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "metrics are of workloads of constants, and %s has ranges: give dims "
-                           "values with --bind",
-                           t->workload[0]);
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "metrics are of workloads of constants, and %s has ranges: give dims "
+            "values with --bind",
+            t->workload[0]);
     return OPTUNE_OK;
 }
 
@@ -151,8 +156,10 @@ static int run_both(optune *o, tables *t, optune_result **result, optune_err *er
         return made;
     if (status < 0)
         return optune_fail(err, status, "%s", first.text);
-    return t->failed ? optune_fail(err, OPTUNE_EPARTIAL, "%d of %d dispatch tables failed, the "
-                                   "first: %s", t->failed, t->n, t->why)
+    return t->failed ? optune_fail(err, OPTUNE_EPARTIAL,
+                                   "%d of %d dispatch tables failed, the "
+                                   "first: %s",
+                                   t->failed, t->n, t->why)
                      : OPTUNE_OK;
 }
 

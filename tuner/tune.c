@@ -320,7 +320,7 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
                                 .best = best,
                                 .range = t->run->spot.range};
         status = ot_watched_trial(t->run, &trial, &arena, &result, err);
-        ot_tuning_note(t, &result);
+        ot_tuning_note(t, s->arm, &result);
     }
     if (status >= 0)
         status = conclude(t, s, &result, s->job.seconds + result.seconds, err);
@@ -491,8 +491,9 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
     if (status >= 0 && !tuned->trials && !tuned->problem[0])
         ot_tuning_say_unfinished(t);
     forget_queue(t); /* nothing compiles beside the finals */
-    if (status >= 0 && ot_tuning_has_finals(t))
-        status = ot_finals(run, &t->task, t->arm, t->n_arms, t->finals_s, err);
+    const int most = status >= 0 ? ot_tuning_finalists(t) : 0;
+    if (most)
+        status = ot_finals(run, &t->task, t->arm, t->n_arms, most, t->finals_s, err);
     if (!isfinite(run->progress.best) && tuned->trials && !tuned->problem[0])
         snprintf(tuned->problem, sizeof tuned->problem,
                  "nothing measured: %d failed before; --again tries them once more",

@@ -137,7 +137,7 @@ typedef struct ot_run {
     double first_last; /* and even where there is no trial at all */
     int begun;         /* workloads that had a new trial */
     int new_trials, failures;
-    bool broken;                       /* an outcome could not be written down: the run ends */
+    bool broken;       /* an outcome could not be written down: the run ends */
     ot_peaks peak;     /* 0: not known */
     bool peak_settled; /* measured while the machine was ours */
     optune_progress progress;
@@ -223,9 +223,10 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
  * fallback. */
 int ot_tune_first(ot_run *run, int from, ot_tuned *tuned, optune_err *err);
 enum { OT_FINAL_RUNS = 12 }; /* of a finalist, at least: verified, warmed up, in turns */
-/* Measures the best of every arm, the plevel default's fallback and the runners-up interleaved. */
-int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, double seconds,
-              optune_err *err);
+/* Measures the best of every arm, the plevel default's fallback and the runners-up interleaved, of
+ * these the `most` that are fastest. */
+int ot_finals(ot_run *run, const optune_task *task, ot_arm *arm, int n, int most,
+              double seconds, optune_err *err);
 
 /* finals.c: verified with a second seed and measured interleaved, all at one size; recorded as
  * finals. result[i] belongs to who[i]; texts and samples in the arena. What was not built says so

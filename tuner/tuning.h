@@ -25,8 +25,11 @@ typedef struct ot_tuning {
     double end;            /* ot_now() by which it is over, finals included */
     double finals_s;       /* to be spent on sampling the finalists */
     double told_s;         /* telling the worker the workload took */
-    double load_s;         /* the longest that a candidate took beside its samples */
-    double trials_s;       /* of good trials, together; and how many those are */
+    /* Of each arm's good trials: how many there were, and the least that one took beside its
+     * samples. */
+    int n_timed[OT_MAX_CANDIDATES];
+    double load_s[OT_MAX_CANDIDATES];
+    double trials_s; /* of good trials, together; and how many those are */
     int n_good;
     ot_tuned *tuned;
     optune_plan *plan;
@@ -42,11 +45,11 @@ void ot_tuning_leave(ot_tuning *t);
 int ot_tuning_enqueue(ot_tuning *t, optune_err *err);
 int ot_tuning_tell(ot_tuning *t, optune_err *err);            /* the worker, the workload */
 int ot_tuning_measure(ot_tuning *t, int at, optune_err *err); /* runs one queued trial */
-/* tune_time.c: what this trial says of how long others take. */
-void ot_tuning_note(ot_tuning *t, const ot_trial_result *result);
-/* The finals end within the time, or a tenth of it and half a second later, as far as can be
- * told. */
-bool ot_tuning_has_finals(const ot_tuning *t);
+/* tune_time.c: what this trial of an arm says of how long others take. */
+void ot_tuning_note(ot_tuning *t, int arm, const ot_trial_result *result);
+/* How many finalists can be compared within the time, or a tenth of it and half a second later, as
+ * far as can be told, the fastest ones first; INT_MAX: all of them, 0: there are no finals. */
+int ot_tuning_finalists(const ot_tuning *t);
 /* No more trials, as the next one would not end in time, or a little later: but a workload's first
  * one may take what is left of the whole run and a fifth of it more, and the run's first one as
  * much as it takes within its time, as a table without it says nothing. */

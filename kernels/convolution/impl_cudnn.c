@@ -50,11 +50,12 @@ static const char *const setup[] = {
     "cudnnBackendSetAttribute",
     "cudnnBackendGetAttribute",
     "cudnnBackendFinalize",
+    "cudnnBackendDestroyDescriptor",
     "cudnnGetErrorString",
 };
 static const char *const teardown[] = {
-    "cudnnBackendDestroyDescriptor",
     "cudnnDestroy",
+    "ot_stream",
 };
 
 static void add_symbols(optune_stage *stage, const char *const *symbol, size_t n)
@@ -103,16 +104,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     add_symbols(&end, teardown, sizeof teardown / sizeof teardown[0]);
     optune_plan_stage(plan, &begin);
     optune_plan_stage(
-        plan,
-        &(optune_stage){.phase = OPTUNE_TIMED,
-                        .module = m,
-                        .function = "conv2d",
-                        .n_args = 7,
-                        .arg = {optune_symbol_arg("cudnnBackendExecute"),
-                                optune_scratch_arg(workspace), optune_input_arg(CONV2D_DATA),
-                                optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0),
-                                optune_symbol_arg("cudnnBackendDestroyDescriptor"),
-                                optune_symbol_arg("ot_clock")}});
+        plan, &(optune_stage){
+                  .phase = OPTUNE_TIMED,
+                  .module = m,
+                  .function = "conv2d",
+                  .n_args = 7,
+                  .arg = {optune_symbol_arg("cudnnBackendExecute"),
+                          optune_scratch_arg(workspace), optune_input_arg(CONV2D_DATA),
+                          optune_input_arg(CONV2D_WEIGHT), optune_output_arg(0),
+                          optune_symbol_arg("ot_clock"), optune_symbol_arg("ot_stream")}});
     optune_plan_stage(plan, &end);
 }
 

@@ -431,6 +431,7 @@ int ot_worker_peak(ot_worker *w, ot_peaks *peak, optune_err *err)
     peak->flops = json_number_value(json_object_get(answer, "flops"));
     peak->bandwidth = json_number_value(json_object_get(answer, "bandwidth"));
     peak->tensor = json_number_value(json_object_get(answer, "tensor"));
+    ot_copy(peak->tensor_why, sizeof peak->tensor_why, ot_wire_text(answer, "tensor_why"));
     json_decref(answer);
     return status;
 }

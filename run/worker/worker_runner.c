@@ -435,6 +435,7 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
         report->real[0] = peak.flops;
         report->real[1] = peak.bandwidth;
         report->real[2] = peak.tensor;
+        ot_copy(report->why, sizeof report->why, peak.tensor_why);
         return status;
     }
     }

@@ -413,7 +413,8 @@ static json_t *peak(ot_keeper *k, optune_err *err)
         const ot_end end =
             ot_runner_ask(runner, &what, NULL, ot_now() + PEAK_S, k->fd, &report, &spent);
         ot_keeper_measured(k);
-        if (end != OT_END_NONE || k->fresh)
+        /* What failed on the device may have broken all that comes behind it. */
+        if (end != OT_END_NONE || k->fresh || report.why[0])
             ot_runner_end(runner, k->runner, OT_MOST_SLOTS);
         if (end != OT_END_NONE) {
             ot_runner_end_text(runner, end, "measuring the peak", why, sizeof why);
@@ -425,8 +426,8 @@ static json_t *peak(ot_keeper *k, optune_err *err)
     k->ready = ready;
     return status < 0
                ? failure(status, err)
-               : json_pack("{s:f, s:f, s:f}", "flops", report.real[0], "bandwidth",
-                           report.real[1], "tensor", report.real[2]);
+               : json_pack("{s:f, s:f, s:f, s:s}", "flops", report.real[0], "bandwidth",
+                           report.real[1], "tensor", report.real[2], "tensor_why", report.why);
 }
 
 /* ---- the loop ---------------------------------------------------------------------------- */

@@ -296,8 +296,8 @@ static void test_a_table_of_a_group(void **state)
     optune_program_close(of.program);
     char path[4096];
     ot_text text = {0};
-    check_ok(ot_dispatch_path(of.o, &of.partition->groups.group[i].call, path, sizeof path,
-                              &err));
+    check_ok(
+        ot_dispatch_path(of.o, &of.partition->groups.group[i].call, path, sizeof path, &err));
     check_ok(ot_read_file(path, &text, 1 << 20, &err));
     char *digest = strstr(text.s, "\"digest\": \"");
     digest[11] = digest[11] == '0' ? '1' : '0';
@@ -386,12 +386,42 @@ static void test_a_run_makes_tables(void **state)
     close_graph(&of);
 }
 
+/* Behind the end of its time none is begun, and the run says so. */
+static void test_tables_without_time(void **state)
+{
+    (void)state;
+    opened of = {.o = tuning_open("no-time"), .g = parse(layers)};
+    optune_err err = {0};
+    optune_result *result = NULL;
+    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
+    const optune_run_options how = {.size = sizeof how,
+                                    .trials = 1,
+                                    .seconds = 1e-9,
+                                    .policy = optune_partition_policy(of.partition),
+                                    .graph = of.partition};
+    assert_int_equal(optune_run(of.o, &how, &result, &err), OPTUNE_EPARTIAL);
+    check_contains(err.text, "2 of 2 dispatch tables failed");
+    check_contains(err.text, "no time was left");
+    check_contains(optune_result_text(result), "no table: no time was left");
+    json_t *json = tuning_parse(optune_result_json(result));
+    const json_t *tables = json_object_get(json, "tables");
+    assert_int_equal(tuning_int(json, "new_trials"), 0);
+    assert_int_equal(json_array_size(tables), 2);
+    for (size_t i = 0; i < 2; i++)
+        check_contains(json_string_value(json_object_get(json_array_get(tables, i), "problem")),
+                       "no time was left");
+    json_decref(json);
+    optune_result_free(result);
+    close_graph(&of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_table_of_a_group),
         cmocka_unit_test(test_a_table_of_computed_dims),
         cmocka_unit_test(test_a_run_makes_tables),
+        cmocka_unit_test(test_tables_without_time),
         cmocka_unit_test(test_one_program_for_all_sizes),
         cmocka_unit_test(test_equal_by_expression),
         cmocka_unit_test(test_more_inputs_than_a_call_has),

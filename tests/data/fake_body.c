@@ -45,3 +45,18 @@ void choose(void *const *arg)
     launch(arg);
     *(double *)arg[1] = of->seconds(of, launch, arg, 5, COLD);
 }
+
+char ot_failure[16];
+
+/* The same: it has to measure once, and says so where it cannot. */
+void learn(void *const *arg)
+{
+    static int learned;
+    clock *of = arg[0];
+    if (!learned && of->seconds(of, launch, arg, 5, COLD) < 0) {
+        ot_failure[0] = 'x';
+        return;
+    }
+    learned = 1;
+    launch(arg);
+}

@@ -5,9 +5,10 @@
  * computes: kernels are not run but looked up by name. `dense` and `matmul` are a product of the
  * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An
  * encoded tensor map begins with its tensor's address, so that `dense` takes maps, too. With
- * -DOLD_DRIVER there are none. `peak_<anything>` does nothing. Events read a clock that only work
- * moves: a launch takes a microsecond, bringing a graph to the device a millisecond. A thread that
- * has not the context gets nothing done.
+ * -DOLD_DRIVER there are none. `peak_<anything>` does nothing; no module has the one that
+ * FAKE_CUDA_WITHOUT names. With FAKE_CUDA_NO_CAPTURE nothing is captured. Events read a clock that
+ * only work moves: a launch takes a microsecond, bringing a graph to the device a millisecond. A
+ * thread that has not the context gets nothing done.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */
@@ -248,6 +249,8 @@ API cuModuleGetFunction(void **function, void *module, const char *name)
     snprintf(k->name, sizeof k->name, "%s", name);
     k->shared = PLAIN_SHARED;
     *function = k;
+    if (getenv("FAKE_CUDA_WITHOUT") && strcmp(name, getenv("FAKE_CUDA_WITHOUT")) == 0)
+        return INVALID;
     return fault_of(name) || is_peak(name) ? sticky : INVALID;
 }
 
@@ -356,7 +359,7 @@ API cuStreamBeginCapture_v2(void *stream, int mode)
 {
     if (!current)
         return NO_CONTEXT;
-    if (!stream || capture || mode != 2)
+    if (!stream || capture || mode != 2 || getenv("FAKE_CUDA_NO_CAPTURE"))
         return INVALID;
     capture = calloc(1, sizeof *capture);
     capture->last = &capture->first;

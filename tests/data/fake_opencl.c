@@ -4,6 +4,10 @@
  * with one device, anew at each question. It computes nothing. As Khronos' loader does, it cuts
  * OCL_ICD_FILENAMES at its first colon.
  *
+ * One buffer has FAKE_OPENCL_LARGEST bytes at most, of which the device tells, and
+ * FAKE_OPENCL_ROOM, of which it does not; how large the last one was that was filled is in
+ * fake_opencl_filled.
+ *
  *   cpu    a CPU of one platform        wrap   that GPU again, by another platform
  *   gpu    a GPU of its vendor's        twin   another GPU like it
  */
@@ -50,7 +54,8 @@ static int text(const char *from, size_t size, void *to, size_t *needs)
     return 0;
 }
 
-int clGetPlatformInfo(const struct entry *e, unsigned what, size_t size, void *to, size_t *needs)
+int clGetPlatformInfo(const struct entry *e, unsigned what, size_t size, void *to,
+                      size_t *needs)
 {
     return text(what == 0x0902 ? e->platform : "OpenCL 1.2", size, to, needs);
 }
@@ -63,6 +68,11 @@ int clGetDeviceIDs(void *platform, uint64_t type, unsigned room, void **device, 
     return 0;
 }
 
+static uint64_t limit(const char *name)
+{
+    return getenv(name) ? strtoull(getenv(name), NULL, 10) : (uint64_t)2 << 30;
+}
+
 int clGetDeviceInfo(const struct entry *e, unsigned what, size_t size, void *to, size_t *needs)
 {
     const size_t sizes[3] = {1024, 1024, 64};
@@ -73,6 +83,8 @@ int clGetDeviceInfo(const struct entry *e, unsigned what, size_t size, void *to,
         return memcpy(to, sizes, size < sizeof sizes ? size : sizeof sizes) == NULL;
     if (what == 0x1000)
         value = e->type;
+    else if (what == 0x1010)
+        value = limit("FAKE_OPENCL_LARGEST");
     else if (what == 0x101F)
         value = (uint64_t)8 << 30;
     else if (what > 0x1FFF)
@@ -97,6 +109,25 @@ void *clCreateCommandQueue(void *context, const struct entry *device, uint64_t h
     return *rc ? NULL : (void *)1;
 }
 
+size_t fake_opencl_filled;
+
+void *clCreateBuffer(void *context, uint64_t how, size_t bytes, void *from, int *rc)
+{
+    (void)context, (void)how, (void)from;
+    *rc = bytes > limit("FAKE_OPENCL_LARGEST") ? -61
+          : bytes > limit("FAKE_OPENCL_ROOM")  ? -4
+                                               : 0;
+    return *rc ? NULL : (void *)1;
+}
+
+int clEnqueueFillBuffer(void *queue, void *buffer, const void *pattern, size_t size, size_t at,
+                        size_t bytes, unsigned n, const void *events, void *event)
+{
+    (void)queue, (void)pattern, (void)size, (void)at, (void)n, (void)events, (void)event;
+    fake_opencl_filled = bytes;
+    return buffer ? 0 : -38;
+}
+
 #define NOTHING(name)                                                                          \
     int name(void)                                                                             \
     {                                                                                          \
@@ -104,12 +135,10 @@ void *clCreateCommandQueue(void *context, const struct entry *device, uint64_t h
     }
 NOTHING(clReleaseContext)
 NOTHING(clReleaseCommandQueue)
-NOTHING(clCreateBuffer)
 NOTHING(clCreateSubBuffer)
 NOTHING(clReleaseMemObject)
 NOTHING(clEnqueueReadBuffer)
 NOTHING(clEnqueueWriteBuffer)
-NOTHING(clEnqueueFillBuffer)
 NOTHING(clEnqueueCopyBuffer)
 NOTHING(clCreateProgramWithSource)
 NOTHING(clCreateProgramWithBinary)

@@ -12,7 +12,7 @@
 
 /* ---- descriptors ------------------------------------------------------------------------- */
 
-enum { BAD = 2000, NOT_SUPPORTED = 3000, MOST_ATTRIBUTES = 12 };
+enum { ALWAYS = 1 << 20, BAD = 2000, NOT_SUPPORTED = 3000, MOST_ATTRIBUTES = 12 };
 enum {
     CONFIG = 3,
     HEURISTIC = 4,
@@ -25,8 +25,13 @@ enum {
     IS_POINTER = 6
 };
 
+typedef struct stream_handle {
+    const void *stream;
+} stream_handle;
+
 typedef struct descriptor {
     int kind, engine; /* of the list */
+    const stream_handle *handle;
     bool done;
     const struct descriptor *graph; /* of a config */
     int n;
@@ -43,26 +48,32 @@ typedef struct descriptor {
     } attribute[MOST_ATTRIBUTES];
 } descriptor;
 
-static int handles, descriptors;
+static int handles, descriptors, packs_made;
+static int creatable = ALWAYS; /* so many descriptors before one cannot be */
+static bool cannot_start, cannot_time;
+static char other_stream[1];
 
 static int create_handle(void **handle)
 {
-    *handle = &handles;
+    if (cannot_start)
+        return BAD;
+    *handle = ot_alloc(sizeof(stream_handle));
     handles++;
     return 0;
 }
 
 static int destroy_handle(void *handle)
 {
-    assert_ptr_equal(handle, &handles);
+    free(handle);
     handles--;
     return 0;
 }
 
 static int set_stream(void *handle, void *stream)
 {
-    assert_ptr_equal(handle, &handles);
-    assert_ptr_equal(stream, host_body_stream);
+    stream_handle *h = handle;
+    assert_true(stream == host_body_stream || stream == other_stream);
+    h->stream = stream;
     return 0;
 }
 
@@ -73,10 +84,13 @@ static const char *word_of(int status)
 
 static int create(int kind, void **made)
 {
+    if (creatable-- == 0)
+        return BAD;
     descriptor *d = ot_alloc(sizeof *d);
     *d = (descriptor){.kind = kind};
     *made = d;
     descriptors++;
+    packs_made += kind == PACK;
     return 0;
 }
 
@@ -140,7 +154,9 @@ static const struct {
 };
 
 static int ran[N_ENGINES], last;
-static bool can_measure;
+static const void *ran_on;
+static int crowd;      /* engines that are not built come first, so many from each heuristic */
+static int measurable; /* so often the clock measures before it cannot */
 
 static int finalize(void *of)
 {
@@ -149,7 +165,7 @@ static int finalize(void *of)
     d->done = true;
     if (d->kind != PLAN)
         return 0;
-    assert_ptr_equal(said(d, 400, IS_HANDLE, 1)->pointer[0], &handles);
+    d->handle = said(d, 400, IS_HANDLE, 1)->pointer[0];
     d->engine = part(d, 401, CONFIG)->engine;
     return d->engine == NOT_BUILT ? NOT_SUPPORTED : 0;
 }
@@ -158,12 +174,12 @@ static int results(descriptor *heuristic, int64_t n, int64_t *got, descriptor **
 {
     const int mode = said(heuristic, 200, 8, 1)->word;
     const descriptor *graph = part(heuristic, 201, 15);
-    assert_ptr_equal(said(graph, 800, IS_HANDLE, 1)->pointer[0], &handles);
+    assert_non_null(said(graph, 800, IS_HANDLE, 1)->pointer[0]);
     *got = 0;
-    for (int i = 0; i < N_ENGINES; i++)
-        if (engines[i].mode == mode && (!config || *got < n)) {
+    for (int i = -crowd; i < N_ENGINES; i++)
+        if ((i < 0 || engines[i].mode == mode) && (!config || *got < n)) {
             if (config) {
-                config[*got]->engine = i;
+                config[*got]->engine = i < 0 ? NOT_BUILT : i;
                 config[*got]->graph = graph;
                 config[*got]->done = true;
                 assert_int_equal(config[*got]->kind, CONFIG);
@@ -267,7 +283,8 @@ static void compute(const descriptor *forward, void *const *pointer)
 static int execute(void *handle, void *of, void *with)
 {
     const descriptor *plan = of, *pack = with;
-    assert_ptr_equal(handle, &handles);
+    assert_ptr_equal(handle, plan->handle);
+    ran_on = plan->handle->stream;
     assert_true(plan->kind == PLAN && plan->done && pack->kind == PACK && pack->done);
     assert_ptr_equal(said(pack, 1003, IS_POINTER, 1)->pointer[0], host_body_scratch);
     const int64_t *id = said(pack, 1000, IS_INT, 3)->number;
@@ -285,9 +302,11 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
                          int n, int cold)
 {
     (void)clock;
-    assert_int_equal(n, 1);
+    assert_true(n >= 1 && n <= OPTUNE_MAX_ARGS);
+    if (measurable-- <= 0)
+        return -1;
     body(arg);
-    return !can_measure ? -1 : cold ? engines[last].cold : engines[last].seconds;
+    return cannot_time ? -1 : cold ? engines[last].cold : engines[last].seconds;
 }
 
 static ot_cuda_clock clock = {seconds_of};
@@ -346,7 +365,7 @@ static void expect(const char *workload, const char *config, const int *runs)
 static void test_samples(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     host_body_try_samples(&body, "conv2d_cudnn.cuda", 4);
     assert_int_equal(handles, 0);
     assert_int_equal(descriptors, 0);
@@ -355,7 +374,7 @@ static void test_samples(void **state)
 static void test_fastest(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     expect(plain, NULL,
            (int[N_ENGINES]){[SLOW] = 1, [FAST] = 1 + 3, [CANNOT_RUN] = 1, [MIDDLE] = 1});
 }
@@ -364,7 +383,7 @@ static void test_fastest(void **state)
 static void test_numerics(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     const int rounded[N_ENGINES] = {
         [TENSOR_CORES] = 1 + 3, [SLOW] = 1, [FAST] = 1, [CANNOT_RUN] = 1, [MIDDLE] = 1};
     expect("conv2d(f32[1,4,6,7], f32[6,4,3,3], math=tf32)", NULL, rounded);
@@ -374,7 +393,7 @@ static void test_numerics(void **state)
 static void test_fastest_cold(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     expect(plain, "[[\"engine\",\"ot\",\"fastest_cold\"]]",
            (int[N_ENGINES]){[SLOW] = 1, [FAST] = 1, [CANNOT_RUN] = 1, [MIDDLE] = 1 + 3});
 }
@@ -382,17 +401,186 @@ static void test_fastest_cold(void **state)
 static void test_first(void **state)
 {
     (void)state;
-    can_measure = true;
+    measurable = ALWAYS;
     expect(plain, "[[\"engine\",\"ot\",\"first\"]]", (int[N_ENGINES]){[SLOW] = 3});
 }
 
-/* While it is captured nothing can be measured: each run tries again, and takes the first. */
+static void open_plain(const char *config)
+{
+    measurable = ALWAYS;
+    assert_true(host_body_open(&body, ot_impl_find("conv2d_cudnn.cuda"), plain, config));
+}
+
+static void close_all(void)
+{
+    host_body_close();
+    assert_int_equal(handles, 0);
+    assert_int_equal(descriptors, 0);
+}
+
+static void run_on(void *stream)
+{
+    host_body_run(OPTUNE_TIMED, stream);
+    host_body_said(NULL);
+    host_body_compare();
+    assert_ptr_equal(ran_on, stream);
+}
+
+/* While it is captured nothing can be measured: no engine is taken for the fastest then, and the
+ * next run that can measures all of them. */
 static void test_not_now(void **state)
 {
     (void)state;
-    can_measure = false;
-    expect(plain, "[[\"engine\",\"ot\",\"fastest\"]]",
-           (int[N_ENGINES]){[SLOW] = 3 + 3, [FAST] = 3, [CANNOT_RUN] = 3, [MIDDLE] = 3});
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    for (measurable = 0; measurable < 4; measurable++) { /* of four */
+        const int before = measurable;
+        memset(ran, 0, sizeof ran);
+        host_body_run(OPTUNE_TIMED, host_body_stream);
+        host_body_said("engines cannot be measured while they are captured");
+        assert_int_equal(ran[SLOW] + ran[FAST] + ran[CANNOT_RUN] + ran[MIDDLE], before);
+        measurable = before;
+    }
+    measurable = ALWAYS;
+    cannot_time = true;
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said("cudnnBackendExecute: no engine could be measured");
+    cannot_time = false;
+    memset(ran, 0, sizeof ran);
+    run_on(host_body_stream);
+    measurable = 0;
+    run_on(host_body_stream);
+    assert_int_equal(ran[FAST], 1 + 2);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
+/* Bindings of one module share what is made; it is there until the last is closed. */
+static void test_bound_twice(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    assert_int_equal(handles, 1);
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    assert_int_equal(handles, 1);
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
+/* However many engines are refused, those behind them are found; what is refused is not kept: the
+ * graph has six parts, each of four plans a config, and there is a pack. */
+static void test_crowd(void **state)
+{
+    (void)state;
+    crowd = 56;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    assert_int_equal(descriptors, 6 + 2 * 4);
+    memset(ran, 0, sizeof ran);
+    run_on(host_body_stream);
+    assert_true(ran[SLOW] == 1 && ran[FAST] == 2 && ran[CANNOT_RUN] == 1 && ran[MIDDLE] == 1);
+    assert_int_equal(descriptors, 6 + 2 * 4 + 1);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+    crowd = 0;
+}
+
+/* Whichever descriptor cannot be made, that is said, and what was made goes. */
+static void test_cannot_create(void **state)
+{
+    (void)state;
+    static const char said[] = "cudnnBackendCreateDescriptor: bad (status 2000)";
+    int n = 0;
+    open_plain(NULL);
+    for (;; n++) {
+        creatable = n;
+        host_body_run(OPTUNE_PREPACK, host_body_stream);
+        if (creatable >= 0)
+            break; /* all were made */
+        host_body_said(said);
+        host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+        assert_int_equal(descriptors, 0);
+        assert_int_equal(handles, 0);
+    }
+    /* The graph's, two heuristics, configs, engines, and plans but for tensor cores. */
+    assert_int_equal(n, 6 + 2 + N_ENGINES + N_ENGINES + N_ENGINES - 1);
+    creatable = 0;
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said(said);
+    creatable = ALWAYS;
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
+/* Calls that take turns, each with a workspace of its own, are told to the library once each; of
+ * too many the oldest is forgotten. */
+static void test_taking_turns(void **state)
+{
+    (void)state;
+    enum { CALLS = 40 };
+    char *const scratch = host_body_scratch;
+    open_plain(NULL);
+    packs_made = 0;
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    const int before = descriptors;
+    for (int i = 0; i < 8; i++) {
+        host_body_scratch = scratch + i % 4;
+        run_on(host_body_stream);
+    }
+    assert_int_equal(packs_made, 4);
+    for (int i = 0; i < CALLS; i++) {
+        host_body_scratch = scratch + i;
+        run_on(host_body_stream);
+    }
+    assert_int_equal(packs_made, CALLS);
+    assert_true(descriptors < before + CALLS);
+    host_body_scratch = scratch;
+    run_on(host_body_stream);
+    assert_int_equal(packs_made, CALLS + 1);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
+}
+
+/* Each stream has a handle and plans of its own; what one closes is not the other's. */
+static void test_two_streams(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    host_body_run(OPTUNE_PREPACK, other_stream);
+    assert_int_equal(handles, 2);
+    run_on(host_body_stream);
+    run_on(other_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    assert_int_equal(handles, 1);
+    run_on(other_stream);
+    host_body_run(OPTUNE_TEARDOWN, other_stream);
+    close_all();
+}
+
+/* What cannot be run is never passed over. */
+static void test_no_plan(void **state)
+{
+    (void)state;
+    open_plain(NULL);
+    cannot_start = true;
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    host_body_said("cudnnCreate: bad (status 2000)");
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said("cudnnBackendExecute: there is no plan to execute");
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    cannot_start = false;
+    host_body_run(OPTUNE_TIMED, host_body_stream);
+    host_body_said("cudnnBackendExecute: there is no plan to execute");
+    host_body_run(OPTUNE_PREPACK, host_body_stream);
+    run_on(host_body_stream);
+    host_body_run(OPTUNE_TEARDOWN, host_body_stream);
+    close_all();
 }
 
 static int setup(void **state)
@@ -412,9 +600,12 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),  cmocka_unit_test(test_fastest),
-        cmocka_unit_test(test_numerics), cmocka_unit_test(test_first),
-        cmocka_unit_test(test_not_now),  cmocka_unit_test(test_fastest_cold),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_fastest),
+        cmocka_unit_test(test_numerics),      cmocka_unit_test(test_first),
+        cmocka_unit_test(test_not_now),       cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_cannot_create), cmocka_unit_test(test_fastest_cold),
+        cmocka_unit_test(test_bound_twice),   cmocka_unit_test(test_two_streams),
+        cmocka_unit_test(test_no_plan),       cmocka_unit_test(test_taking_turns),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

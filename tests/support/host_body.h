@@ -9,8 +9,8 @@
 
 #include "answer/answer.h"
 
-/* What a plan's stages say "ot_stream" and scratch buffers are. */
-extern char host_body_stream[1], host_body_scratch[64];
+/* What a plan's stages say "ot_stream" and scratch buffers are; these have no contents. */
+extern char host_body_stream[1], *host_body_scratch;
 
 typedef struct host_body {
     void *(*symbol)(const char *name); /* the stand-in's; fails the test where it has none */
@@ -28,5 +28,15 @@ bool host_body_try(const host_body *body, const optune_impl *impl, const char *w
                    const char *config);
 /* The same on all samples of the operator, of which so many at least must apply. */
 void host_body_try_samples(const host_body *body, const char *impl, int least);
+
+/* The same step by step, of one body at a time: loaded with input and output; its stages of a
+ * phase; nothing was said to fail, or `what` was, which is forgotten then; the output compared and
+ * overwritten; all of it closed. */
+bool host_body_open(const host_body *body, const optune_impl *impl, const char *workload,
+                    const char *config);
+void host_body_run(optune_phase phase, void *stream);
+void host_body_said(const char *what);
+void host_body_compare(void);
+void host_body_close(void);
 
 #endif

@@ -178,6 +178,36 @@ static void test_bodies_apart(void **state)
     row->worker.unload(s, body[1]);
 }
 
+/* One that stays loaded when it is closed keeps its name. */
+static void test_body_that_stays(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    void *buffer = NULL, *body;
+    check_ok(row->worker.alloc(s, sizeof(int), true, &buffer, &err));
+    body = load_body(stand_in_build(dir, "fake_body.c", "stays.so", "-Wl,-z,nodelete"), 200);
+    assert_int_equal(answer_of(body, buffer), 0);
+    row->worker.unload(s, body);
+    body = load_body(stand_in_build(dir, "fake_body.c", "next.so", "-DANSWER=3"), 200);
+    assert_int_equal(answer_of(body, buffer), 3);
+    row->worker.unload(s, body);
+    row->worker.free(s, buffer);
+}
+
+static void test_body_loaded_twice(void **state)
+{
+    (void)state;
+    const char *const file = stand_in_build(dir, "fake_body.c", "twice.so", NULL);
+    const int before = dup(0);
+    close(before);
+    void *body[2] = {load_body(file, 200), load_body(file, 200)};
+    row->worker.unload(s, body[0]);
+    row->worker.unload(s, body[1]);
+    const int after = dup(0);
+    close(after);
+    assert_int_equal(after, before); /* no file stays open */
+}
+
 static void test_body_behind_a_flush(void **state)
 {
     (void)state;
@@ -198,8 +228,8 @@ static void test_body_behind_a_flush(void **state)
     dlclose(driver);
 }
 
-/* A body that chooses by trying measures where it is run, and cannot where it is captured. What is
- * measured cold is so each time. */
+/* A body that chooses by trying measures where it is run, and cannot where it is captured; one that
+ * says so is run first, outside what is timed. What is measured cold is so each time. */
 static void try_clock(bool cold)
 {
     static const optune_stage choosing = {.phase = OPTUNE_TIMED,
@@ -236,6 +266,22 @@ static void try_clock(bool cold)
     assert_true(fabs(row->worker.time(s, &run, 1, 1, &err) * 1e6 - 1) < 1e-3);
     assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
     assert_true(found < 0);
+    /* Nor where it is timed without that: the time around it is the run's. */
+    setenv("FAKE_CUDA_NO_CAPTURE", "1", 1);
+    assert_true(fabs(row->worker.time(s, &run, 1, 1, &err) * 1e6 - 1) < 1e-3);
+    unsetenv("FAKE_CUDA_NO_CAPTURE");
+    assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
+    assert_true(found < 0);
+    check_ok(row->worker.run(s, &run, 1, &err));
+    assert_int_equal(row->worker.read(s, buffer, &found, sizeof found), OPTUNE_OK);
+    assert_true(fabs(found * 1e6 - 1) < 1e-3);
+    optune_launch learning = run;
+    learning.function = row->worker.symbol(s, body, "learn");
+    assert_non_null(learning.function);
+    if (cold)
+        assert_int_equal(row->worker.flush(s), OPTUNE_OK);
+    assert_true(fabs(row->worker.time(s, &learning, 1, 1, &err) * 1e6 - 1) < 1e-3);
+    assert_true(fabs(row->worker.time(s, &learning, 1, 40, &err) * 1e6 - 40) < 1e-3);
     row->worker.free(s, buffer);
     row->worker.unload(s, body);
     dlclose(driver);
@@ -261,6 +307,8 @@ int main(void)
         cmocka_unit_test(test_behind_a_flush),
         cmocka_unit_test(test_other_thread),
         cmocka_unit_test(test_bodies_apart),
+        cmocka_unit_test(test_body_that_stays),
+        cmocka_unit_test(test_body_loaded_twice),
         cmocka_unit_test(test_body_behind_a_flush),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_key),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which OpenCL device is meant, over a stand-in for the loader: platforms that one process sees and
- * the next does not, or in another order, never make another device of the one that was chosen.
+ * the next does not, or in another order, never make another device of the one that was chosen. And
+ * how much of its memory a flush of its caches takes.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ typedef struct entry {
 
 static char dir[1024];
 static entry **used;
+static const size_t *filled;
 
 static int setup(void **state)
 {
@@ -23,12 +25,13 @@ static int setup(void **state)
     optune_err err = {0};
     check_ok(ot_temp_dir(dir, sizeof dir, &err));
     /* Opened by its path here, it is what its name means from then on. */
-    void *fake = dlopen(stand_in_build(dir, "fake_opencl.c", "libOpenCL.so.1",
-                                       "-Wl,-soname,libOpenCL.so.1"),
-                        RTLD_NOW);
+    void *fake = dlopen(
+        stand_in_build(dir, "fake_opencl.c", "libOpenCL.so.1", "-Wl,-soname,libOpenCL.so.1"),
+        RTLD_NOW);
     assert_non_null(fake);
     used = dlsym(fake, "fake_opencl_used");
-    return used ? 0 : -1;
+    filled = dlsym(fake, "fake_opencl_filled");
+    return used && filled ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -80,6 +83,19 @@ static void test_worker_opens_what_was_probed(void **state)
     /* Of two alike the number still tells. */
     probe("cpu,gpu,twin", "opencl -device=2", &target, &device);
     assert_string_equal(opened("cpu,gpu,twin", &target, &device, &err), "twin");
+}
+
+/* Of two alike the first is taken, as it was probed, also where another is preferred. */
+static void test_worker_opens_the_first_alike(void **state)
+{
+    (void)state;
+    optune_target target;
+    optune_device device;
+    optune_err err = {0};
+    static const char *const same[] = {"wrap,cpu,gpu,twin", "wrap,gpu,twin", "cpu,gpu,twin"};
+    probe("cpu,gpu,twin", "opencl", &target, &device);
+    for (int i = 0; i < OT_COUNT(same); i++)
+        assert_string_equal(opened(same[i], &target, &device, &err), "gpu");
 }
 
 /* Nothing is measured on the next best. */
@@ -151,14 +167,47 @@ static void test_environment_stays(void **state)
     assert_null(getenv("OCL_ICD_FILENAMES"));
 }
 
+/* How many bytes a flush of the caches takes on a device that gives buffers of that. */
+static size_t flushed(const char *largest, const char *room)
+{
+    optune_target target;
+    optune_device device;
+    optune_err err = {0};
+    const optune_target_row *row = ot_target_find("opencl");
+    void *state = ot_alloc(row->worker.state_size);
+    setenv("FAKE_OPENCL_LARGEST", largest, 1);
+    setenv("FAKE_OPENCL_ROOM", room, 1);
+    probe("gpu", "opencl", &target, &device);
+    device.l2 = (int64_t)8 << 20;
+    check_ok(row->worker.open(state, &target, &device, &err));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(row->worker.flush(state), OPTUNE_OK);
+    row->worker.close(state);
+    free(state);
+    unsetenv("FAKE_OPENCL_LARGEST");
+    unsetenv("FAKE_OPENCL_ROOM");
+    return *filled;
+}
+
+static void test_flush(void **state)
+{
+    (void)state;
+    assert_int_equal(flushed("4294967296", "4294967296"), 256 << 20);
+    assert_int_equal(flushed("134217728", "4294967296"), 128 << 20); /* the device says so */
+    assert_int_equal(flushed("4294967296", "100000000"), 64 << 20);  /* it finds no more */
+    assert_int_equal(flushed("4294967296", "20000000"), 16 << 20);   /* twice its cache */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worker_opens_what_was_probed),
+        cmocka_unit_test(test_worker_opens_the_first_alike),
         cmocka_unit_test(test_worker_without_it),
         cmocka_unit_test(test_another_target),
         cmocka_unit_test(test_compile_names_it),
         cmocka_unit_test(test_environment_stays),
+        cmocka_unit_test(test_flush),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -178,7 +178,7 @@ static void test_cuda(void **state)
 
 /* Its kernels compile and run; what they say of a CPU is of no use, but it is something. `device`
  * holds what it is to be taken for. */
-static void check_peak(const char *named, const optune_device *as, bool tensor)
+static ot_peaks check_peak(const char *named, const optune_device *as, bool tensor)
 {
     optune_err err = {0};
     optune_target target;
@@ -204,6 +204,7 @@ static void check_peak(const char *named, const optune_device *as, bool tensor)
     assert_true(peak.flops > 1e6 && isfinite(peak.flops));
     assert_true(peak.bandwidth > 1e6 && isfinite(peak.bandwidth));
     assert_int_equal(peak.tensor > 1e6 && isfinite(peak.tensor), tensor);
+    return peak;
 }
 
 static void test_peak(void **state)
@@ -224,6 +225,13 @@ static void test_peak_cuda(void **state)
     check_peak("cuda", &(optune_device){.arch = "sm_75", .cc_major = 7, .cc_minor = 5}, false);
     check_peak("cuda", &(optune_device){.arch = "sm_80", .cc_major = 8}, true);
     check_peak("cuda", &(optune_device){.arch = "sm_90", .cc_major = 9}, true);
+    /* What is compiled for less than the device has gets what that has. */
+    check_peak("cuda -arch=sm_80", &(optune_device){.arch = "sm_90", .cc_major = 9}, true);
+    setenv("FAKE_CUDA_WITHOUT", "peak_tensor", 1); /* the rest is measured */
+    const ot_peaks rest =
+        check_peak("cuda", &(optune_device){.arch = "sm_80", .cc_major = 8}, false);
+    unsetenv("FAKE_CUDA_WITHOUT");
+    check_contains(rest.tensor_why, "finds no 'peak_tensor'");
 }
 
 /* A library that is there and cannot start is told as that, and costs nothing else. */

@@ -3,6 +3,7 @@
  * Whether a trial or finals still end in time, of workloads whose trials took what is made up here:
  * what is left of the time is minutes, so that no machine is too slow for the answer.
  */
+#include <limits.h>
 #include <math.h>
 
 #include "support/check.h"
@@ -10,8 +11,8 @@
 
 static ot_tuning *t;
 
-/* A workload with `left` seconds of its 1000, and an arm whose best takes a millisecond. */
-static void begin(double left)
+/* A workload with `left` seconds of its 1000, of so many arms; and none was tried. */
+static void begin_arms(double left, int n_arms)
 {
     static ot_run run;
     static ot_tuned tuned;
@@ -24,20 +25,33 @@ static void begin(double left)
     t->end = ot_now() + left;
     t->start = t->end - t->seconds;
     t->finals_s = 3;
-    t->n_arms = 1;
-    t->arm[0].best = INFINITY;
+    t->n_arms = n_arms;
+    for (int i = 0; i < n_arms; i++)
+        t->arm[i].best = INFINITY;
     run.end = run.last = run.first_last = t->end;
     run.progress.best = INFINITY;
 }
 
-static void tried(int outcome, double seconds, double cost)
+static void begin(double left)
+{
+    begin_arms(left, 1);
+}
+
+static void tried_arm(int arm, int outcome, double seconds, double cost)
 {
     const ot_trial_result result = {
         .outcome = outcome, .cost = cost, .seconds = seconds, .inner = 1, .n_samples = 9};
-    ot_tuning_note(t, &result);
+    ot_tuning_note(t, arm, &result);
     t->tuned->trials++;
-    if (outcome == OPTUNE_OUTCOME_OK)
-        t->arm[0].best = t->run->progress.best = fmin(t->arm[0].best, cost);
+    if (outcome != OPTUNE_OUTCOME_OK)
+        return;
+    t->arm[arm].best = fmin(t->arm[arm].best, cost);
+    t->run->progress.best = fmin(t->run->progress.best, cost);
+}
+
+static void tried(int outcome, double seconds, double cost)
+{
+    tried_arm(0, outcome, seconds, cost);
 }
 
 static void test_trials(void **state)
@@ -57,10 +71,12 @@ static void test_trials(void **state)
     tried(OPTUNE_OUTCOME_OK, 50, 1e-3);
     assert_false(ot_tuning_is_over(t));
     tried(OPTUNE_OUTCOME_OK, 190, 1e-3); /* in the middle, 120 s: 20 s late is still in time */
-    t->load_s = 0;
+    t->load_s[0] = 0;
     assert_false(ot_tuning_is_over(t));
-    t->load_s = 100; /* but with finals there is no time for it */
+    t->load_s[0] = 90; /* but with finals there is no time for it */
     assert_true(ot_tuning_is_over(t));
+    t->load_s[0] = 100; /* for finals neither, and nothing is kept for them */
+    assert_false(ot_tuning_is_over(t));
     begin(-1);
     tried(OPTUNE_OUTCOME_OK, 0.1, 1e-3);
     assert_true(ot_tuning_is_over(t));
@@ -70,23 +86,75 @@ static void test_finals(void **state)
 {
     (void)state;
     begin(100);
-    assert_false(ot_tuning_has_finals(t)); /* of nothing */
+    assert_int_equal(ot_tuning_finalists(t), 0); /* of nothing */
     tried(OPTUNE_OUTCOME_OK, 10, 1e-3);
     tried(OPTUNE_OUTCOME_OK, 10, 1e-3);
-    assert_true(ot_tuning_has_finals(t));
+    assert_int_equal(ot_tuning_finalists(t), INT_MAX);
     t->told_s = 190; /* with 2 times 10 s and 3 s: 113 s late */
-    assert_false(ot_tuning_has_finals(t));
+    assert_int_equal(ot_tuning_finalists(t), 0);
     t->told_s = 170; /* 93 s late, of 1000 */
-    assert_true(ot_tuning_has_finals(t));
+    assert_int_equal(ot_tuning_finalists(t), INT_MAX);
     t->run->end = t->end + 500; /* other workloads' time counts, too */
     t->told_s = 500;
-    assert_true(ot_tuning_has_finals(t));
+    assert_int_equal(ot_tuning_finalists(t), INT_MAX);
     begin(100);
     tried(OPTUNE_OUTCOME_OK, 60, 1e-3);
     tried(OPTUNE_OUTCOME_OK, 70, 6); /* 60 s of its 70 were samples */
-    assert_true(fabs(t->load_s - 60) < 0.1);
+    assert_true(fabs(t->load_s[0] - 10) < 0.1);
     t->arm[0].best = 60; /* who takes a minute takes twelve in turns */
-    assert_false(ot_tuning_has_finals(t));
+    assert_int_equal(ot_tuning_finalists(t), 0);
+}
+
+/* A library's first trial loads the library, which none in the finals does. */
+static void test_outlier(void **state)
+{
+    (void)state;
+    begin_arms(300, 7);
+    t->finals_s = 100;
+    tried_arm(0, OPTUNE_OUTCOME_OK, 267, 1e-3);
+    for (int i = 1; i < 7; i++)
+        tried_arm(i, OPTUNE_OUTCOME_OK, 10, 1e-3);
+    assert_false(ot_tuning_is_over(t)); /* finals take 170 s of these 300 */
+    assert_int_equal(ot_tuning_finalists(t), INT_MAX);
+    t->end -= 140;
+    t->run->end = t->end;
+    assert_true(ot_tuning_is_over(t));
+    assert_int_equal(ot_tuning_finalists(t), INT_MAX);
+    t->end -= 105; /* 55 s, and 100 more */
+    t->run->end = t->end;
+    assert_int_equal(ot_tuning_finalists(t), 5);
+    tried_arm(0, OPTUNE_OUTCOME_OK, 1, 1e-4); /* of two it is the second that counts */
+    assert_true(fabs(t->load_s[0] - 1) < 0.1);
+    assert_int_equal(ot_tuning_finalists(t), 6);
+}
+
+/* Of slow ones as many as there is time for are compared, the fastest. */
+static void test_as_many_as_fit(void **state)
+{
+    (void)state;
+    begin_arms(450, 7);
+    for (int i = 0; i < 7; i++)
+        tried_arm(i, OPTUNE_OUTCOME_OK, 100, 1e-3);
+    assert_int_equal(ot_tuning_finalists(t), 5); /* 503 s of 450, and 100 more */
+    t->arm[6].best = 100;                        /* takes 1200 s, and is left out */
+    assert_int_equal(ot_tuning_finalists(t), 5);
+    t->end = t->run->end = ot_now() + 1000;
+    assert_int_equal(ot_tuning_finalists(t), 6);
+    t->end = t->run->end = ot_now() + 90; /* one alone is no comparison */
+    assert_int_equal(ot_tuning_finalists(t), 0);
+}
+
+/* Where there will be no finals trials go on for as long as they end in time. */
+static void test_no_finals(void **state)
+{
+    (void)state;
+    begin_arms(350, 7);
+    for (int i = 0; i < 7; i++)
+        tried_arm(i, OPTUNE_OUTCOME_OK, 400, 1e-3);
+    assert_int_equal(ot_tuning_finalists(t), 0);
+    assert_false(ot_tuning_is_over(t));
+    t->end -= 60;
+    assert_true(ot_tuning_is_over(t));
 }
 
 static int setup(void **state)
@@ -106,8 +174,9 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trials),
-        cmocka_unit_test(test_finals),
+        cmocka_unit_test(test_trials),    cmocka_unit_test(test_finals),
+        cmocka_unit_test(test_outlier),   cmocka_unit_test(test_as_many_as_fit),
+        cmocka_unit_test(test_no_finals),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -17,8 +17,9 @@ void cublas_handle(optune_plan *plan, int module)
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TEARDOWN,
                                             .module = module,
                                             .function = "end",
-                                            .n_args = 1,
-                                            .arg = {optune_symbol_arg("cublasDestroy_v2")}});
+                                            .n_args = 2,
+                                            .arg = {optune_symbol_arg("cublasDestroy_v2"),
+                                                    optune_symbol_arg("ot_stream")}});
 }
 
 void cublas_stage(optune_plan *plan, optune_stage stage)
@@ -26,5 +27,6 @@ void cublas_stage(optune_plan *plan, optune_stage stage)
     const int workspace = optune_plan_scratch(plan, "workspace", CUBLAS_WORKSPACE, false);
     stage.arg[stage.n_args++] = optune_symbol_arg("cublasSetWorkspace_v2");
     stage.arg[stage.n_args++] = optune_scratch_arg(workspace);
+    stage.arg[stage.n_args++] = optune_symbol_arg("ot_stream");
     optune_plan_stage(plan, &stage);
 }

@@ -16,7 +16,8 @@ typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, co
 void matmul(void *const *arg)
 {
     const scale one = 1, zero = 0;
-    if (!ready(arg + 4))
+    void *const handle = ready(arg + 4);
+    if (!handle)
         return;
     const int status = ((gemm *)arg[0])(
         handle, TRANSPOSE_B ? TRANS : NO_TRANS, TRANSPOSE_A ? TRANS : NO_TRANS, N, M, K, &one,

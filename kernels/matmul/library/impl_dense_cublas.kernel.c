@@ -14,7 +14,8 @@ typedef int gemm(void *handle, int trans_a, int trans_b, int m, int n, int k, co
 void dense(void *const *arg)
 {
     const scale one = 1, zero = 0;
-    if (!ready(arg + 4))
+    void *const handle = ready(arg + 4);
+    if (!handle)
         return;
     const int status =
         ((gemm *)arg[0])(handle, TRANS, NO_TRANS, N, M, K, &one, arg[2], TYPE, K, arg[1], TYPE,

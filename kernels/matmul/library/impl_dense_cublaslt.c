@@ -32,6 +32,7 @@ static const char *const setup[] = {
     "cublasLtMatmulPreferenceCreate",
     "cublasLtMatmulPreferenceSetAttribute",
     "cublasLtMatmulAlgoGetHeuristic",
+    "ot_stream",
 };
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -65,11 +66,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         plan, &(optune_stage){.phase = OPTUNE_TEARDOWN,
                               .module = m,
                               .function = "end",
-                              .n_args = 4,
+                              .n_args = 5,
                               .arg = {optune_symbol_arg("cublasLtMatmulPreferenceDestroy"),
                                       optune_symbol_arg("cublasLtMatrixLayoutDestroy"),
                                       optune_symbol_arg("cublasLtMatmulDescDestroy"),
-                                      optune_symbol_arg("cublasLtDestroy")}});
+                                      optune_symbol_arg("cublasLtDestroy"),
+                                      optune_symbol_arg("ot_stream")}});
 }
 
 OPTUNE_IMPL(matmul_library, dense_cublaslt) = {

@@ -5,7 +5,7 @@
  * fewer answers than RANK it fails. Macros: M N K, BIAS, RANK, WORKSPACE, TYPE, OUT_TYPE,
  * COMPUTE.
  */
-#include "kernels/common/cuda_library.kernel.h"
+#include "kernels/common/cuda_users.kernel.h"
 
 /* The interface's numbers. */
 enum {
@@ -25,12 +25,18 @@ typedef struct answer {
     int reserved[4];
 } answer;
 
-static void *handle, *desc, *weight_layout, *data_layout, *out_layout, *preference;
-static answer answers[RANK + 1];
-static int n_answers;
+/* Of one stream. */
+typedef struct instance {
+    void *handle, *desc, *weight_layout, *data_layout, *out_layout, *preference;
+    answer answers[RANK + 1];
+    int n_answers;
+} instance;
+
+static instance instances[MOST_STREAMS];
 
 /* arg: cublasLtCreate, MatmulDescCreate, MatmulDescSetAttribute, MatrixLayoutCreate,
- * MatmulPreferenceCreate, MatmulPreferenceSetAttribute, MatmulAlgoGetHeuristic */
+ * MatmulPreferenceCreate, MatmulPreferenceSetAttribute, MatmulAlgoGetHeuristic,
+ * stream */
 void begin(void *const *arg)
 {
     typedef int set_attribute(void *object, int name, const void *value, usize bytes);
@@ -38,23 +44,33 @@ void begin(void *const *arg)
                             unsigned long long cols, i64 ld);
     const int trans = TRANS, epilogue = EPILOGUE_BIAS;
     const usize workspace = WORKSPACE;
-    if (blas_failed("cublasLtCreate", ((int (*)(void **))arg[0])(&handle), CANNOT_START))
+    const int place = first_user(arg[7]);
+    if (place < 0)
         return;
-    ((int (*)(void **, int, int))arg[1])(&desc, COMPUTE, SCALE_TYPE);
-    ((set_attribute *)arg[2])(desc, DESC_TRANSA, &trans, sizeof trans);
+    instance *const of = &instances[place];
+    *of = (instance){0};
+    int status = ((int (*)(void **))arg[0])(&of->handle);
+    if (blas_failed("cublasLtCreate", status, CANNOT_START)) {
+        of->handle = 0;
+        return;
+    }
+    ((int (*)(void **, int, int))arg[1])(&of->desc, COMPUTE, SCALE_TYPE);
+    ((set_attribute *)arg[2])(of->desc, DESC_TRANSA, &trans, sizeof trans);
     if (BIAS)
-        ((set_attribute *)arg[2])(desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
-    ((make_layout *)arg[3])(&weight_layout, TYPE, K, N, K);
-    ((make_layout *)arg[3])(&data_layout, TYPE, K, M, K);
-    ((make_layout *)arg[3])(&out_layout, OUT_TYPE, N, M, N);
-    ((int (*)(void **))arg[4])(&preference);
-    ((set_attribute *)arg[5])(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace);
-    const int status =
-        ((int (*)(void *, void *, void *, void *, void *, void *, void *, int, answer *,
-                  int *))arg[6])(handle, desc, weight_layout, data_layout, out_layout,
-                                 out_layout, preference, RANK + 1, answers, &n_answers);
-    if (!blas_failed("cublasLtMatmulAlgoGetHeuristic", status, "") && n_answers <= RANK)
-        fail("cublasLtMatmulAlgoGetHeuristic", n_answers, "it has no answer of this rank", "");
+        ((set_attribute *)arg[2])(of->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    ((make_layout *)arg[3])(&of->weight_layout, TYPE, K, N, K);
+    ((make_layout *)arg[3])(&of->data_layout, TYPE, K, M, K);
+    ((make_layout *)arg[3])(&of->out_layout, OUT_TYPE, N, M, N);
+    ((int (*)(void **))arg[4])(&of->preference);
+    ((set_attribute *)arg[5])(of->preference, PREFERENCE_WORKSPACE, &workspace,
+                              sizeof workspace);
+    status = ((int (*)(void *, void *, void *, void *, void *, void *, void *, int, answer *,
+                       int *))arg[6])(of->handle, of->desc, of->weight_layout, of->data_layout,
+                                      of->out_layout, of->out_layout, of->preference, RANK + 1,
+                                      of->answers, &of->n_answers);
+    if (!blas_failed("cublasLtMatmulAlgoGetHeuristic", status, "") && of->n_answers <= RANK)
+        fail("cublasLtMatmulAlgoGetHeuristic", of->n_answers, "it has no answer of this rank",
+             "");
 }
 
 /* arg: cublasLtMatmul, MatmulDescSetAttribute, stream, workspace, data, weight, out, bias if
@@ -66,16 +82,22 @@ void dense(void *const *arg)
                        const void *c, void *layout_c, void *d, void *layout_d,
                        const void *algorithm, void *workspace, usize bytes, void *stream);
     const scale one = 1, zero = 0;
-    if (n_answers <= RANK ||
-        blas_failed("cublasLtMatmulAlgoGetHeuristic", answers[RANK].state, ""))
+    const int place = place_of(arg[2]);
+    const instance *const of = &instances[place < 0 ? 0 : place];
+    if (place < 0 || of->n_answers <= RANK) {
+        fail("cublasLtMatmul", 0, "there is no algorithm of this rank", "");
+        return;
+    }
+    if (blas_failed("cublasLtMatmulAlgoGetHeuristic", of->answers[RANK].state, ""))
         return;
 #if BIAS
-    ((int (*)(void *, int, const void *, usize))arg[1])(desc, DESC_BIAS_POINTER, &arg[7],
+    ((int (*)(void *, int, const void *, usize))arg[1])(of->desc, DESC_BIAS_POINTER, &arg[7],
                                                         sizeof arg[7]);
 #endif
     const int status = ((matmul *)arg[0])(
-        handle, desc, &one, arg[5], weight_layout, arg[4], data_layout, &zero, arg[6],
-        out_layout, arg[6], out_layout, answers[RANK].algorithm, arg[3], WORKSPACE, arg[2]);
+        of->handle, of->desc, &one, arg[5], of->weight_layout, arg[4], of->data_layout, &zero,
+        arg[6], of->out_layout, arg[6], of->out_layout, of->answers[RANK].algorithm, arg[3],
+        WORKSPACE, arg[2]);
     blas_failed("cublasLtMatmul", status, "");
 }
 
@@ -86,13 +108,19 @@ static void drop(void *destroy, void **object)
     *object = 0;
 }
 
-/* arg: MatmulPreferenceDestroy, MatrixLayoutDestroy, MatmulDescDestroy, cublasLtDestroy */
+/* arg: MatmulPreferenceDestroy, MatrixLayoutDestroy, MatmulDescDestroy, cublasLtDestroy, stream */
 void end(void *const *arg)
 {
-    drop(arg[0], &preference);
-    drop(arg[1], &out_layout);
-    drop(arg[1], &data_layout);
-    drop(arg[1], &weight_layout);
-    drop(arg[2], &desc);
-    drop(arg[3], &handle);
+    const int place = last_user(arg[4]);
+    if (place >= 0) {
+        instance *const of = &instances[place];
+        drop(arg[0], &of->preference);
+        drop(arg[1], &of->out_layout);
+        drop(arg[1], &of->data_layout);
+        drop(arg[1], &of->weight_layout);
+        drop(arg[2], &of->desc);
+        drop(arg[3], &of->handle);
+        of->n_answers = 0;
+    }
+    leave(arg[4]);
 }
