@@ -37,6 +37,7 @@ typedef struct cuda_state {
     bool flushing;       /* a flush is on its way */
     bool broken;
     bool timing;         /* the events and the flush are in use */
+    bool asked;          /* by a body, which is being measured for itself */
     ot_cuda_clock clock; /* for bodies */
     ot_library_words words;
     ot_libraries libraries;
@@ -515,7 +516,8 @@ static bool calls_libraries(const ready *stage, int n)
  * once in front of it, which also hides how long launching takes. A flush hides that as well, but
  * for what a library does in front of its launches: it does that for a graph, before a flush. What
  * a library cannot do while it is captured, it may have to do but once: choosing by trying, say. So
- * one that cannot be captured is run, and captured then. CUDA's result. */
+ * one that cannot be captured is run, and captured then; it may ask the clock in that run, which is
+ * in no time. CUDA's result. */
 static int time_ready(cuda_state *s, ready *stage, int n, int64_t count, double *seconds)
 {
     const bool hidden = s->flushing, library = calls_libraries(stage, n);
@@ -523,8 +525,12 @@ static int time_ready(cuda_state *s, ready *stage, int n, int64_t count, double 
     const int64_t replayed = graphs > 0 ? (count + graphs - 1) / graphs : 0;
     s->flushing = false;
     cuda_graph_exec graph = hidden && !library ? NULL : make_graph(s, stage, n, replayed);
-    if (!graph && library && !launch_all(s, stage, n))
-        graph = make_graph(s, stage, n, replayed);
+    if (!graph && library) {
+        s->timing = s->asked;
+        const int ran = launch_all(s, stage, n);
+        s->timing = true;
+        graph = ran ? NULL : make_graph(s, stage, n, replayed);
+    }
     float milliseconds = 0;
     int rc = !graph      ? 0
              : count > 1 ? s->cu->cuGraphLaunch(graph, s->stream)
@@ -570,7 +576,7 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
     cuda_state *s = (cuda_state *)((char *)clock - offsetof(cuda_state, clock));
     if (s->timing || n > OPTUNE_MAX_ARGS)
         return -1;
-    s->timing = true;
+    s->timing = s->asked = true;
     function called = {.host = body};
     ready *stage = new_ready(1);
     stage->function = &called;
@@ -584,7 +590,7 @@ static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), v
         rc = time_ready(s, stage, 1, cold ? 1 : RUNS, &seconds);
         least = fmin(least, cold ? seconds : seconds / RUNS);
     }
-    s->timing = false;
+    s->timing = s->asked = false;
     free(stage);
     return rc || isinf(least) ? -1 : least;
 }
