@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import operator
 import re
 import threading
 from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_void_p
@@ -21,13 +22,21 @@ from ._types import TensorType
 Bound = Union[int, Tuple[int, int]]
 
 
-def _is_range(dim: str, value: Bound) -> bool:
-    if not isinstance(value, (tuple, list)):
-        return False
-    if len(value) != 2:
-        raise UsageError(f"bind={{'{dim}': {value}}} is no range: (LOWEST, LARGEST), "
-                         "such as (1, 64)")
-    return True
+#: The largest size of a dim.
+_LARGEST = 2**40
+
+
+def _bounds(dim: str, bound: Any) -> Tuple[int, int]:
+    """The least and the largest of a bound, the same for a number."""
+    ends = bound if isinstance(bound, (tuple, list)) else (bound, bound)
+    try:
+        low, high = map(operator.index, ends)
+    except (TypeError, ValueError):  # none that counts; not two
+        low, high = -1, -1
+    if not (0 <= low <= _LARGEST and 0 <= high <= _LARGEST):
+        raise UsageError(f"bind={{'{dim}': {bound!r}}}: a dim is a number, or (LOWEST, LARGEST), "
+                         "such as (1, 64), of whole numbers from 0 to 2**40")
+    return low, high
 
 
 def _type(text: str, const: bool) -> TensorType:
@@ -71,13 +80,14 @@ class Graph(Here):
         self._program: Optional[Counted] = None
         self._used: Optional[Counted] = None
         self._lock = threading.RLock()
-        ranges = {dim: value for dim, value in (bind or {}).items() if _is_range(dim, value)}
-        numbers: Dict[str, Any] = {dim: value for dim, value in (bind or {}).items()
-                                   if dim not in ranges}
+        bounds = {dim: _bounds(dim, bound) for dim, bound in (bind or {}).items()}
+        ranges = {dim: ends for dim, ends in bounds.items()
+                  if isinstance((bind or {})[dim], (tuple, list))}
+        numbers = {dim: ends[0] for dim, ends in bounds.items() if dim not in ranges}
         if isinstance(source, str) and "\n" in source:
             pointer = opened(lib.optune_graph_parse, encode(source), b"graph")
         else:  # a model's dims are bound while it is read
-            given = [Binding(encode(dim), int(value)) for dim, value in numbers.items()]
+            given = [Binding(encode(dim), value) for dim, value in numbers.items()]
             numbers = {}
             pointer = opened(lib.optune_graph_read_bound, encode(str(source)),
                              (Binding * len(given))(*given), len(given))
@@ -85,10 +95,10 @@ class Graph(Here):
         err = Err()
         with self._graph as g, handle as o:
             for dim, value in numbers.items():
-                check(lib.optune_graph_bind(g, encode(dim), int(value), byref(err)), err)
+                check(lib.optune_graph_bind(g, encode(dim), value, byref(err)), err)
             check(lib.optune_graph_infer(g, byref(err)), err)
             for dim, (low, high) in ranges.items():
-                check(lib.optune_graph_bound(g, encode(dim), int(low), int(high), byref(err)), err)
+                check(lib.optune_graph_bound(g, encode(dim), low, high, byref(err)), err)
                 check(lib.optune_graph_infer(g, byref(err)), err)
             self._read(json.loads(lib.optune_graph_json(g)))
         self._renew(handle)

@@ -304,8 +304,13 @@ def test_a_graph_of_ranges_takes_arrays_of_any_size(o, tmp_path):
             with pytest.raises(optune.UsageError, match="no shape"):
                 g(3.5, numpy.zeros(3, "f4"))
             assert g(x, z)[0].shape == (17, 5)  # what was refused changed nothing
-    with pytest.raises(optune.UsageError, match="is no range"):
-        o.graph(text, bind={"n": (1, 2, 3)})
+    for bound in ((1, 2, 3), (1.5, 64), (1, "64"), (), 3.7, "3", None, range(1, 64), -1, 2**64 + 5,
+                  (1, 2**40 + 1), numpy.float32(3)):
+        with pytest.raises(optune.UsageError,
+                           match="'n': .*: a dim is a number, or .LOWEST, LARGEST."):
+            o.graph(text, bind={"n": bound})
+    with o.graph(text, bind={"n": numpy.int64(5)}) as g:
+        assert g.inputs["x"].shape[0] == 5
     with pytest.raises(optune.WorkloadTypeError, match="'.n' cannot be 9..3"):
         o.graph(text, bind={"n": (9, 3)})
 
