@@ -86,9 +86,14 @@ int ot_partition_open_attended(const optune_partition *plain, const ot_site *sit
 bool ot_partition_accepts(void *o, const optune_call *call);
 /* Whether what was measured since it was opened says something else. */
 bool ot_partition_outdated(const optune_partition *p);
-/* graph_workloads.c: distinct workloads of groups that run and whose dims are ranges that a
- * dispatch table can have; `workload` has room for one a group. Returns how many. */
-int ot_partition_ranges(const optune_partition *p, ot_arena *arena, char **workload);
+/* graph_workloads.c: a workload of a group that runs and whose dims are ranges. */
+typedef struct ot_ranged {
+    const char *workload;
+    const char
+        *problem; /* why there can be no dispatch table, and the remedy; NULL: there can */
+} ot_ranged;
+/* The distinct ones; `all` has room for one a group. Returns how many. */
+int ot_partition_ranges(const optune_partition *p, ot_arena *arena, ot_ranged *all);
 /* attend_told.c: a line for each kind; nothing without sites. */
 void ot_attending_say(const optune_partition *p, ot_text *to);
 json_t *ot_attending_json(const ot_attending *told, ot_site_kind kind); /* new reference */

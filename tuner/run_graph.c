@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run: workloads of constants are tuned one by one, and of a graph the workloads of ranges get
- * dispatch tables, which its programs and its C use. The time is shared; whatever ends it, what was
- * measured is stored, and the tables that were made are in the database.
+ * dispatch tables, which its programs and its C use; what can have none is told with the reason.
+ * The time is shared; whatever ends it, what was measured is stored, and the tables that were made
+ * are in the database.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +16,8 @@ static const double TABLE_WEIGHT = 3;
 
 typedef struct tables {
     const optune_run_options *options;
-    int n;
-    char **workload;
+    int n, n_all; /* those that can be made; with what is left out, and why */
+    ot_ranged *all;
     ot_arena arena;
     ot_text text;
     json_t *list;
@@ -51,17 +52,27 @@ static void take_told(tables *t, const char *workload, const optune_result *told
     json_array_append_new(t->list, json);
 }
 
+/* One that is not made, and that is no failure. */
+static void take_left_out(tables *t, const ot_ranged *one)
+{
+    json_array_append_new(
+        t->list, json_pack("{s:s, s:s}", "call", one->workload, "problem", one->problem));
+    ot_text_printf(&t->text, "\n%s\n  no table: %s\n", one->workload, one->problem);
+}
+
 /* A table gets its share of what is left until `end` (infinity: no limit), or a second, and is not
  * begun behind it. */
 static int make_tables(optune *o, tables *t, double end, optune_err *err)
 {
     const optune_run_options *options = t->options;
-    int status = OPTUNE_OK;
-    for (int i = 0; i < t->n && status != OPTUNE_EINTERRUPTED; i++) {
-        const double left = (end - ot_now()) / (t->n - i);
+    int status = OPTUNE_OK, n = 0;
+    for (int i = 0; i < t->n_all && status != OPTUNE_EINTERRUPTED; i++) {
+        if (t->all[i].problem)
+            continue;
+        const double left = (end - ot_now()) / (t->n - n++);
         const optune_dispatch_options how = {
             .size = sizeof how,
-            .workload = t->workload[i],
+            .workload = t->all[i].workload,
             .search = options->search,
             .trials = options->trials,
             .seconds = end < INFINITY ? (left > 1 ? left : 1) : -1,
@@ -76,11 +87,14 @@ static int make_tables(optune *o, tables *t, double end, optune_err *err)
         status = left > 0 ? optune_dispatch_tune(o, &how, &told, &own)
                           : optune_fail(&own, OPTUNE_EPARTIAL,
                                         "no time was left; give more with --time");
-        take_told(t, t->workload[i], told, &own, status);
+        take_told(t, t->all[i].workload, told, &own, status);
         optune_result_free(told);
         if (status == OPTUNE_EINTERRUPTED)
             optune_fail(err, status, "%s", own.text);
     }
+    for (int i = 0; i < t->n_all; i++)
+        if (t->all[i].problem)
+            take_left_out(t, &t->all[i]);
     return status == OPTUNE_EINTERRUPTED ? status : OPTUNE_OK;
 }
 
@@ -117,18 +131,21 @@ static optune_result *together(const optune *o, optune_result *constants, const 
 
 static int check(const optune_run_options *options, const tables *t, optune_err *err)
 {
-    if (options->impls && options->impls[0])
+    int first = 0; /* that there can be */
+    while (first < t->n_all && t->all[first].problem)
+        first++;
+    if (t->n && options->impls && options->impls[0])
         return optune_fail(
             err, OPTUNE_EUSAGE,
             "the implementations of %s, which has ranges, are chosen by a dispatch "
             "table: leave '%s' out, or give dims values with --bind",
-            t->workload[0], options->impls[0]);
+            t->all[first].workload, options->impls[0]);
     if (options->metrics && options->metrics[0] && !options->workloads[0])
         return optune_fail(
             err, OPTUNE_EUSAGE,
             "metrics are of workloads of constants, and %s has ranges: give dims "
             "values with --bind",
-            t->workload[0]);
+            t->all[0].workload);
     return OPTUNE_OK;
 }
 
@@ -150,6 +167,7 @@ static int run_both(optune *o, tables *t, optune_result **result, optune_err *er
     }
     if (status < 0 && status != OPTUNE_EPARTIAL)
         return status;
+    OT_RETURN_UNLESS_OK(ot_context_device(o, err)); /* no table may be begun */
     const int made = make_tables(o, t, seconds > 0 ? began + seconds : INFINITY, err);
     *result = together(o, *result, t, began, made < 0);
     if (made < 0)
@@ -157,9 +175,8 @@ static int run_both(optune *o, tables *t, optune_result **result, optune_err *er
     if (status < 0)
         return optune_fail(err, status, "%s", first.text);
     return t->failed ? optune_fail(err, OPTUNE_EPARTIAL,
-                                   "%d of %d dispatch tables failed, the "
-                                   "first: %s",
-                                   t->failed, t->n, t->why)
+                                   "%d of %d dispatch tables failed, the first: %s", t->failed,
+                                   t->n, t->why)
                      : OPTUNE_OK;
 }
 
@@ -174,29 +191,32 @@ int optune_run(optune *o, const optune_run_options *options, optune_result **res
     tables t = {.options = &own};
     if (own.graph) {
         own.workloads = own.workloads ? own.workloads : none;
-        t.workload = ot_alloc((size_t)(own.graph->groups.n + 1) * sizeof *t.workload);
-        t.n = ot_partition_ranges(own.graph, &t.arena, t.workload);
+        t.all = ot_alloc((size_t)(own.graph->groups.n + 1) * sizeof *t.all);
+        t.n_all = ot_partition_ranges(own.graph, &t.arena, t.all);
+        for (int i = 0; i < t.n_all; i++)
+            t.n += !t.all[i].problem;
     }
     int status = OPTUNE_OK;
-    if (own.graph && !own.workloads[0] && (!t.n || own.compile_only)) {
-        status = t.n ? optune_fail(err, OPTUNE_EUSAGE,
+    if (own.graph && !own.workloads[0] && (!t.n_all || own.compile_only)) {
+        status = t.n_all
+                     ? optune_fail(err, OPTUNE_EUSAGE,
                                    "compiling alone is for workloads of constants, and %s has "
                                    "ranges: give dims values with --bind",
-                                   t.workload[0])
+                                   t.all[0].workload)
                      : optune_fail(err, OPTUNE_EUSAGE,
                                    "nothing of the graph runs: there is nothing to measure");
-    } else if (t.n && !own.compile_only) {
+    } else if (t.n_all && !own.compile_only) {
         t.list = json_array();
         status = run_both(o, &t, result, err);
         json_decref(t.list);
     } else {
         status = ot_run_constants(o, &own, result, err);
-        if (t.n && *result)
+        if (t.n_all && *result)
             ot_result_extend(*result, "workloads of ranges are not compiled alone\n",
                              json_object());
     }
     ot_text_release(&t.text);
     ot_arena_release(&t.arena);
-    free(t.workload);
+    free(t.all);
     return status;
 }

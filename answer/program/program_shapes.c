@@ -133,6 +133,50 @@ static int check_given(const given *all, int id, const optune_tensor *is, optune
     return status;
 }
 
+/* Outputs of a group whose inputs' sizes are true as far as `settled`; false: values decide, or the
+ * run is going to refuse it. */
+static bool settle_group(optune_program *p, const ot_group *group, optune_call *call,
+                         bool *const settled)
+{
+    const int last = group->node[group->n_nodes - 1];
+    *call = group->call;
+    for (int k = 0; k < group->n_in; k++) {
+        if (!settled[group->in[k].node])
+            return false;
+        call->input[k].type = p->type[group->in[k].node][group->in[k].output];
+    }
+    for (int o = 0; o < call->n_outputs; o++)
+        call->output[o] = (optune_tensor){.rank = -1};
+    if (ot_call_infer_dims(call, NULL) < 0 || !ot_call_static(call))
+        return false;
+    for (int o = 0; o < call->n_outputs; o++)
+        p->type[last][o] = call->output[o];
+    return true;
+}
+
+/* What follows from the inputs' sizes alone, and of the rest how large it can be at most. */
+static void settle(optune_program *p)
+{
+    const optune_graph *g = p->partition->graph;
+    const ot_groups *groups = &p->partition->groups;
+    bool *settled = ot_alloc((size_t)(g->n + 1) * sizeof *settled);
+    optune_call *call = ot_alloc(sizeof *call);
+    for (int id = 0; id < g->n; id++)
+        settled[id] = g->node[id].kind == OT_NODE_VAR || g->node[id].kind == OT_NODE_CONST;
+    for (int i = 0; i < groups->n; i++) {
+        const ot_group *group = &groups->group[i];
+        const int last = group->node[group->n_nodes - 1];
+        settled[last] = !ot_group_is_open(g, group) || settle_group(p, group, call, settled);
+        for (int o = 0; o < g->node[last].n_out && !settled[last]; o++) {
+            p->type[last][o] = g->node[last].out[o];
+            for (int d = 0; d < p->type[last][o].rank; d++)
+                p->type[last][o].dim[d] = optune_dim_of(p->type[last][o].dim[d].max);
+        }
+    }
+    free(call);
+    free(settled);
+}
+
 int optune_program_resize(optune_program *p, const optune_tensor *types, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}, {"types", types}));
@@ -150,5 +194,7 @@ int optune_program_resize(optune_program *p, const optune_tensor *types, optune_
             for (int d = 0; d < to->rank; d++)
                 to->dim[d] = optune_dim_of(to->dim[d].min);
         }
+    if (status >= 0)
+        settle(p);
     return status;
 }

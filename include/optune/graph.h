@@ -249,7 +249,8 @@ OPTUNE_API int optune_function_run(optune_function *function, const void *const 
 OPTUNE_API int optune_function_open_text(struct optune *handle, const char *workload,
                                          const void *const *constants,
                                          optune_function **function, optune_err *err);
-/* Output `output` as it came out of the last run, before one as large as it can be: its dims into
+/* Output `output` as it came out of the last run, before one, or after optune_program_resize, as
+ * large as it can be in the next: its dims into
  * `dims`, room for OPTUNE_MAX_RANK of them; returns how many, or EUSAGE. Of an operator whose dims
  * follow from values (argwhere, unique ...) the call's types have the bounds, and so large every
  * output is: elements of the true shape, dense, then zeros. A run that the values do not allow (a
@@ -267,18 +268,21 @@ OPTUNE_API int optune_graph_fill(optune_graph *graph, uint64_t seed, optune_err 
 typedef struct optune_program optune_program;
 OPTUNE_API int optune_program_open(optune_partition *partition, optune_program **program,
                                    optune_err *err);
-/* inputs: the variables' elements in order; outputs: room for those of every output. Dims that
- * follow from values are ranges in the output's type: room is for their upper ends, what is written
- * is the true shape, dense. */
+/* inputs: the variables' elements in order; outputs: room for those of every output. Where dims of
+ * an output's type are ranges, room is for their upper ends, or, once the inputs' sizes were told
+ * (optune_program_resize), for what optune_program_shape says right after that; what is written is
+ * the true shape, dense. */
 OPTUNE_API int optune_program_run(optune_program *program, const void *const *inputs,
                                   void *const *outputs, optune_err *err);
 /* How large the inputs of the runs that follow are, in a graph of variables with bounded ranges,
  * as an image of `?h:32..512` rows is: types[i] is the i-th variable's, known, in its range, and
  * dims of one name have one size. Before, they are as large as they can be. ETYPE: one does not
- * fit, and nothing changed. Outputs have ranges then; their room is for the upper ends, always. */
+ * fit, and nothing changed. Outputs that follow from these sizes alone have their true shape then,
+ * and need no more room; others are as large as they can be. */
 OPTUNE_API int optune_program_resize(optune_program *program, const optune_tensor *types,
                                      optune_err *err);
-/* Output `output` as it came out of the last run, before one as large as it can be: its dims into
+/* Output `output` as it came out of the last run, before one, or after optune_program_resize, as
+ * large as it can be in the next: its dims into
  * `dims`, room for OPTUNE_MAX_RANK of them; returns how many, or EUSAGE. */
 OPTUNE_API int optune_program_shape(const optune_program *program, int output, int64_t *dims,
                                     optune_err *err);

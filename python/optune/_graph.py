@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import json
+import operator
 import re
 import threading
 from ctypes import POINTER, byref, c_char_p, c_double, c_int64, c_void_p
@@ -21,13 +22,21 @@ from ._types import TensorType
 Bound = Union[int, Tuple[int, int]]
 
 
-def _is_range(dim: str, value: Bound) -> bool:
-    if not isinstance(value, (tuple, list)):
-        return False
-    if len(value) != 2:
-        raise UsageError(f"bind={{'{dim}': {value}}} is no range: (LOWEST, LARGEST), "
-                         "such as (1, 64)")
-    return True
+#: The largest size of a dim.
+_LARGEST = 2**40
+
+
+def _bounds(dim: str, bound: Any) -> Tuple[int, int]:
+    """The least and the largest of a bound, the same for a number."""
+    ends = bound if isinstance(bound, (tuple, list)) else (bound, bound)
+    try:
+        low, high = map(operator.index, ends)
+    except (TypeError, ValueError):  # none that counts; not two
+        low, high = -1, -1
+    if not (0 <= low <= _LARGEST and 0 <= high <= _LARGEST):
+        raise UsageError(f"bind={{'{dim}': {bound!r}}}: a dim is a number, or (LOWEST, LARGEST), "
+                         "such as (1, 64), of whole numbers from 0 to 2**40")
+    return low, high
 
 
 def _type(text: str, const: bool) -> TensorType:
@@ -71,13 +80,14 @@ class Graph(Here):
         self._program: Optional[Counted] = None
         self._used: Optional[Counted] = None
         self._lock = threading.RLock()
-        ranges = {dim: value for dim, value in (bind or {}).items() if _is_range(dim, value)}
-        numbers: Dict[str, Any] = {dim: value for dim, value in (bind or {}).items()
-                                   if dim not in ranges}
+        bounds = {dim: _bounds(dim, bound) for dim, bound in (bind or {}).items()}
+        ranges = {dim: ends for dim, ends in bounds.items()
+                  if isinstance((bind or {})[dim], (tuple, list))}
+        numbers = {dim: ends[0] for dim, ends in bounds.items() if dim not in ranges}
         if isinstance(source, str) and "\n" in source:
             pointer = opened(lib.optune_graph_parse, encode(source), b"graph")
         else:  # a model's dims are bound while it is read
-            given = [Binding(encode(dim), int(value)) for dim, value in numbers.items()]
+            given = [Binding(encode(dim), value) for dim, value in numbers.items()]
             numbers = {}
             pointer = opened(lib.optune_graph_read_bound, encode(str(source)),
                              (Binding * len(given))(*given), len(given))
@@ -85,10 +95,10 @@ class Graph(Here):
         err = Err()
         with self._graph as g, handle as o:
             for dim, value in numbers.items():
-                check(lib.optune_graph_bind(g, encode(dim), int(value), byref(err)), err)
+                check(lib.optune_graph_bind(g, encode(dim), value, byref(err)), err)
             check(lib.optune_graph_infer(g, byref(err)), err)
             for dim, (low, high) in ranges.items():
-                check(lib.optune_graph_bound(g, encode(dim), int(low), int(high), byref(err)), err)
+                check(lib.optune_graph_bound(g, encode(dim), low, high, byref(err)), err)
                 check(lib.optune_graph_infer(g, byref(err)), err)
             self._read(json.loads(lib.optune_graph_json(g)))
         self._renew(handle)
@@ -250,8 +260,9 @@ class Graph(Here):
         return [given[name] for name in names]
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """Computes the outputs: an array, or a tuple of several; see the class. Where dims follow from
-        values, ``out`` is as large as they can be, and what is returned is the true part of it."""
+        """Computes the outputs: an array, or a tuple of several; see the class. Each of ``out`` has
+        the shape that its output has in this call, or the largest that it can have, of which the
+        true part is returned. Where dims follow from values, it is the largest."""
         with self._lock:
             if self._program is None:
                 self.compile()
@@ -259,22 +270,24 @@ class Graph(Here):
             types = self._types_of(given)
             sources = [memory(a, t, f"input '{name}'")
                        for a, t, name in zip(given, types, self.inputs)]
-            made = [empty(t, given[0] if given else None) for t in self._room] \
-                if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
-            if len(made) != len(self.outputs):
-                raise UsageError(f"out has {len(made)} arrays, the graph has "
-                                 f"{len(self.outputs)} outputs")
-            targets = [memory(a, t, f"output {i}", writable=True)
-                       for i, (a, t) in enumerate(zip(made, self._room))]
-            if overlap([(s[0], t.nbytes) for s, t in zip(sources, types)],
-                       [(s[0], t.nbytes) for s, t in zip(targets, self._room)]):
-                raise UsageError("out shares memory with an input, or with itself")
-            ins = (c_void_p * (len(sources) + 1))(*[s[0] for s in sources])
-            outs = (c_void_p * (len(targets) + 1))(*[t[0] for t in targets])
             err = Err()
             with self._live(self._program) as program:
-                if self._sized:
-                    self._resize(program, types)
+                rooms = self._rooms(program, types)
+                made = [empty(t, given[0] if given else None) for t in rooms] \
+                    if out is None else list(out) if isinstance(out, (tuple, list)) else [out]
+                if len(made) != len(self.outputs):
+                    raise UsageError(f"out has {len(made)} arrays, the graph has "
+                                     f"{len(self.outputs)} outputs")
+                if out is not None and rooms != self._room:
+                    rooms = tuple(self._room_in(a, i, t)
+                                  for i, (a, t) in enumerate(zip(made, rooms)))
+                targets = [memory(a, t, f"output {i}", writable=True)
+                           for i, (a, t) in enumerate(zip(made, rooms))]
+                if overlap([(s[0], t.nbytes) for s, t in zip(sources, types)],
+                           [(s[0], t.nbytes) for s, t in zip(targets, rooms)]):
+                    raise UsageError("out shares memory with an input, or with itself")
+                ins = (c_void_p * (len(sources) + 1))(*[s[0] for s in sources])
+                outs = (c_void_p * (len(targets) + 1))(*[t[0] or 1 for t in targets])
                 check(computing(lib.optune_program_run)(program, ctypes.addressof(ins),
                                              ctypes.addressof(outs), byref(err)), err)
                 if self._room != self.outputs:
@@ -302,6 +315,23 @@ class Graph(Here):
                                  f"bind={{'{at[1]}': (LOWEST, LARGEST)}} says what it can be")
         return TensorType(t.dtype, tuple(n if dim is None else dim
                                          for n, dim in zip(shape, t.shape or ())))
+
+    def _rooms(self, program: Any, types: List[TensorType]) -> Tuple[TensorType, ...]:
+        """Of outputs in this call, as large as they can be with inputs of these types."""
+        if not self._sized:
+            return self._room
+        self._resize(program, types)
+        return tuple(TensorType(t.dtype, self._shape(program, i))
+                     for i, t in enumerate(self._room))
+
+    def _room_in(self, array: Any, output: int, room: TensorType) -> TensorType:
+        """Of an array that is handed over for an output."""
+        largest = self._room[output]
+        shape = shape_of(array, f"output {output}")
+        if shape not in (room.shape, largest.shape):
+            raise UsageError(f"output {output} is of shape {shape}, in this call it is {room}; "
+                             f"an array of the largest, {largest}, is taken, too")
+        return largest if shape == largest.shape else room
 
     def _resize(self, program: Any, types: List[TensorType]) -> None:
         told = (Tensor * len(types))()

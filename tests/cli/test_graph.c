@@ -104,6 +104,40 @@ static void what_does_not_run_is_told(void **state)
     release(&o);
 }
 
+/* A group that runs and can have no dispatch table is no failure: what it lacks is told. */
+static void what_has_no_table_is_told(void **state)
+{
+    (void)state;
+    static const char *const graph[] = {
+        "x = var f32[?n:0..4,16]\noutput relu(x)\n",
+        "x = var f32[?a:1..2,?b:1..2,?c:1..2,?d:1..2,?e:1..2]\noutput relu(x)\n",
+        "x = var f32[?n:0..4,16]\noutput dense(concatenate(x, x), const f32[8,16])\n",
+        "x = var f32[?n:0..4,16]\ny = var f32[4,4]\noutput relu(x), relu(y)\n",
+    };
+    static const char *const problem[] = {
+        "dim 'n' is 0 to 4, tables are of sizes from 1 on: bind n=1..4",
+        "5 dims are ranges, tables are of at most 4: bind 'e' or others to numbers",
+        "dim '2*n' is 0 to 8, tables are of sizes from 1 on: bind what it is computed of",
+        "dim 'n' is 0 to 4, tables are of sizes from 1 on: bind n=1..4",
+    };
+    for (int i = 0; i < OT_COUNT(graph); i++) {
+        const char *file = write_graph(graph[i]);
+        outcome o = optune("run", "--graph", file, "--time", "10", "--trials", "1", "--json");
+        assert_int_equal(o.code, 0);
+        json_t *json = json_of(&o);
+        const json_t *table = json_array_get(json_object_get(json, "tables"), i == 2);
+        check_contains(json_string_value(json_object_get(table, "problem")), problem[i]);
+        assert_non_null(json_object_get(table, "call"));
+        assert_int_equal(json_array_size(json_object_get(json, "workloads")), i == 3);
+        json_decref(json);
+        o = optune("run", "--graph", file, "--time", "10", "--trials", "1");
+        assert_int_equal(o.code, 0);
+        check_contains(ot_text_str(&o.out), "\n  no table: ");
+        check_contains(ot_text_str(&o.out), problem[i]);
+        release(&o);
+    }
+}
+
 static void wrong_graphs_show_their_place(void **state)
 {
     (void)state;
@@ -145,8 +179,8 @@ static void wrong_words_are_refused(void **state)
     refused(2, "run needs an operator", "run");
     refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);
     file = write_graph("x = var f32[?n,?h:2..40]\noutput reshape(x, newshape=[-1])\n");
-    refused(2, "has unknown dims: give them values or ranges with --bind (?n)", "run", "--graph",
-            file);
+    refused(2, "has unknown dims: give them values or ranges with --bind (?n)", "run",
+            "--graph", file);
     refused(2, "give them values or ranges with --bind (?n)", "emit", "--graph", file, "-o",
             command_path("emitted"));
     refused(2, "has ranges", "run", "--graph", file, "--bind", "n=1..3", "--compile-only");
@@ -160,6 +194,7 @@ int main(void)
         cmocka_unit_test(graphs_are_printed),
         cmocka_unit_test(graphs_are_selected_for_and_computed),
         cmocka_unit_test(what_does_not_run_is_told),
+        cmocka_unit_test(what_has_no_table_is_told),
         cmocka_unit_test(wrong_graphs_show_their_place),
         cmocka_unit_test(wrong_words_are_refused),
     };

@@ -304,10 +304,45 @@ def test_a_graph_of_ranges_takes_arrays_of_any_size(o, tmp_path):
             with pytest.raises(optune.UsageError, match="no shape"):
                 g(3.5, numpy.zeros(3, "f4"))
             assert g(x, z)[0].shape == (17, 5)  # what was refused changed nothing
-    with pytest.raises(optune.UsageError, match="is no range"):
-        o.graph(text, bind={"n": (1, 2, 3)})
+    for bound in ((1, 2, 3), (1.5, 64), (1, "64"), (), 3.7, "3", None, range(1, 64), -1, 2**64 + 5,
+                  (1, 2**40 + 1), numpy.float32(3)):
+        with pytest.raises(optune.UsageError,
+                           match="'n': .*: a dim is a number, or .LOWEST, LARGEST."):
+            o.graph(text, bind={"n": bound})
+    with o.graph(text, bind={"n": numpy.int64(5)}) as g:
+        assert g.inputs["x"].shape[0] == 5
     with pytest.raises(optune.WorkloadTypeError, match="'.n' cannot be 9..3"):
         o.graph(text, bind={"n": (9, 3)})
+
+
+def test_outputs_of_ranges_are_as_large_as_in_this_call(o):
+    """Nothing is made or demanded for sizes that others may have: only where values decide."""
+    text = ("x = var f32[?n,16]\nw = const f32[8,16]\nk = argwhere(sum(x, axis=[1]))\n"
+            "output relu(x), dense(concatenate(x, x), w), reshape(x, newshape=[-1]), k\n")
+    with o.graph(text, bind={"n": (0, 5000)}) as g:
+        w = numpy.arange(128, dtype="f4").reshape(8, 16) / 128
+        g["w"] = w
+        for n in (64, 0, 5000, 3):
+            x = numpy.arange(n * 16, dtype="f4").reshape(n, 16) - 7
+            want = (numpy.maximum(x, 0), numpy.concatenate([x, x]) @ w.T, x.reshape(-1),
+                    numpy.argwhere(x.sum(1)))
+            made = g(x)
+            for a, b in zip(made, want):
+                assert a.shape == b.shape and numpy.allclose(a, b, rtol=1e-4, atol=1e-3)
+            assert all(a.base is None or a.base.nbytes == a.nbytes for a in made[:3])
+            rooms = [numpy.full((r.size + 64,), 77, r.dtype) for r in (*want[:3], numpy.zeros(
+                5000, made[3].dtype))]
+            outs = [r[:-64].reshape(a.shape) for r, a in zip(rooms, (*want[:3], numpy.zeros(
+                (5000, 1))))]
+            again = g(x, out=outs)
+            for a, b, room in zip(again, want, rooms):
+                assert a.shape == b.shape and numpy.allclose(a, b, rtol=1e-4, atol=1e-3)
+                assert (room[-64:] == 77).all()
+        largest = [numpy.empty(s, "f4") for s in ((5000, 16), (10000, 8), 80000)] + outs[3:]
+        assert [a.shape for a in g(x, out=largest)] == [(3, 16), (6, 8), (48,), want[3].shape]
+        with pytest.raises(optune.UsageError, match="output 1 is of shape .5, 8., in this call it "
+                           r"is f32.6,8.; an array of the largest, f32.10000,8., is taken"):
+            g(x, out=[outs[0], numpy.empty((5, 8), "f4"), *outs[2:]])
 
 
 def test_layouts_are_taken_up(o, monkeypatch):
