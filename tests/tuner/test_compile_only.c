@@ -12,16 +12,21 @@
 /* The depth is too short to be shared by blocks: every kernel of dense_tile.gpu is the product. */
 static const char *const workload[] = {"dense(f32[256,16],f32[256,16])", NULL};
 
-static json_t *built(const char *target, int status)
+static json_t *built_of(const char *const *calls, const char *target, int status)
 {
     optune *o = tuning_open_with("compile", (optune_options){.target = target});
-    json_t *json = tuning_run(
-        o,
-        (optune_run_options){
-            .op = "dense", .workloads = workload, .trials = 12, .compile_only = true},
-        status);
+    json_t *json =
+        tuning_run(o,
+                   (optune_run_options){
+                       .op = "dense", .workloads = calls, .trials = 12, .compile_only = true},
+                   status);
     optune_close(o);
     return json;
+}
+
+static json_t *built(const char *target, int status)
+{
+    return built_of(workload, target, status);
 }
 
 static const json_t *impl_of(const json_t *run, const char *name)
@@ -145,13 +150,15 @@ static void test_machine_code(void **state)
     optune_close(o);
 }
 
-/* A product whose depth is one tile is unrolled whole: no loop, and figures that are null. */
+/* A product whose depth is one step of a tile is unrolled whole: no loop, and figures that are
+ * null. */
 static void test_without_a_loop(void **state)
 {
     (void)state;
     if (!disassembler_here())
         skip();
-    json_t *run = built("cuda -arch=sm_90", OPTUNE_OK);
+    static const char *const flat[] = {"dense(f32[256,8],f32[256,8])", NULL};
+    json_t *run = built_of(flat, "cuda -arch=sm_90", OPTUNE_OK);
     const json_t *code =
         json_object_get(product_of(impl_of(run, "dense_tile.gpu"), 0), "machine_code");
     assert_true(json_is_object(code));
