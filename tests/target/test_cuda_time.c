@@ -247,9 +247,11 @@ static void try_clock(bool cold)
                            200);
     void *buffer = NULL, *module_of = NULL, *kernel = NULL;
     int (*load_data)(void **, const void *), (*get)(void **, void *, const char *);
+    int (*unload_data)(void *);
     double found = 0;
     *(void **)&load_data = dlsym(driver, "cuModuleLoadData");
     *(void **)&get = dlsym(driver, "cuModuleGetFunction");
+    *(void **)&unload_data = dlsym(driver, "cuModuleUnload");
     assert_int_equal(load_data(&module_of, image), 0);
     assert_int_equal(get(&kernel, module_of, "peak_launch"), 0);
     check_ok(row->worker.alloc(s, sizeof found, true, &buffer, &err));
@@ -282,6 +284,7 @@ static void try_clock(bool cold)
         assert_int_equal(row->worker.flush(s), OPTUNE_OK);
     assert_true(fabs(row->worker.time(s, &learning, 1, 1, &err) * 1e6 - 1) < 1e-3);
     assert_true(fabs(row->worker.time(s, &learning, 1, 40, &err) * 1e6 - 40) < 1e-3);
+    assert_int_equal(unload_data(module_of), 0);
     row->worker.free(s, buffer);
     row->worker.unload(s, body);
     dlclose(driver);
