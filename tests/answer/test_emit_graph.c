@@ -8,6 +8,7 @@
 
 #include "answer/graph.h"
 #include "support/check.h"
+#include "support/emitted.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -75,28 +76,6 @@ static void emit_here(const char *text, const char *dir, const char *name)
 
 /* ---- building and running ---------------------------------------------------------------- */
 
-/* A command in tuning_dir/DIR with nothing of ours in its environment; its exit code, what it said
- * in `said`. */
-static int command(const char *dir, const char *words, ot_text *said)
-{
-    char script[4096];
-    ot_text own = {0};
-    optune_err err = {0};
-    snprintf(script, sizeof script, "cd '%s' && %s", tuning_path(dir), words);
-    char *argv[] = {"env",         "-i", "PATH=/usr/local/bin:/usr/bin:/bin",
-                    "TMPDIR=/tmp", "sh", "-c",
-                    script,        NULL};
-    const int status = ot_run_program(argv, 300, &own, &err);
-    if (said) {
-        ot_text_clear(said);
-        ot_text_add(said, ot_text_str(&own));
-    } else if (status < 0) {
-        print_error("%s: %s\n%s\n", words, err.text, ot_text_str(&own));
-    }
-    ot_text_release(&own);
-    return status;
-}
-
 static bool has_program(const char *name)
 {
     char path[4096];
@@ -109,7 +88,7 @@ static void build(const char *dir, const char *options)
     char words[512];
     snprintf(words, sizeof words,
              "make CFLAGS='-O2 -Wall -Wextra -Wshadow -pedantic -Werror' %s", options);
-    assert_int_equal(command(dir, words, NULL), OPTUNE_OK);
+    assert_int_equal(emitted_command(dir, words, NULL), OPTUNE_OK);
 }
 
 /* Writes inputs, runs tuning_dir/DIR/PROGRAM, which must succeed, and compares each output with the
@@ -147,7 +126,7 @@ static double run(const emitting *e, const char *dir, const char *program, const
         snprintf(file, sizeof file, "%s-out-%d", dir, i);
         ot_text_printf(&words, " -o '%s'", tuning_path(file));
     }
-    if (command(dir, ot_text_str(&words), &said) < 0)
+    if (emitted_command(dir, ot_text_str(&words), &said) < 0)
         fail_msg("%s", ot_text_str(&said));
     check_ok(optune_graph_evaluate(wide, wide_in, NULL, &values, &err));
     for (int i = 0; i < n_out; i++) {
@@ -230,11 +209,12 @@ static void test_compilers(void **state)
         assert_true(run(&e, "compilers", "clang/net_2", "-n 1") < 1e-5);
     }
     if (has_program("cmake")) {
-        assert_int_equal(command("compilers",
-                                 "mkdir cm && cd cm && cmake -DCMAKE_C_FLAGS='-Wall -Wextra "
-                                 "-Werror' .. && cmake --build .",
-                                 NULL),
-                         OPTUNE_OK);
+        assert_int_equal(
+            emitted_command("compilers",
+                            "mkdir cm && cd cm && cmake -DCMAKE_C_FLAGS='-Wall -Wextra "
+                            "-Werror' .. && cmake --build .",
+                            NULL),
+            OPTUNE_OK);
         assert_true(run(&e, "compilers", "cm/net_2_main", "-n 1") < 1e-5);
     }
     close_graph(&e);
@@ -329,17 +309,17 @@ static void test_two_models(void **state)
     build("both/a", "build/libfirst.a");
     build("both/b", "build/libother.a");
     assert_int_equal(
-        command("both",
-                "cc -std=c99 -Wall -Wextra -Werror -fsanitize=address -o both both.c "
-                "a/build/libfirst.a b/build/libother.a -lm && ./both",
-                NULL),
+        emitted_command("both",
+                        "cc -std=c99 -Wall -Wextra -Werror -fsanitize=address -o both both.c "
+                        "a/build/libfirst.a b/build/libother.a -lm && ./both",
+                        NULL),
         OPTUNE_OK);
     if (has_program("c++")) {
         check_ok(ot_write_file(tuning_path("both/both.cc"),
                                "#include \"a/first.h\"\nint main() { return FIRST_OK; }\n", 53,
                                &err));
         assert_int_equal(
-            command("both", "c++ -Wall -Wextra -Werror -pedantic -o cc both.cc", NULL),
+            emitted_command("both", "c++ -Wall -Wextra -Werror -pedantic -o cc both.cc", NULL),
             OPTUNE_OK);
     }
 }
@@ -356,29 +336,30 @@ static void test_weights(void **state)
     build("weights", "");
     check_ok(ot_read_file(tuning_path("weights/model.weights"), &file, 1 << 20, &err));
     assert_int_equal(file.n % 64, 0);
-    assert_int_equal(command("weights", "build/model -n 1", &said), OPTUNE_OK);
-    assert_true(command("weights", "build/model -w ../others/model.weights", &said) < 0);
+    assert_int_equal(emitted_command("weights", "build/model -n 1", &said), OPTUNE_OK);
+    assert_true(emitted_command("weights", "build/model -w ../others/model.weights", &said) <
+                0);
     check_contains(ot_text_str(&said), "another model");
-    assert_true(command("weights", "build/model -w none", &said) < 0);
+    assert_true(emitted_command("weights", "build/model -w none", &said) < 0);
     check_contains(ot_text_str(&said), "No such file");
-    assert_true(command("weights", "build/model -w kernels", &said) < 0);
-    assert_true(command("weights", "build/model -w main.c", &said) < 0);
+    assert_true(emitted_command("weights", "build/model -w kernels", &said) < 0);
+    assert_true(emitted_command("weights", "build/model -w main.c", &said) < 0);
     check_contains(ot_text_str(&said), "no file of weights");
     /* Any byte that changes is seen. */
     for (size_t at = 0; at < file.n; at += at < 64 ? 7 : 53) {
         file.s[at] ^= 4;
         check_ok(ot_write_file(tuning_path("weights/bad"), file.s, file.n, &err));
         file.s[at] ^= 4;
-        assert_true(command("weights", "build/model -n 1 -w bad", &said) < 0);
+        assert_true(emitted_command("weights", "build/model -n 1 -w bad", &said) < 0);
     }
     for (size_t n = 0; n < file.n; n += 61) {
         check_ok(ot_write_file(tuning_path("weights/bad"), file.s, n, &err));
-        assert_true(command("weights", "build/model -n 1 -w bad", &said) < 0);
+        assert_true(emitted_command("weights", "build/model -n 1 -w bad", &said) < 0);
     }
-    assert_true(command("weights", "build/model -i main.c", &said) < 0);
+    assert_true(emitted_command("weights", "build/model -i main.c", &said) < 0);
     check_contains(ot_text_str(&said), "an input of 240 bytes is wanted");
-    assert_true(command("weights", "build/model -n 1 -o /dev/full", &said) < 0);
-    assert_true(command("weights", "build/model -o a -o b", &said) < 0);
+    assert_true(emitted_command("weights", "build/model -n 1 -o /dev/full", &said) < 0);
+    assert_true(emitted_command("weights", "build/model -o a -o b", &said) < 0);
     check_contains(ot_text_str(&said), "more files than the model has outputs");
     ot_text_release(&file);
     ot_text_release(&said);
@@ -389,7 +370,7 @@ static void test_same_twice(void **state)
     (void)state;
     emit_here(network, "once", NULL);
     emit_here(network, "twice", NULL);
-    assert_int_equal(command(".", "diff -r once twice", NULL), OPTUNE_OK);
+    assert_int_equal(emitted_command(".", "diff -r once twice", NULL), OPTUNE_OK);
 }
 
 /* What is said of a group that a library would compute. */

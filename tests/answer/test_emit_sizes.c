@@ -8,6 +8,7 @@
 
 #include "answer/graph.h"
 #include "support/check.h"
+#include "support/emitted.h"
 #include "support/tables.h"
 
 #include <math.h>
@@ -37,26 +38,6 @@ static void close_graph(emitting *e)
     optune_close(e->o);
 }
 
-static int command(const char *dir, const char *words, ot_text *said)
-{
-    char script[4096];
-    ot_text own = {0};
-    optune_err err = {0};
-    snprintf(script, sizeof script, "cd '%s' && %s", tuning_path(dir), words);
-    char *argv[] = {"env",         "-i", "PATH=/usr/local/bin:/usr/bin:/bin",
-                    "TMPDIR=/tmp", "sh", "-c",
-                    script,        NULL};
-    const int status = ot_run_program(argv, 300, &own, &err);
-    if (said) {
-        ot_text_clear(said);
-        ot_text_add(said, ot_text_str(&own));
-    } else if (status < 0) {
-        print_error("%s: %s\n%s\n", words, err.text, ot_text_str(&own));
-    }
-    ot_text_release(&own);
-    return status;
-}
-
 /* Written, and built without a warning but of kernels. */
 static void emit(emitting *e, const char *dir, const char *options)
 {
@@ -67,7 +48,7 @@ static void emit(emitting *e, const char *dir, const char *options)
     optune_result_free(result);
     snprintf(words, sizeof words,
              "make CFLAGS='-O2 -Wall -Wextra -Wshadow -pedantic -Werror' %s", options);
-    assert_int_equal(command(dir, words, NULL), OPTUNE_OK);
+    assert_int_equal(emitted_command(dir, words, NULL), OPTUNE_OK);
 }
 
 /* The true types of the inputs: `sizes` has a type for each. */
@@ -120,7 +101,7 @@ static void run_at(const emitting *e, const char *dir, const char *sizes, const 
         snprintf(file, sizeof file, "%s-out-%d", dir, i);
         ot_text_printf(&words, " -o '%s'", tuning_path(file));
     }
-    if (command(dir, ot_text_str(&words), &said) < 0)
+    if (emitted_command(dir, ot_text_str(&words), &said) < 0)
         fail_msg("%s: %s", more, ot_text_str(&said));
     check_contains(ot_text_str(&said), "all outputs are the same");
     check_ok(optune_graph_evaluate(e->g, (const void *const *)in, type, &values, &err));
@@ -148,20 +129,21 @@ static void test_network(void **state)
                    "d = relu(add(a, b))\n"
                    "f = reshape(d, newshape=[0,8,-1])\n"
                    "output f, p, x, d\n");
-    emit(&e, "network", "EXTRA='-g -fsanitize=address,undefined "
-                        "-fno-sanitize-recover=undefined -fno-sanitize=alignment'");
+    emit(&e, "network",
+         "EXTRA='-g -fsanitize=address,undefined "
+         "-fno-sanitize-recover=undefined -fno-sanitize=alignment'");
     run_at(&e, "network", "f32[2,3,40,33]", "");
     run_at(&e, "network", "f32[1,3,1,5]", "-s int=1 -s height=1 -s s=5");
     run_at(&e, "network", "f32[1,3,33,8]", "-s int=1 -s height=33 -s s=8");
     run_at(&e, "network", "f32[2,3,17,31]", "-s s=31 -s height=17");
     ot_text said = {0};
-    assert_true(command("network", "build/model -s s=4", &said) < 0);
+    assert_true(emitted_command("network", "build/model -s s=4", &said) < 0);
     check_contains(ot_text_str(&said), "size 2, 's', is not 5 to 33");
-    assert_true(command("network", "build/model -s height=0", &said) < 0);
+    assert_true(emitted_command("network", "build/model -s height=0", &said) < 0);
     check_contains(ot_text_str(&said), "'height', is not 1 to 40");
-    assert_true(command("network", "build/model -s w=4", &said) < 0);
+    assert_true(emitted_command("network", "build/model -s w=4", &said) < 0);
     check_contains(ot_text_str(&said), "dims are int height s");
-    assert_true(command("network", "build/model -s s=6 -i main.c", &said) < 0);
+    assert_true(emitted_command("network", "build/model -s s=6 -i main.c", &said) < 0);
     check_contains(ot_text_str(&said), "an input of 5760 bytes is wanted");
     ot_text_release(&said);
     close_graph(&e);
@@ -190,13 +172,12 @@ static void test_table(void **state)
     ot_text_clear(&text);
     check_ok(ot_read_file(tuning_path("table/emitted.json"), &text, 1 << 20, &err));
     json_t *json = tuning_parse(text.s);
-    const json_t *rows = json_object_get(
-        json_array_get(json_object_get(json, "groups"), 0), "rows");
+    const json_t *rows =
+        json_object_get(json_array_get(json_object_get(json, "groups"), 0), "rows");
     assert_int_equal(json_array_size(rows), 2);
-    assert_string_equal(
-        json_string_value(json_object_get(json_array_get(rows, 0), "impl")), "dense_gemv.cpu");
-    assert_int_equal(
-        tuning_int(json_array_get(json_object_get(json, "sizes"), 0), "max"), 20);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(rows, 0), "impl")),
+                        "dense_gemv.cpu");
+    assert_int_equal(tuning_int(json_array_get(json_object_get(json, "sizes"), 0), "max"), 20);
     json_decref(json);
     ot_text_release(&text);
     for (int n = 1; n <= 20; n += n == 1 ? 6 : n == 7 ? 1 : n == 8 ? 1 : 11) {
@@ -243,7 +224,8 @@ static void test_functions(void **state)
         "    void *arena = model_arena_new();\n"
         "    if (MODEL_SIZES != 2 || strcmp(model_size[1].name, \"m\") ||\n"
         "        model_size[0].min != 2 || model_size[0].max != 9)\n        return 2;\n"
-        "    if (model_output_shape(0, size, dim) != MODEL_OK || dim[0] != 6 || dim[1] != 2 ||\n"
+        "    if (model_output_shape(0, size, dim) != MODEL_OK || dim[0] != 6 || dim[1] != 2 "
+        "||\n"
         "        model_input_shape(0, size, dim) != MODEL_OK || dim[0] != 3 ||\n"
         "        model_input_shape(1, size, dim) != MODEL_EARGUMENT ||\n"
         "        model_output_shape(0, size, NULL) != MODEL_EARGUMENT ||\n"
@@ -259,11 +241,12 @@ static void test_functions(void **state)
         "    model_arena_free(arena);\n    model_close(c);\n    return 0;\n}\n";
     optune_err err = {0};
     check_ok(ot_write_file(tuning_path("calls/other.c"), program, sizeof program - 1, &err));
-    assert_int_equal(command("calls",
-                             "cc -std=c99 -Wall -Wextra -Werror -fsanitize=address -o other "
-                             "other.c build/libmodel.a -lm && ./other",
-                             NULL),
-                     OPTUNE_OK);
+    assert_int_equal(
+        emitted_command("calls",
+                        "cc -std=c99 -Wall -Wextra -Werror -fsanitize=address -o other "
+                        "other.c build/libmodel.a -lm && ./other",
+                        NULL),
+        OPTUNE_OK);
     close_graph(&e);
 }
 

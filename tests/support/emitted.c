@@ -8,6 +8,26 @@
 
 #include "support/tuning.h"
 
+int emitted_command(const char *dir, const char *words, ot_text *said)
+{
+    char script[4096];
+    ot_text own = {0};
+    optune_err err = {0};
+    snprintf(script, sizeof script, "cd '%s' && %s", tuning_path(dir), words);
+    char *argv[] = {"env",         "-i", "PATH=/usr/local/bin:/usr/bin:/bin",
+                    "TMPDIR=/tmp", "sh", "-c",
+                    script,        NULL};
+    const int status = ot_run_program(argv, 300, &own, &err);
+    if (said) {
+        ot_text_clear(said);
+        ot_text_add(said, ot_text_str(&own));
+    } else if (status < 0) {
+        print_error("%s: %s\n%s\n", words, err.text, ot_text_str(&own));
+    }
+    ot_text_release(&own);
+    return status;
+}
+
 void emitted_build(const char *dir, const char *name, const char *const *more)
 {
     enum { WORDS = 64 };

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "base/base.h"
+
 typedef struct emitted {
     void *object;
     size_t (*workspace)(void);
@@ -16,6 +18,9 @@ typedef struct emitted {
     void (*close)(void *workspace);
 } emitted;
 
+/* A shell's words in tuning_dir/DIR with nothing of ours in the environment; the exit code, and
+ * what they said in `said` (NULL: told where they fail). */
+int emitted_command(const char *dir, const char *words, ot_text *said);
 /* Runs the build command in the comment of DIR/NAME.c, with `more` words, where nothing of ours is
  * to be found. */
 void emitted_build(const char *dir, const char *name, const char *const *more);
