@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/own_kernels.h"
 #include "run/worker.h"
 
 enum {
@@ -31,21 +32,7 @@ static const double AWAKE_S = 0.3;
 static const double SAMPLE_S = 2e-3;
 
 static const char plain[] =
-    "#ifdef __OPENCL_VERSION__\n"
-    "#define KERNEL __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void\n"
-    "#define GLOBAL __global\n"
-    "#define RESTRICT restrict\n"
-    "#define ME ((long)get_global_id(0))\n"
-    "#define ALL ((long)get_global_size(0))\n"
-    "typedef long i64;\n"
-    "#else\n"
-    "#define KERNEL extern \"C\" __global__ __launch_bounds__(THREADS) void\n"
-    "#define GLOBAL\n"
-    "#define RESTRICT __restrict__\n"
-    "#define ME ((long long)blockIdx.x * THREADS + threadIdx.x)\n"
-    "#define ALL ((long long)gridDim.x * THREADS)\n"
-    "typedef long long i64;\n"
-    "#endif\n"
+    OT_OWN_KERNELS
     "#define COPY(name, flight)                                                             \\\n"
     "    KERNEL name(GLOBAL float4 *RESTRICT to, GLOBAL const float4 *RESTRICT from, i64 n) { \\\n"
     "        i64 i = ME;                                                                    \\\n"

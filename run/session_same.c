@@ -5,25 +5,13 @@
  */
 #include <string.h>
 
+#include "run/own_kernels.h"
 #include "run/worker.h"
 
 enum { THREADS = 256, BLOCKS = 1024 };
 static const int64_t LARGE = 16 << 20; /* bytes; less is read back as soon */
 
-static const char source[] =
-    "#ifdef __OPENCL_VERSION__\n"
-    "#define KERNEL __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void\n"
-    "#define GLOBAL __global\n"
-    "#define ME ((long)get_global_id(0))\n"
-    "#define ALL ((long)get_global_size(0))\n"
-    "typedef long i64;\n"
-    "#else\n"
-    "#define KERNEL extern \"C\" __global__ __launch_bounds__(THREADS) void\n"
-    "#define GLOBAL\n"
-    "#define ME ((long long)blockIdx.x * THREADS + threadIdx.x)\n"
-    "#define ALL ((long long)gridDim.x * THREADS)\n"
-    "typedef long long i64;\n"
-    "#endif\n"
+static const char source[] = OT_OWN_KERNELS
     "KERNEL ot_same(GLOBAL const unsigned *a, GLOBAL const unsigned *b, GLOBAL int *differs,\n"
     "               i64 bytes)\n"
     "{\n"
