@@ -258,12 +258,16 @@ void ot_progress_line(const optune_progress *p, const char *picture, int width, 
         {.importance = 9}, {.importance = 8}, {.importance = 7}, {.importance = 3},
         {.importance = 4}, {.importance = 6}, {.importance = 5}, {.importance = 1},
     };
-    snprintf(parts[0].text, PART_SIZE, "%d/%d %s", p->workload, p->workloads,
-             p->phase ? p->phase : "");
-    if (p->trials > 0)
-        snprintf(parts[1].text, PART_SIZE, "trial %d/%d", p->trial, p->trials);
-    char best[PART_SIZE - 8];
-    print_best(p, false, best, sizeof best);
+    char best[PART_SIZE - 8] = "";
+    if (p->call) {
+        snprintf(parts[0].text, PART_SIZE, "%d/%d %s", p->workload, p->workloads,
+                 p->phase ? p->phase : "");
+        if (p->trials > 0)
+            snprintf(parts[1].text, PART_SIZE, "trial %d/%d", p->trial, p->trials);
+        print_best(p, false, best, sizeof best);
+    } else { /* of no workload, so no figure is of one */
+        snprintf(parts[0].text, PART_SIZE, "%s", p->phase ? p->phase : "");
+    }
     if (best[0])
         snprintf(parts[2].text, PART_SIZE, "best %s", best);
     if (best[0] && p->best_impl)
@@ -349,9 +353,12 @@ static double now(void)
 static void show_plain(const optune_progress *p)
 {
     char best[PART_SIZE];
+    if (!p->call) { /* of no workload, so no figure is of one */
+        fprintf(stderr, "%s\n", p->phase);
+        return;
+    }
     print_best(p, true, best, sizeof best);
-    fprintf(stderr, "workload %d of %d: %s: %s", p->workload, p->workloads, p->phase,
-            p->call ? p->call : "");
+    fprintf(stderr, "workload %d of %d: %s: %s", p->workload, p->workloads, p->phase, p->call);
     if (p->trial > 0)
         fprintf(stderr, ", %d trial%s", p->trial, p->trial == 1 ? "" : "s");
     if (best[0])

@@ -119,6 +119,17 @@ static void what_is_unknown_is_left_out(void **state)
     check_contains(text, "best 2.5 s  2:02:05 left");
 }
 
+/* As while a whole graph is measured: what the last workload had says nothing of it. */
+static void what_is_of_no_workload_has_no_figures_of_one(void **state)
+{
+    (void)state;
+    optune_progress graph = searching;
+    graph.phase = "in the graph";
+    graph.call = graph.impl = graph.best_impl = NULL;
+    graph.failures = 0;
+    assert_string_equal(line(&graph, 300), "in the graph  1:05 left");
+}
+
 static void failures_have_the_exit_codes_of_the_contract(void **state)
 {
     (void)state;
@@ -184,6 +195,7 @@ int main(void)
         cmocka_unit_test(the_best_so_far_is_a_picture),
         cmocka_unit_test(what_matters_most_stays_longest),
         cmocka_unit_test(what_is_unknown_is_left_out),
+        cmocka_unit_test(what_is_of_no_workload_has_no_figures_of_one),
         cmocka_unit_test(failures_have_the_exit_codes_of_the_contract),
         cmocka_unit_test(colours_are_for_terminals_that_want_them),
     };

@@ -58,6 +58,38 @@ def test_gradients():
          torch.randn(2, 4, 5))
 
 
+def test_gradients_of_gradients():
+    def leaf(*shape):
+        return torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+
+    for f, leaves in ((ot.linear, (leaf(3, 4), leaf(5, 4), leaf(5))),
+                      (ot.batch_matmul, (leaf(2, 3, 4), leaf(2, 5, 4))),
+                      (lambda x, w: ot.conv2d(x, w, stride=2, padding=(1, 0), groups=2),
+                       (leaf(1, 4, 4, 5), leaf(2, 2, 3, 3)))):
+        assert torch.autograd.gradcheck(f, leaves)
+        assert torch.autograd.gradgradcheck(f, leaves)
+
+
+@pytest.mark.skipif(not hasattr(torch.export, "Dim"), reason="no export of shapes that vary")
+def test_an_exported_network_takes_other_batches():
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.randn(4, 3, 3, 3))
+            self.v = torch.nn.Parameter(torch.randn(5, 4 * 16))
+
+        def forward(self, x):
+            return ot.linear(ot.conv2d(x, self.w, padding=1).flatten(1), self.v)
+
+    net, batch = Net(), torch.export.Dim("batch", min=1, max=64)
+    made = torch.export.export(net, (torch.randn(2, 3, 4, 4),), dynamic_shapes=({0: batch},))
+    assert {"optune.conv2d.default", "optune.dense.default"} <= {
+        str(node.target) for node in made.graph.nodes}
+    for n in (2, 5):
+        x = torch.randn(n, 3, 4, 4)
+        same(made.module()(x), F.linear(F.conv2d(x, net.w, padding=1).flatten(1), net.v))
+
+
 def test_operators_are_sound():
     x, w = torch.randn(3, 6, requires_grad=True), torch.randn(4, 6, requires_grad=True)
     checks = ("test_schema", "test_autograd_registration", "test_faketensor")
