@@ -36,7 +36,7 @@ struct optune {
     atomic_bool assumed;       /* `device` is not here, and serves those who only ask */
     _Atomic(ot_store *) store; /* of `db`; NULL until needed, or there is none */
     int store_mode;            /* how it was opened */
-    atomic_int n_opened;       /* how often one was */
+    atomic_int n_opened;       /* grows in front of and behind each opening; odd: in between */
     ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
     atomic_int n_others;                   /* grows once one is whole */
     bool other_told; /* why one could not be opened */

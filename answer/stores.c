@@ -67,11 +67,12 @@ static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *s
     const bool gone = old && ot_store_gone(old);
     if (status < 0 && !gone)
         return status;
+    o->n_opened++;
     *store = fresh;
+    o->n_opened++;
     if (store == &o->store)
         o->store_mode = fresh ? mode : 0;
     retire(o, old);
-    o->n_opened++;
     return status;
 }
 
@@ -248,8 +249,11 @@ void ot_context_consult_hubs(optune *o)
     /* What was removed is not asked any more. */
     for (int k = 0; k < o->n_others; k++)
         if (o->other[k].hub && !ot_exists(o->other[k].dir)) {
-            retire(o, o->other[k].store);
+            ot_store *const old = o->other[k].store;
+            o->n_opened++;
             o->other[k].store = NULL;
+            o->n_opened++;
+            retire(o, old);
         }
     char **name = ot_hub_names(o, &arena);
     for (int i = 0; name[i]; i++) {
@@ -261,7 +265,7 @@ void ot_context_consult_hubs(optune *o)
             if (!strcmp(o->other[k].dir, dir.s)) {
                 const bool hints = gives_hints(dir.s);
                 known = true;
-                o->n_opened += o->other[k].hints != hints; /* no kept answer knows of it */
+                o->n_opened += 2 * (o->other[k].hints != hints); /* no kept answer knows of it */
                 o->other[k].hints = hints;
             }
         if (!known)
