@@ -195,7 +195,8 @@ conv2d|conv2d(bf16[1,64,9,9],bf16[64,64,3,3],padding=[1,1,1,1])
 conv2d|conv2d(f16[2,1,9,9,64],f16[72,64,3,3],data_layout=NCHW64c,out_layout=NCHW72c)
 softmax|softmax(f32[5,129])
 sum|sum(f32[33,70],axis=[1])
-cumsum|cumsum(f32[3,301],axis=1)
+cumsum|cumsum(f32[3,9001],axis=1)
+cumsum|cumsum(f32[700,33],axis=0)
 topk|topk(f32[3,517],k=5)
 sort|sort(f32[3,301])
 transpose|transpose(f32[33,65])'
@@ -285,6 +286,8 @@ part_bandwidth() {
         policy=warm bench bandwidth.txt 4 "$op" "$workload" --trials 12 </dev/null
     done <<'END'
 cumsum|cumsum(f32[33554432])
+cumsum|cumsum(f32[4096,8192],axis=1)
+cumsum|cumsum(f32[8192,4096],axis=0)
 topk|topk(f32[2048,50257],k=50)
 softmax|softmax(f32[8192,8192],axis=-1)
 sum|sum(f32[8192,8192],axis=[1])
