@@ -195,7 +195,7 @@ static const row rows[] = {
     {"conv2d",
      CONV("bf16"),
      "conv2d_wgmma.cuda",
-     "sm_90", /* 128x256, as cuDNN's, whose loop takes 38 */
+     "sm_90", /* 128x256, as cuDNN's */
      {CLEAN,
       {"products_in_flight", AT_LEAST, 1, 0},
       {"per_commit", AT_LEAST, 4, 0},
@@ -223,11 +223,11 @@ static const row rows[] = {
     {"dense",
      DENSE("bf16", "4096"),
      "dense_wgmma.cuda",
-     "sm_90", /* 128x256: N / 2 cycles */
+     "sm_90", /* 128x256, where cuDNN takes 38 */
      {CLEAN,
       {"products_in_flight", AT_LEAST, 1, 0},
       {"per_commit", AT_LEAST, 4, 0},
-      {"cycles", AT_MOST, 128, 0},
+      {"cycles", AT_MOST, 41.8, 0},
       {"narrow", AT_MOST, 0, 0}}},
     {"dense",
      DENSE("bf16", "512"),

@@ -104,7 +104,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const conv2d_shape s = shape_of(task);
     const matmul_gpu p = product_of(task->call, &s);
-    matmul_gpu_wgmma_fallback(task, &p, space, config);
+    matmul_gpu_wgmma_best(task, &p, space, config);
 }
 
 static double estimate(const optune_task *task, const optune_config *config)

@@ -174,38 +174,6 @@ bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
     return gpu_fits(task, block, matmul_gpu_wgmma_shared(&w), 128, why);
 }
 
-void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
-                               const optune_space *space, optune_config *config)
-{
-    const int64_t cores = matmul_gpu_wgmma_cores(task);
-    matmul_gpu_wgmma w = {
-        .bm = 128, .bn = 256, .kb = MATMUL_GPU_WGMMA_ROW, .stages = 6, .cluster = 1};
-    w.boxes = matmul_gpu_wgmma_boxes_fit(task, p);
-    while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
-        w.bn /= 2;
-    if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
-        w.bm = 64;
-    w.consumers = w.bm / 64;
-    w.persistent = matmul_gpu_wgmma_tiles(p, &w) > cores;
-    /* Where all cores multiply all the time, the cache does not keep up with each block's own
-     * copies: two share theirs. */
-    if (w.persistent && p->m > w.bm)
-        w.cluster = 2;
-    while (w.stages > 2 && (matmul_gpu_wgmma_shared(&w) > gpu_max_shared(task) ||
-                            matmul_gpu_wgmma_deep(task, p, &w)))
-        w.stages--;
-    optune_config_choose_int(config, space, "block_m", w.bm);
-    optune_config_choose_int(config, space, "block_n", w.bn);
-    optune_config_choose_int(config, space, "block_k_bytes", w.kb);
-    optune_config_choose_int(config, space, "stages", w.stages);
-    optune_config_choose_int(config, space, "consumers", w.consumers);
-    optune_config_choose_word(config, space, "copies", "warpgroup");
-    optune_config_choose_int(config, space, "group_m", 16);
-    optune_config_choose_int(config, space, "cluster", w.cluster);
-    optune_config_choose_int(config, space, "persistent", w.persistent);
-    optune_config_choose_word(config, space, "stores", w.boxes ? "boxes" : "pairs");
-}
-
 double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
                                  const optune_config *config)
 {
@@ -233,6 +201,74 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
         .pipe = steps * step,
     };
     return gpu_cost(task, &work);
+}
+
+/* What follows from a tile: as many stages as there is room for. Where all cores multiply all the
+ * time, the cache does not keep up with each block's own copies: two share theirs. */
+static void wgmma_settle(const optune_task *task, const matmul_gpu *p, matmul_gpu_wgmma *w)
+{
+    w->kb = MATMUL_GPU_WGMMA_ROW;
+    w->stages = 6;
+    w->consumers = host_min(w->bm / 64, 2);
+    w->group = 16;
+    w->producer = true;
+    w->boxes = matmul_gpu_wgmma_boxes_fit(task, p);
+    w->cluster = 1;
+    w->persistent = matmul_gpu_wgmma_tiles(p, w) > matmul_gpu_wgmma_cores(task);
+    if (w->persistent && p->m > w->bm)
+        w->cluster = 2;
+    while (w->stages > 2 && (matmul_gpu_wgmma_shared(w) > gpu_max_shared(task) ||
+                             matmul_gpu_wgmma_deep(task, p, w)))
+        w->stages--;
+}
+
+static void wgmma_choose(const matmul_gpu_wgmma *w, const optune_space *space,
+                         optune_config *config)
+{
+    optune_config_choose_int(config, space, "block_m", w->bm);
+    optune_config_choose_int(config, space, "block_n", w->bn);
+    optune_config_choose_int(config, space, "block_k_bytes", w->kb);
+    optune_config_choose_int(config, space, "stages", w->stages);
+    optune_config_choose_int(config, space, "consumers", w->consumers);
+    optune_config_choose_word(config, space, "copies", w->producer ? "warpgroup" : "thread");
+    optune_config_choose_int(config, space, "group_m", w->group);
+    optune_config_choose_int(config, space, "cluster", w->cluster);
+    optune_config_choose_int(config, space, "persistent", w->persistent);
+    optune_config_choose_word(config, space, "stores", w->boxes ? "boxes" : "pairs");
+}
+
+void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
+                               const optune_space *space, optune_config *config)
+{
+    const int64_t cores = matmul_gpu_wgmma_cores(task);
+    matmul_gpu_wgmma w = {.bm = 128, .bn = 256, .cluster = 1};
+    while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
+        w.bn /= 2;
+    if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
+        w.bm = 64;
+    wgmma_settle(task, p, &w);
+    wgmma_choose(&w, space, config);
+}
+
+void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
+                           const optune_space *space, optune_config *config)
+{
+    static const int64_t size[][2] = {{64, 64},  {64, 128},  {64, 192},  {64, 256},
+                                      {128, 64}, {128, 128}, {128, 192}, {128, 256},
+                                      {256, 64}, {256, 128}, {256, 192}};
+    matmul_gpu_wgmma_fallback(task, p, space, config);
+    double least = 0.97 * matmul_gpu_wgmma_estimate(task, p, config);
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        matmul_gpu_wgmma w = {.bm = size[i][0], .bn = size[i][1]};
+        optune_config other = *config;
+        wgmma_settle(task, p, &w);
+        wgmma_choose(&w, space, &other);
+        const double cost = matmul_gpu_wgmma_estimate(task, p, &other);
+        if (cost < least && matmul_gpu_wgmma_valid(task, p, &other, NULL)) {
+            least = cost;
+            *config = other;
+        }
+    }
 }
 
 /* Boxes of 128 bytes of a line and so many of the other dims. */

@@ -36,6 +36,10 @@ bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
 void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
                                const optune_space *space, optune_config *config);
 
+/* That, or the tile that the estimate prefers notably to it. */
+void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
+                           const optune_space *space, optune_config *config);
+
 double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
                                  const optune_config *config);
 
