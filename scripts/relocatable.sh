@@ -58,6 +58,26 @@ relocatable_check() {
     rm -rf "$moved"
 }
 
+# relocatable_licences OUT INTO: a file LIBRARY.copyright for each library of others that lies in
+# OUT, and for what draws pages, as the package that it is of has it. What has none is said.
+relocatable_licences() {
+    local file name package
+    mkdir -p "$2"
+    for file in "$1"/lib/*.so* "$1/lib/optune/chart.min.js"; do
+        name=${file##*/}
+        [[ -f $file && $name != liboptune* ]] || continue
+        package=libjs-chart.js
+        if [[ $name == *.so* ]]; then
+            package=$(dpkg-query -S "*/$name" 2>/dev/null | sed -n '1s/[:,].*//p')
+        fi
+        if [[ -n $package && -r /usr/share/doc/$package/copyright ]]; then
+            install -m 644 "/usr/share/doc/$package/copyright" "$2/$name.copyright"
+        else
+            echo "no licence is known of $name, which is inside: add it" >&2
+        fi
+    done
+}
+
 # relocatable_glibc OUT: the newest version of the C library that anything in it asks for: 2.34
 relocatable_glibc() {
     objdump -T "$1"/bin/optune "$1"/lib/*.so* "$1"/lib/optune/optune-worker |

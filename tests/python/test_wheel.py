@@ -4,10 +4,12 @@ nothing of this tree in sight."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import venv
 import zipfile
 
+import optune
 import pytest
 from conftest import ROOT
 
@@ -51,6 +53,11 @@ def test_what_is_inside(wheel):
                  "optune/_native/lib/optune/optune-worker", "optune/_native/bin/optune",
                  "optune/_native/include/optune/graph.h"):
         assert name in names
+    for path in names:  # whoever wrote what is inside is named
+        name = path.rpartition("/")[2]
+        if path.startswith("optune/_native/lib/") and (".so" in name or name == "chart.min.js") \
+                and not name.startswith(("liboptune", "_call.")) and shutil.which("dpkg-query"):
+            assert f"optune-{optune.__version__}.dist-info/licenses/{name}.copyright" in names
     assert not any("__pycache__" in name or "libz.so" in name for name in names)
     assert wheel.stat().st_size < 30e6
 
