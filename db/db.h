@@ -129,7 +129,7 @@ int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *adde
 /* Both write all into a new store beside the old one and exchange the two; who has the old one
  * open goes on reading it until they look again. The handle is of the old one afterwards. */
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err);
-/* From these logs (NULL-terminated; NULL: all of the directory). */
+/* rebuild.c: from these logs (NULL-terminated; NULL: all of the directory). */
 int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
                      int64_t *refused, optune_err *err);
 

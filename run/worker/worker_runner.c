@@ -77,7 +77,7 @@ static void set_limits(const ot_runner_setup *setup)
     if (!setup->once)
         return; /* drivers map and write what they like */
     limit(RLIMIT_FSIZE, 1 << 20);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which map terabytes */
     const double wanted = 0x1p32 + 8.0 * (double)setup->bytes + threads * 0x1p28;
     limit(RLIMIT_DATA, fmax(fmin(wanted, 0.75 * memory), 4.0 * (double)setup->bytes + 0x1p30));
 #else
