@@ -402,6 +402,9 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     }
     if (status >= 0)
         *result = summary(im);
+    if (status >= 0 && im->refused && !im->taken && !im->devices)
+        status = optune_fail(err, OPTUNE_EPARTIAL, "%s: no line was taken, %lld were refused",
+                             im->source, (long long)im->refused);
     ot_intake_close(im->in);
     ot_log_close(im->log);
     if (status >= 0 && im->log)

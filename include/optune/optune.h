@@ -481,7 +481,7 @@ OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const ch
                              optune_result **result, optune_err *err);
 /* Reads a log, ours or AutoTVM's, from a file or an https URL. The result says, line by line,
  * what was not taken and why; the caller frees it. A source that cannot be read at all is a
- * failure, lines that are not taken are none. */
+ * failure, lines that are not taken are none; EPARTIAL, with *result: there are no others. */
 OPTUNE_API int optune_import(optune *handle, const char *source, optune_result **result,
                              optune_err *err);
 
