@@ -3,7 +3,6 @@
  * LMDB at work: transactions, tables of bytes. Knows nothing of records, and never keeps data that
  * the logs could not restore. Read transactions wait in a pool, reset, to be used again.
  */
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -296,8 +295,9 @@ bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first)
 int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
 {
     env *e = store->env;
-    assert(store->mode == OT_STORE_WRITE);
     *writer = (ot_writer){.store = store};
+    if (store->mode != OT_STORE_WRITE)
+        return optune_fail(err, OPTUNE_ESTORE, "database '%s' was opened to be read", e->path);
     OT_RETURN_UNLESS_OK(check_here(e, err));
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, store->stop, err));
     MDB_txn *txn = NULL;

@@ -79,7 +79,7 @@ static int flush_devices(importing *im)
     for (int i = 0; i < im->n_device && status >= 0 && im->log; i++)
         ot_log_device(im->log, &im->device[i]);
     if (status >= 0 && im->n_device)
-        status = ot_store_put_devices(im->o->store, im->device, im->n_device, im->err);
+        status = ot_context_put_devices(im->o, im->device, im->n_device, im->err);
     im->n_device = 0;
     return status;
 }
@@ -402,10 +402,13 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     }
     if (status >= 0)
         *result = summary(im);
+    if (status >= 0 && im->refused && !im->taken && !im->devices)
+        status = optune_fail(err, OPTUNE_EPARTIAL, "%s: no line was taken, %lld were refused",
+                             im->source, (long long)im->refused);
     ot_intake_close(im->in);
     ot_log_close(im->log);
-    if (status >= 0 && im->log && o->store)
-        ot_store_log_done(o->store, im->log_path, NULL);
+    if (status >= 0 && im->log)
+        ot_context_log_done(o, im->log_path, NULL);
     if (*dir)
         ot_remove_tree(dir);
     json_decref(im->listed);

@@ -104,19 +104,22 @@ static void what_does_not_run_is_told(void **state)
     release(&o);
 }
 
+#define RANGE(k) "x" #k " = var f32[?" #k ":1..2]\n"
+#define FOUR(a, b, c, d) RANGE(a) RANGE(b) RANGE(c) RANGE(d)
 /* A group that runs and can have no dispatch table is no failure: what it lacks is told. */
 static void what_has_no_table_is_told(void **state)
 {
     (void)state;
     static const char *const graph[] = {
         "x = var f32[?n:0..4,16]\noutput relu(x)\n",
-        "x = var f32[?a:1..2,?b:1..2,?c:1..2,?d:1..2,?e:1..2]\noutput relu(x)\n",
+        FOUR(a, b, c, d) FOUR(e, f, g, h) FOUR(i, j, k, l) FOUR(m, n, o, p) RANGE(q)
+        "output concatenate(xa, xb, xc, xd, xe, xf, xg, xh, xi, xj, xk, xl, xm, xn, xo, xp, xq)\n",
         "x = var f32[?n:0..4,16]\noutput dense(concatenate(x, x), const f32[8,16])\n",
         "x = var f32[?n:0..4,16]\ny = var f32[4,4]\noutput relu(x), relu(y)\n",
     };
     static const char *const problem[] = {
         "dim 'n' is 0 to 4, tables are of sizes from 1 on: bind n=1..4",
-        "5 dims are ranges, tables are of at most 4: bind 'e' or others to numbers",
+        "17 dims are ranges, tables are of at most 16: bind 'q' or others to numbers",
         "dim '2*n' is 0 to 8, tables are of sizes from 1 on: bind what it is computed of",
         "dim 'n' is 0 to 4, tables are of sizes from 1 on: bind n=1..4",
     };
@@ -137,6 +140,9 @@ static void what_has_no_table_is_told(void **state)
         release(&o);
     }
 }
+
+#undef FOUR
+#undef RANGE
 
 /* For other programs tables are rows beside those of constants. */
 static void tables_are_rows(void **state)
