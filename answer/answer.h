@@ -21,7 +21,7 @@ typedef struct ot_consulted {
     char *dir;
     char *hub;       /* whose it is; NULL: one of the list */
     bool hints;      /* nothing of it is selected */
-    ot_store *store; /* NULL: could not be opened */
+    _Atomic(ot_store *) store; /* NULL: could not be opened */
 } ot_consulted;
 enum { OT_MOST_CONSULTED = 128 };
 struct optune {
@@ -32,10 +32,11 @@ struct optune {
     optune_device device;
     const optune_target_row *row;
     struct ot_measure_policy *policy; /* owned */
-    bool have_device;
-    bool assumed;             /* `device` is not here, and serves those who only ask */
-    ot_store *store;          /* of `db`; NULL until needed, or there is none */
-    int store_mode, n_opened; /* how it was opened, and how often one was */
+    atomic_bool have_device;
+    atomic_bool assumed;       /* `device` is not here, and serves those who only ask */
+    _Atomic(ot_store *) store; /* of `db`; NULL until needed, or there is none */
+    int store_mode;            /* how it was opened */
+    atomic_int n_opened;       /* grows in front of and behind each opening; odd: in between */
     ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
     atomic_int n_others;                   /* grows once one is whole */
     bool other_told; /* why one could not be opened */
@@ -45,6 +46,7 @@ struct optune {
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
+    char *warned; /* what was warned of once, a line each; under the lock */
     atomic_bool stop;
     void *lock; /* pthread mutex over the lazy parts */
     struct ot_answers *answers;
@@ -87,9 +89,18 @@ json_t *ot_tuner_value(const optune_entity *entity);
  * be o->store. */
 int ot_context_store(optune *o, int mode, optune_err *err);
 int ot_context_open(optune *o, int mode, optune_err *err); /* the same, with o->lock held */
-/* ot_store_put, once more where the store was replaced meanwhile. */
+/* Its own store, opened to write; it stays open for a while whatever other threads of the handle
+ * do, who may have o->store be another one. */
+int ot_context_writer(optune *o, ot_store **store, optune_err *err);
+/* ot_batch_put and so on, once more whenever the store was replaced meanwhile. */
 int ot_context_put_batch(optune *o, ot_batch *batch, int *added, optune_err *err);
 int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err);
+int ot_context_put_devices(optune *o, const optune_device *device, int n, optune_err *err);
+int ot_context_log_done(optune *o, const char *path, optune_err *err);
+/* For who has just failed with `status`: whether that may be because the store was replaced since
+ * the handle had opened stores so often (o->n_opened); *swaps: how often that happened, at first 0:
+ * it does not go on for ever. */
+bool ot_context_replaced(const optune *o, int status, int opened, int *swaps);
 /* ENOENT: `db` itself has no store, though others of the list may. */
 int ot_context_own(const optune *o, optune_err *err);
 ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no more */
@@ -116,6 +127,8 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
 void ot_context_cache(const optune *o, char *path, size_t size);
 void ot_context_log(const optune *o, optune_log_level level, const char *format, ...)
     OPTUNE_PRINTF(3, 4);
+/* A warning that this handle has not given yet. */
+void ot_context_warn_once(optune *o, const char *format, ...) OPTUNE_PRINTF(2, 3);
 /* Says who was passed over because it refuses its own fallback config. */
 void ot_context_warn(const optune *o, const ot_choice *choice);
 bool ot_context_stopped(const optune *o);
@@ -219,6 +232,8 @@ void ot_result_extend(optune_result *result, const char *text, json_t *more);
 /* Rows that end with the result, which `drop` then frees, and by which they are known again; NULL:
  * it has none of these. */
 void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows));
+/* Its text becomes this one, from malloc or NULL; its document stays. */
+void ot_result_retell(optune_result *result, char *text);
 const void *ot_result_rows(const optune_result *result, void (*drop)(void *rows));
 
 #endif

@@ -142,6 +142,12 @@ static bool holds(optune *o, ot_answer *answer, int64_t commit)
     return true;
 }
 
+/* Whether the handle still has the stores of this state: others may count their commits alike. */
+static bool is_current(const optune *o, const state *now)
+{
+    return !now->opened || o->n_opened == now->opened;
+}
+
 static ot_answer *look_up(optune *o, const state *now, const key *k)
 {
     struct ot_answers *all = o->answers;
@@ -150,7 +156,7 @@ static ot_answer *look_up(optune *o, const state *now, const key *k)
     if (answer)
         atomic_fetch_add(&answer->users, 1);
     pthread_mutex_unlock(&all->lock);
-    if (answer && !holds(o, answer, now->commit)) {
+    if (answer && !(holds(o, answer, now->commit) && is_current(o, now))) {
         ot_answer_drop(answer);
         return NULL;
     }
@@ -159,8 +165,11 @@ static ot_answer *look_up(optune *o, const state *now, const key *k)
 
 /* An answer made in a later state than the table's begins a new table; one made in an earlier
  * state is given and not kept. */
-static void keep(struct ot_answers *all, const state *made, const key *k, ot_answer *answer)
+static void keep(optune *o, const state *made, const key *k, ot_answer *answer)
 {
+    struct ot_answers *all = o->answers;
+    if (!is_current(o, made))
+        return;
     pthread_mutex_lock(&all->lock);
     const bool later = made->opened != all->state.opened || made->impls > all->state.impls ||
                        made->strategies > all->state.strategies;
@@ -265,14 +274,18 @@ static int begin(optune *o, state *now, optune_err *err)
     ot_memory_begin();
     int status = ot_context_asked(o, err);
     *now = (state){0};
-    if (status >= 0 && ot_context_follow(o, &now->commit)) {
-        now->opened = o->n_opened; /* nothing has changed but, maybe, records */
+    const int opened = o->n_opened;
+    if (status >= 0 && !(opened & 1) && ot_context_follow(o, &now->commit) &&
+        o->n_opened == opened) {
+        now->opened = opened; /* nothing has changed but, maybe, records */
         goto rows;
     }
     if (status >= 0)
         status = ot_context_store(o, OT_STORE_READ, err);
     if (status >= 0)
-        *now = (state){.opened = o->n_opened, .commit = ot_context_last(o)};
+        do
+            *now = (state){.opened = o->n_opened, .commit = ot_context_last(o)};
+        while (now->opened & 1 || !is_current(o, now));
     else if (status == OPTUNE_ENOENT || ot_context_unreadable(status))
         status = OPTUNE_OK; /* nothing was ever stored here; or the choice will say why */
 rows:
@@ -296,6 +309,17 @@ static int end(optune *o, int status, bool says_why, ot_answer **found, optune_e
     return status;
 }
 
+/* Whether the store was replaced meanwhile, so that it is to be looked for again. */
+static bool again(const optune *o, int status, int opened, int *swaps, ot_answer **found)
+{
+    const int why = status < 0 || !*found ? status : (*found)->choice.unread;
+    if (!ot_context_replaced(o, why, opened, swaps))
+        return false;
+    ot_answer_drop(*found);
+    *found = NULL;
+    return true;
+}
+
 static int by_canonical_text(optune *o, state *now, const key *asked, const optune_call *call,
                              ot_answer **answer, optune_err *err)
 {
@@ -307,10 +331,10 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     if (!*answer) {
         status = make_held(o, now, call, ot_text_str(&text), NULL, answer, err);
         if (status >= 0)
-            keep(o->answers, now, &canonical, *answer);
+            keep(o, now, &canonical, *answer);
     }
     if (status >= 0)
-        keep(o->answers, now, asked, *answer);
+        keep(o, now, asked, *answer);
     ot_text_release(&text);
     return status;
 }
@@ -336,7 +360,11 @@ static int ask(optune *o, const char *workload, bool says_why, const ot_answer *
 {
     ot_answer *found = NULL;
     const double start = o->verbose ? ot_now() : 0;
-    int status = by_text(o, workload, &found, err);
+    int status, opened, swaps = 0;
+    do {
+        opened = o->n_opened;
+        status = by_text(o, workload, &found, err);
+    } while (again(o, status, opened, &swaps, &found));
     status = end(o, status, says_why, &found, err);
     *answer = found;
     if (found && o->verbose)
@@ -363,9 +391,13 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     const double start = o->verbose ? ot_now() : 0;
     char packed[sizeof *call];
     const key asked = key_of(packed, ot_call_pack(call, packed));
-    int status = begin(o, &now, err);
-    if (status >= 0 && !(found = look_up(o, &now, &asked)))
-        status = by_canonical_text(o, &now, &asked, call, &found, err);
+    int status, opened, swaps = 0;
+    do {
+        opened = o->n_opened;
+        status = begin(o, &now, err);
+        if (status >= 0 && !(found = look_up(o, &now, &asked)))
+            status = by_canonical_text(o, &now, &asked, call, &found, err);
+    } while (again(o, status, opened, &swaps, &found));
     status = end(o, status, false, &found, err);
     *answer = found;
     if (found && o->verbose)
@@ -386,7 +418,7 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
         status = make_held(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found,
                            err);
         if (status >= 0)
-            keep(o->answers, now, &asked, *found);
+            keep(o, now, &asked, *found);
     }
     ot_text_release(&text);
     return status;
@@ -400,9 +432,14 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
     const double start = o->verbose ? ot_now() : 0;
     int status = begin(o, &now, err);
     for (; status >= 0 && !found && policies && *policies; policies++) {
+        int opened, swaps = 0;
         if (!strcmp(*policies, o->policy->name))
             break;
-        status = under(o, &now, call, *policies, &found, err);
+        do {
+            opened = o->n_opened;
+            status = swaps ? begin(o, &now, err) : OPTUNE_OK;
+            status = status < 0 ? status : under(o, &now, call, *policies, &found, err);
+        } while (again(o, status, opened, &swaps, &found));
         if (status >= 0 && !ot_choice_measured(&found->choice)) {
             ot_answer_drop(found);
             found = NULL;

@@ -23,17 +23,22 @@ static void count(doing *d, const char *name, const char *what, int64_t n)
     ot_text_printf(&d->text, "%12lld %s\n", (long long)n, what);
 }
 
+static int own_reader(doing *d, ot_store **store)
+{
+    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_READ, d->err));
+    *store = d->o->store;
+    return *store ? OPTUNE_OK : ot_context_own(d->o, d->err);
+}
+
 static int check(doing *d)
 {
     ot_care care = {0};
     const bool mend = d->options->mend;
-    int status = ot_context_store(d->o, mend ? OT_STORE_WRITE : OT_STORE_READ, d->err);
-    if (status >= 0)
-        status = ot_context_own(d->o, d->err);
+    ot_store *store;
+    int status = mend ? ot_context_writer(d->o, &store, d->err) : own_reader(d, &store);
     if (status < 0)
         return status;
-    status = mend ? ot_store_mend(d->o->store, &care, d->err)
-                  : ot_store_check(d->o->store, &care, d->err);
+    status = mend ? ot_store_mend(store, &care, d->err) : ot_store_check(store, &care, d->err);
     if (status < 0)
         return status;
     const bool faults = ot_care_faults(&care) > 0;
@@ -65,10 +70,10 @@ static int stat_of(doing *d)
 {
     ot_store_stats stats;
     ot_care care;
-    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_READ, d->err));
-    OT_RETURN_UNLESS_OK(ot_context_own(d->o, d->err));
-    OT_RETURN_UNLESS_OK(ot_store_stats_get(d->o->store, &stats, d->err));
-    OT_RETURN_UNLESS_OK(ot_store_check(d->o->store, &care, d->err));
+    ot_store *store;
+    OT_RETURN_UNLESS_OK(own_reader(d, &store));
+    OT_RETURN_UNLESS_OK(ot_store_stats_get(store, &stats, d->err));
+    OT_RETURN_UNLESS_OK(ot_store_check(store, &care, d->err));
     json_object_set_new(d->json, "db", json_string(d->o->db));
     ot_text_printf(&d->text, "%s\n", d->o->db);
     count(d, "records", "records", stats.records);
@@ -80,15 +85,16 @@ static int stat_of(doing *d)
     count(d, "damaged", "damaged records", stats.damaged);
     count(d, "quarantined", "records in quarantine", care.quarantined);
     count(d, "forgotten", "records forgotten", care.forgotten);
-    count(d, "commits", "commits", ot_store_last(d->o->store));
+    count(d, "commits", "commits", ot_store_last(store));
     return OPTUNE_OK;
 }
 
 static int compact(doing *d)
 {
     int64_t before, after;
-    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_WRITE, d->err));
-    OT_RETURN_UNLESS_OK(ot_store_compact(d->o->store, &before, &after, d->err));
+    ot_store *store;
+    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, d->err));
+    OT_RETURN_UNLESS_OK(ot_store_compact(store, &before, &after, d->err));
     count(d, "before", "bytes before", before);
     count(d, "after", "bytes after", after);
     return OPTUNE_OK;
@@ -116,11 +122,12 @@ static void say_pruned(doing *d, const ot_pruned *pruned)
 static int prune(doing *d)
 {
     ot_pruned pruned;
-    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_WRITE, d->err));
+    ot_store *store;
+    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, d->err));
     const int history = d->options->history ? d->options->history : 8;
     const double days = d->options->days != 0 ? d->options->days : 30;
     OT_RETURN_UNLESS_OK(
-        ot_store_prune(d->o->store, history < 0 ? 0 : history, days, &pruned, d->err));
+        ot_store_prune(store, history < 0 ? 0 : history, days, &pruned, d->err));
     count(d, "history", "older measurements removed", pruned.history);
     count(d, "failures", "failed trials removed", pruned.failures);
     say_pruned(d, &pruned);
@@ -129,8 +136,8 @@ static int prune(doing *d)
 
 /* ---- forgetting -------------------------------------------------------------------------- */
 
-static int digests_of(doing *d, const char *workload, ot_arena *arena, ot_digest **digest,
-                      int *n)
+static int digests_of(doing *d, ot_store *store, const char *workload, ot_arena *arena,
+                      ot_digest **digest, int *n)
 {
     optune *o = d->o;
     optune_call *call = ot_alloc(sizeof *call);
@@ -142,7 +149,7 @@ static int digests_of(doing *d, const char *workload, ot_arena *arena, ot_digest
     if (status >= 0)
         status = ot_context_question(o, &task, &question, arena);
     if (status >= 0)
-        status = ot_store_find(o->store, &question, 0, arena, &record, &n_records, d->err);
+        status = ot_store_find(store, &question, 0, arena, &record, &n_records, d->err);
     *digest = ot_arena_alloc(arena, (size_t)(n_records + 1) * sizeof **digest);
     for (int i = 0; status >= 0 && i < n_records; i++)
         if (!d->options->impl || !strcmp(record[i].impl, d->options->impl))
@@ -161,16 +168,17 @@ static int forget(doing *d)
     ot_arena arena = {0};
     ot_digest *digest = NULL;
     ot_pruned pruned;
+    ot_store *store;
     int n = 0;
     if (!workload)
         return optune_fail(d->err, OPTUNE_EUSAGE, "forget needs a workload");
     int status = ot_context_device(d->o, d->err);
     if (status >= 0)
-        status = ot_context_store(d->o, OT_STORE_WRITE, d->err);
+        status = ot_context_writer(d->o, &store, d->err);
     if (status >= 0)
-        status = digests_of(d, workload, &arena, &digest, &n);
+        status = digests_of(d, store, workload, &arena, &digest, &n);
     if (status >= 0)
-        status = ot_store_forget(d->o->store, digest, n, &pruned, d->err);
+        status = ot_store_forget(store, digest, n, &pruned, d->err);
     if (status >= 0) {
         count(d, "forgotten", "records forgotten", n);
         say_pruned(d, &pruned);
@@ -184,9 +192,10 @@ static int forget(doing *d)
 static const struct deed {
     const char *name;
     int (*run)(doing *d);
+    bool once; /* what half of it did is not found again */
 } deeds[] = {
-    {"check", check},     {"stat", stat_of}, {"compact", compact},
-    {"rebuild", rebuild}, {"prune", prune},  {"forget", forget},
+    {"check", check, false},     {"stat", stat_of, false}, {"compact", compact, false},
+    {"rebuild", rebuild, false}, {"prune", prune, false},  {"forget", forget, true},
 };
 
 int optune_database(optune *o, const optune_database_options *options, optune_result **result,
@@ -208,7 +217,11 @@ int optune_database(optune *o, const optune_database_options *options, optune_re
     if (!deed)
         return ot_no_such(err, "db command", options->what, names, OT_COUNT(deeds));
     doing d = {.o = o, .options = options, .json = json_object(), .err = err};
-    const int status = deed->run(&d);
+    int status, opened, swaps = 0;
+    do {
+        opened = o->n_opened;
+        status = deed->run(&d);
+    } while (!deed->once && ot_context_replaced(o, status, opened, &swaps));
     if (status < 0) {
         ot_text_release(&d.text);
         json_decref(d.json);

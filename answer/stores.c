@@ -51,10 +51,11 @@ static void look_through(optune *o, const char *dir, ot_store *store)
 }
 
 /* One of the list; what it was before is kept as long as it is still that store. */
-static int open_one(optune *o, const char *dir, int mode, ot_store **store, optune_err *err)
+static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *store,
+                    optune_err *err)
 {
-    ot_store *fresh = NULL;
-    if (*store && !ot_store_gone(*store) && (store != &o->store || o->store_mode >= mode))
+    ot_store *fresh = NULL, *const old = *store;
+    if (old && !ot_store_gone(old) && (store != &o->store || o->store_mode >= mode))
         return OPTUNE_OK;
     const int status = ot_store_open(dir, mode, &fresh, err);
     if (status >= 0) {
@@ -63,12 +64,15 @@ static int open_one(optune *o, const char *dir, int mode, ot_store **store, optu
     }
     if (status >= 0 && mode == OT_STORE_WRITE)
         recover(o, fresh);
-    const bool gone = *store && ot_store_gone(*store);
+    const bool gone = old && ot_store_gone(old);
     if (status < 0 && !gone)
         return status;
-    retire(o, *store);
+    o->n_opened++;
     *store = fresh;
     o->n_opened++;
+    if (store == &o->store)
+        o->store_mode = fresh ? mode : 0;
+    retire(o, old);
     return status;
 }
 
@@ -91,10 +95,6 @@ int ot_context_open(optune *o, int mode, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
     const int status = open_one(o, o->db, mode, &o->store, err);
-    if (status >= 0 && o->store_mode < mode)
-        o->store_mode = mode;
-    if (!o->store)
-        o->store_mode = 0;
     const int others = mode == OT_STORE_READ ? open_others(o) : 0;
     return status < 0 && others ? OPTUNE_OK : status;
 }
@@ -107,26 +107,81 @@ int ot_context_store(optune *o, int mode, optune_err *err)
     return status;
 }
 
+int ot_context_writer(optune *o, ot_store **store, optune_err *err)
+{
+    pthread_mutex_lock(o->lock);
+    const int status = ot_context_open(o, OT_STORE_WRITE, err);
+    *store = status < 0 ? NULL : o->store;
+    pthread_mutex_unlock(o->lock);
+    return status;
+}
+
+/* Another thread of the handle may have opened the new one already. */
+bool ot_context_replaced(const optune *o, int status, int opened, int *swaps)
+{
+    enum { MOST_SWAPS = 100 };
+    ot_store *store = o->store;
+    return status == OPTUNE_ESTORE && store && ++*swaps < MOST_SWAPS &&
+           (o->n_opened != opened || ot_store_gone(store));
+}
+
+typedef int put_fn(ot_store *store, const void *what, int n, int *added, optune_err *err);
+
+static int put(optune *o, put_fn *fn, const void *what, int n, int *added, optune_err *err)
+{
+    int status, opened, swaps = 0;
+    do {
+        ot_store *store;
+        opened = o->n_opened;
+        status = ot_context_writer(o, &store, err);
+        if (status >= 0)
+            status = fn(store, what, n, added, err);
+    } while (ot_context_replaced(o, status, opened, &swaps));
+    return status;
+}
+
+static int put_batch(ot_store *store, const void *what, int n, int *added, optune_err *err)
+{
+    (void)n;
+    return ot_batch_put(*(ot_batch *const *)what, store, added, err);
+}
+
+static int put_records(ot_store *store, const void *what, int n, int *added, optune_err *err)
+{
+    return ot_store_put(store, what, n, added, err);
+}
+
+static int put_devices(ot_store *store, const void *what, int n, int *added, optune_err *err)
+{
+    (void)added;
+    return ot_store_put_devices(store, what, n, err);
+}
+
+static int log_done(ot_store *store, const void *what, int n, int *added, optune_err *err)
+{
+    (void)n;
+    (void)added;
+    return ot_store_log_done(store, what, err);
+}
+
 int ot_context_put_batch(optune *o, ot_batch *batch, int *added, optune_err *err)
 {
-    int status = ot_context_store(o, OT_STORE_WRITE, err);
-    if (status >= 0)
-        status = ot_batch_put(batch, o->store, added, err);
-    if (status != OPTUNE_ESTORE || !o->store || !ot_store_gone(o->store))
-        return status;
-    status = ot_context_store(o, OT_STORE_WRITE, err);
-    return status < 0 ? status : ot_batch_put(batch, o->store, added, err);
+    return put(o, put_batch, &batch, 1, added, err);
 }
 
 int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err)
 {
-    int status = ot_context_store(o, OT_STORE_WRITE, err);
-    if (status >= 0)
-        status = ot_store_put(o->store, record, n, added, err);
-    if (status != OPTUNE_ESTORE || !o->store || !ot_store_gone(o->store))
-        return status;
-    status = ot_context_store(o, OT_STORE_WRITE, err);
-    return status < 0 ? status : ot_store_put(o->store, record, n, added, err);
+    return put(o, put_records, record, n, added, err);
+}
+
+int ot_context_put_devices(optune *o, const optune_device *device, int n, optune_err *err)
+{
+    return put(o, put_devices, device, n, NULL, err);
+}
+
+int ot_context_log_done(optune *o, const char *path, optune_err *err)
+{
+    return put(o, log_done, path, 1, NULL, err);
 }
 
 int ot_context_own(const optune *o, optune_err *err)
@@ -137,11 +192,14 @@ int ot_context_own(const optune *o, optune_err *err)
 
 ot_store *ot_context_nth(optune *o, int i)
 {
-    if (o->store && i-- == 0)
-        return o->store;
-    for (int k = 0; k < o->n_others; k++)
-        if (o->other[k].store && i-- == 0)
-            return o->other[k].store;
+    ot_store *store = o->store;
+    if (store && i-- == 0)
+        return store;
+    for (int k = 0; k < o->n_others; k++) {
+        store = o->other[k].store;
+        if (store && i-- == 0)
+            return store;
+    }
     return NULL;
 }
 
@@ -191,8 +249,11 @@ void ot_context_consult_hubs(optune *o)
     /* What was removed is not asked any more. */
     for (int k = 0; k < o->n_others; k++)
         if (o->other[k].hub && !ot_exists(o->other[k].dir)) {
-            retire(o, o->other[k].store);
+            ot_store *const old = o->other[k].store;
+            o->n_opened++;
             o->other[k].store = NULL;
+            o->n_opened++;
+            retire(o, old);
         }
     char **name = ot_hub_names(o, &arena);
     for (int i = 0; name[i]; i++) {
@@ -204,7 +265,7 @@ void ot_context_consult_hubs(optune *o)
             if (!strcmp(o->other[k].dir, dir.s)) {
                 const bool hints = gives_hints(dir.s);
                 known = true;
-                o->n_opened += o->other[k].hints != hints; /* no kept answer knows of it */
+                o->n_opened += 2 * (o->other[k].hints != hints); /* no kept answer knows of it */
                 o->other[k].hints = hints;
             }
         if (!known)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `optune import`: reads tuning logs, ours or AutoTVM's, Kernel Tuner's caches and T4 results, from
- * files or https addresses. One source that cannot be read does not keep the others out; it makes
- * the exit code 1.
+ * files or https addresses. One source that cannot be read, or of which nothing was taken, does not
+ * keep the others out; it makes the exit code 1.
  */
 #include "cli/cli.h"
 
@@ -14,15 +14,16 @@ static int run(const ot_cli *cli)
     for (int i = 0; i < cli->n_words; i++) {
         optune_err err = {0};
         optune_result *result = NULL;
-        if (optune_import(cli->handle, cli->words[i], &result, &err) < 0) {
+        const int status = optune_import(cli->handle, cli->words[i], &result, &err);
+        if (result && values->json)
+            ot_print_text(n++ ? "," : "[");
+        if (result)
+            ot_print_result(result, values->json);
+        optune_result_free(result);
+        if (status < 0) {
             ot_say_failure(&err);
             code = OT_EXIT_FAILED;
-            continue;
         }
-        if (values->json)
-            ot_print_text(n++ ? "," : "[");
-        ot_print_result(result, values->json);
-        optune_result_free(result);
     }
     if (values->json)
         ot_print_text(n ? "]" : "[]");
@@ -44,7 +45,7 @@ OT_CMD(import) = {
         "known here by its name (optune tune FILE).\n"
         "Says line by line what was not taken and why. Exits with 1 when a source could "
         "not be\n"
-        "read.\n",
+        "read, or when it has lines and none was taken.\n",
     .files = true,
     .run = run,
 };

@@ -118,7 +118,6 @@ static int constant_of_shape(ot_onnx_node *n)
 static int shape(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
-    int64_t dim[OPTUNE_MAX_RANK];
     const int64_t rank = data ? ot_onnx_rank(n, data) : -1;
     if (rank < 0)
         return n->err->status;
@@ -127,9 +126,9 @@ static int shape(ot_onnx_node *n)
     to += to < 0 ? rank : 0;
     from = from < 0 ? 0 : from > rank ? rank : from;
     to = to < from ? from : to > rank ? rank : to;
-    if (!ot_onnx_dims_at(n, data, ((1u << to) - 1) & ~((1u << from) - 1), dim))
-        return n->err->status;
-    return ot_onnx_give(n, 0, copied(n, i64, 1, (size_t)(to - from), dim + from));
+    const optune_tensor type = {.dtype = i64, .rank = 1, .dim = {optune_dim_of(to - from)}};
+    return ot_onnx_give(
+        n, 0, ot_onnx_sizes(n, &type, ot_onnx_type(n->m, data)->dim + from));
 }
 
 static int size(ot_onnx_node *n)

@@ -130,7 +130,10 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
 {
     int64_t dim[OPTUNE_MAX_RANK];
     const int rank = ot_onnx_rank(n, data);
-    if (!ot_onnx_dims(n, data, dim))
+    unsigned wanted = 0;
+    for (int d = 0; d < rank; d++)
+        wanted |= (unsigned)(before[d] || after[d]) << d;
+    if (!ot_onnx_dims_at(n, data, wanted, dim))
         return NULL;
     for (int d = 0; d < rank && data; d++) {
         const int64_t extent = before[d] + dim[d] + after[d];

@@ -82,44 +82,97 @@ static ot_onnx_value *flat_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_va
     if (rank == 2)
         return ot_onnx_2(n, "dense", a, b);
     int64_t dim[OPTUNE_MAX_RANK], right[OPTUNE_MAX_RANK];
-    if (!b || !ot_onnx_dims(n, a, dim) || !ot_onnx_dims(n, b, right))
+    if (!b || !ot_onnx_dims_at(n, a, 1u << (rank - 1), dim) || !ot_onnx_dims(n, b, right))
         return NULL;
     int64_t rows = 1;
-    for (int d = 0; d < rank - 1; d++)
+    int open = -1, n_open = 0;
+    for (int d = 0; d < rank - 1; d++) {
         rows *= dim[d];
+        open = dim[d] < 0 ? d : open;
+        n_open += dim[d] < 0;
+    }
+    if (n_open > 1 && rank == 3) { /* rows would be joined that nothing takes apart again */
+        b = ot_onnx_call(n, "expand_dims", 1, &b, "axis=0");
+        return ot_onnx_2(n, "batch_matmul", a, b);
+    }
+    if (n_open > 1) {
+        ot_onnx_ask(n, &ot_onnx_type(n->m, a)->dim[open], open);
+        return NULL;
+    }
+    rows = n_open ? -1 : rows;
     ot_onnx_value *all = ot_onnx_2(
         n, "dense", ot_onnx_reshape(n, a, 2, (const int64_t[]){rows, dim[rank - 1]}), b);
     dim[rank - 1] = right[0];
     return ot_onnx_reshape(n, all, rank, dim);
 }
 
-/* A side as [B,R,C], its batch dims broadcast to `batch`. */
+/* A side as [B,R,C], its batch dims broadcast to `batch`, of which one may be open (-1). */
 static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch,
                               const int64_t *batch)
 {
     int64_t dim[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK], all = 1;
-    if (!ot_onnx_dims(n, value, dim))
+    if (!ot_onnx_dims_at(n, value, 0, dim))
         return NULL;
     const int rank = ot_onnx_rank(n, value);
-    bool same = true;
+    const optune_tensor *type = ot_onnx_type(n->m, value);
+    bool same = true, one = rank == n_batch + 2, open = false; /* one: in front of the last */
     for (int d = 0; d < n_batch; d++) {
         const int at = d - n_batch + rank - 2;
         whole[d] = batch[d];
         same = same && (at < 0 ? 1 : dim[at]) == batch[d];
+        one = one && (d == n_batch - 1 || batch[d] == 1);
+        open = open || batch[d] < 0;
         all *= batch[d];
+    }
+    if (same && n_batch == 1)
+        return value;
+    if (same && one) {
+        for (int d = 0; d + 1 < n_batch; d++)
+            value = ot_onnx_call(n, "squeeze", 1, &value, "axis=[0]");
+        return value;
     }
     whole[n_batch] = dim[rank - 2];
     whole[n_batch + 1] = dim[rank - 1];
+    for (int d = rank - 1; d >= 0; d--)
+        if (dim[d] < 0 && (!same || (d >= rank - 2 && (open || dim[2 * rank - 3 - d] < 0)))) {
+            ot_onnx_ask(n, &type->dim[d], d);
+            return NULL;
+        }
+    if (!same && open) {
+        ot_onnx_refuse(n, "a batch whose size only a run knows is not the other side's");
+        return NULL;
+    }
     if (!same)
         value = ot_onnx_call(n, "broadcast_to", 1, &value, "shape=[%s]",
                              ot_onnx_text(n->m, n_batch + 2, whole));
-    return ot_onnx_reshape(n, value, 3, (const int64_t[]){all, dim[rank - 2], dim[rank - 1]});
+    return ot_onnx_reshape(n, value, 3,
+                           (const int64_t[]){open ? -1 : all, dim[rank - 2], dim[rank - 1]});
+}
+
+/* [B,R,C] with its batch dims again. */
+static ot_onnx_value *parted(ot_onnx_node *n, ot_onnx_value *product, int rank,
+                             const int64_t *all)
+{
+    bool one = true;
+    int open = 0;
+    for (int d = 0; d < rank; d++) {
+        one = one && (d >= rank - 3 || all[d] == 1);
+        open += all[d] < 0;
+    }
+    for (int d = 0; d + 3 < rank && one && product; d++)
+        product = ot_onnx_call(n, "expand_dims", 1, &product, "axis=0");
+    if (one || !product)
+        return product;
+    if (open < 2)
+        return ot_onnx_reshape(n, product, rank, all);
+    ot_onnx_ask(n, &ot_onnx_type(n->m, product)->dim[2], 2);
+    return NULL;
 }
 
 static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
 {
     int64_t left[OPTUNE_MAX_RANK], right[OPTUNE_MAX_RANK], all[OPTUNE_MAX_RANK];
-    if (!ot_onnx_dims(n, a, left) || !ot_onnx_dims(n, b, right))
+    if (!ot_onnx_dims_at(n, a, 0, left) || !ot_onnx_dims_at(n, b, 0, right))
         return NULL;
     const int ra = ot_onnx_rank(n, a), rb = ot_onnx_rank(n, b), rank = ra > rb ? ra : rb;
     for (int d = 0; d < rank - 2; d++) {
@@ -136,7 +189,7 @@ static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_v
     ot_onnx_value *product = ot_onnx_call(n, "batch_matmul", 2, sides, "transpose_b=false");
     all[rank - 2] = left[ra - 2];
     all[rank - 1] = right[rb - 1];
-    return ot_onnx_reshape(n, product, rank, all);
+    return parted(n, product, rank, all);
 }
 
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)

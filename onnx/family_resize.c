@@ -11,7 +11,7 @@
 
 typedef ot_onnx_value value;
 
-enum { MOST_TAPS = 4 };
+enum { MOST_TAPS = 4, MOST_TIMES = 64 };
 /* Tables are made for each: a few bytes of a file may not ask for gigabytes. */
 enum { MOST_OUT = 1 << 22 };
 
@@ -211,7 +211,7 @@ static int keep_aspect(ot_onnx_node *n, int count, line *const *axis, double *si
 }
 
 /* Every axis's extents and scale. */
-static int lines_of(ot_onnx_node *n, int rank, line *l)
+static int lines_of(ot_onnx_node *n, const value *x, int rank, line *l)
 {
     const bool two = !strcmp(n->op->name, "Upsample") || n->m->opset < 11;
     double scale[OPTUNE_MAX_RANK], size[OPTUNE_MAX_RANK];
@@ -229,11 +229,15 @@ static int lines_of(ot_onnx_node *n, int rank, line *l)
         const int d = some ? ot_onnx_axis(n, axes.i[k], rank) : k;
         if (d < 0)
             return n->err->status;
+        if (l[d].in < 0 && !n_scales)
+            return ot_onnx_ask(n, &ot_onnx_type(n->m, x)->dim[d], d);
         axis[k] = &l[d];
         axis[k]->scale = n_scales ? scale[k] : size[k] / (double)l[d].in;
     }
     const int kept = n_sizes ? keep_aspect(n, count, axis, size) : OPTUNE_OK;
     for (int k = 0; k < count && kept >= 0; k++) {
+        if (axis[k]->in < 0 && axis[k]->scale > 0)
+            continue;
         const double out =
             n_scales ? floor((double)axis[k]->in * (double)(float)scale[k]) : size[k];
         if (!(axis[k]->scale > 0) || !(out >= 1) || out > OPTUNE_MAX_DIM)
@@ -244,13 +248,45 @@ static int lines_of(ot_onnx_node *n, int rank, line *l)
     return kept;
 }
 
+/* Each element along an axis of unknown size as often as the scale says, where that is what it
+ * means; the axis stands last meanwhile, as one dim of those that are joined may be open. */
+static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int axis,
+                          const line *l)
+{
+    const bool centred =
+        !strcmp(h->where, "half_pixel") || !strcmp(h->where, "pytorch_half_pixel");
+    const bool rounds = !strncmp(h->nearest, "round", 5);
+    const bool floors = !strcmp(h->where, "asymmetric") && !strcmp(h->nearest, "floor");
+    const int64_t times = (int64_t)l->scale;
+    int order[OPTUNE_MAX_RANK];
+    int64_t to[OPTUNE_MAX_RANK] = {0};
+    value *part[MOST_TIMES];
+    if (*h->mode != 'n' || !(floors || (centred && rounds)) || (double)times != l->scale ||
+        times > MOST_TIMES || rank == OPTUNE_MAX_RANK) {
+        ot_onnx_ask(n, &ot_onnx_type(n->m, x)->dim[axis], axis);
+        return NULL;
+    }
+    for (int d = 0; d < rank; d++)
+        order[d] = d < axis ? d : d + 1 < rank ? d + 1 : axis;
+    x = ot_onnx_transpose(n, x, rank, order);
+    x = ot_onnx_call(n, "expand_dims", 1, &x, "axis=%d", rank);
+    for (int64_t i = 0; i < times; i++)
+        part[i] = x;
+    x = x ? ot_onnx_join(n, rank, (int)times, part) : NULL;
+    to[rank - 1] = -1;
+    x = ot_onnx_reshape(n, x, rank, to);
+    for (int d = 0; d < rank; d++)
+        order[d] = d < axis ? d : d == axis ? rank - 1 : d - 1;
+    return ot_onnx_transpose(n, x, rank, order);
+}
+
 static int resize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
     int64_t dim[OPTUNE_MAX_RANK];
     line l[OPTUNE_MAX_RANK];
     const how h = how_of(n);
-    if (!x || !ot_onnx_dims(n, x, dim) || check_how(n, &h) < 0)
+    if (!x || !ot_onnx_dims_at(n, x, 0, dim) || check_how(n, &h) < 0)
         return n->err->status;
     const optune_tensor *type = ot_onnx_type(n->m, x);
     const int rank = type->rank;
@@ -258,9 +294,13 @@ static int resize(ot_onnx_node *n)
         return ot_onnx_refuse(n, "mode '%s' is for floating types", h.mode);
     for (int d = 0; d < rank; d++)
         l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1};
-    if (lines_of(n, rank, l) < 0)
+    if (lines_of(n, x, rank, l) < 0)
         return n->err->status;
     for (int d = 0; d < rank && x; d++) {
+        if (l[d].in < 0 && l[d].scale != 1)
+            x = repeat_axis(n, &h, x, rank, d, &l[d]);
+        if (l[d].in < 0)
+            continue;
         if (l[d].out == l[d].in && l[d].scale == 1)
             continue;
         if (l[d].in < 1)

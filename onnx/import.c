@@ -194,7 +194,9 @@ static int make(ot_onnx_node *n)
             return ot_onnx_refuse(n, "its attribute '%.60s' is a function's, and it is in none",
                                   ot_onnx_text_of(n->proto->attribute[i]->name));
     const int status = check_nibbles(n);
-    return status < 0 ? status : n->op->make(n);
+    if (status < 0)
+        return status;
+    return ot_onnx_has_sizes(n) ? ot_onnx_make_sized(n) : n->op->make(n);
 }
 
 /* The type that a file tells of a value, or NULL. */

@@ -27,6 +27,8 @@ typedef struct ot_onnx_value {
     bool failed; /* made by a node that could not be read */
     bool
         nibbles; /* a constant of 4 bits, an element a byte here: DequantizeLinear alone reads it */
+    const optune_dim *sizes; /* a list of sizes without `data`: numbers, and what only a run
+                                knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
     int node;                   /* in the graph; -1: not there yet */
     int number;                 /* its row */
@@ -263,6 +265,9 @@ bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUN
  * what ot_onnx_reshape takes for one of them. */
 bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
                      int64_t dim[OPTUNE_MAX_RANK]);
+/* Fails: a number is needed for this dim, which says what to bind. `at`: which dim of an input it
+ * is, or -1. */
+int ot_onnx_ask(ot_onnx_node *n, const optune_dim *dim, int at);
 /* An axis counted from the front, or -1 and a failure. */
 int ot_onnx_axis(ot_onnx_node *n, int64_t axis, int rank);
 /* Fails with the reason; returns its status. */
@@ -371,5 +376,15 @@ int ot_onnx_affine(ot_onnx_node *n, ot_onnx_value **scale, ot_onnx_value **shift
 /* The batch normalisation that alone reads this node's output, with constant parameters, as a node
  * of its own; false: there is none. */
 bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm);
+
+/* ---- sizes.c: lists of sizes of which some only a run knows ---------------------------------- */
+/* One of this type, of integers: `sizes`, or a constant, where all are numbers. */
+ot_onnx_value *ot_onnx_sizes(ot_onnx_node *n, const optune_tensor *type, const optune_dim *dim);
+bool ot_onnx_has_sizes(const ot_onnx_node *n); /* among its inputs */
+int ot_onnx_make_sized(ot_onnx_node *n);       /* such a node, as far as that can be */
+/* What reshaping a value of the type `from` to `shape` is, with 0 for dims that stay and -1 for
+ * one that follows; fails where two would. */
+int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
+                       ot_onnx_list *list);
 
 #endif

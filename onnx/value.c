@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "onnx/onnx.h"
 
 /* ---- values ----------------------------------------------------------------------------- */
@@ -58,6 +59,10 @@ int ot_onnx_put(ot_onnx *m, ot_onnx_value *value, const char *stem, optune_err *
 {
     if (value->node >= 0)
         return value->node;
+    if (value->sizes)
+        return optune_fail(err, OPTUNE_EUNSUPPORTED,
+                           "sizes that only a run knows are no tensor here: bind the model's "
+                           "symbolic dims with --bind DIM=N");
     ot_text text = {0};
     value->node = optune_graph_constant(m->g, ot_graph_fresh_name(m->g, stem),
                                         ot_onnx_type_text(&value->type, &text), NULL, err);
@@ -161,11 +166,55 @@ bool ot_onnx_dims(ot_onnx_node *n, const ot_onnx_value *value, int64_t dim[OPTUN
 }
 
 /* With quotes for a shell where the name has what one would take as its own. */
-static void ask_for(ot_onnx_node *n, const char *dim)
+static int ask_for(ot_onnx_node *n, const char *dim)
 {
     const char *quote = dim[strcspn(dim, " *?()[]{}$&;|<>\"\\!~#")] ? "'" : "";
-    ot_onnx_refuse(n, "it needs the value of dim '%.60s': --bind %s%.60s=1%s, say", dim, quote,
-                   dim, quote);
+    return ot_onnx_refuse(n, "it needs the value of dim '%.60s': --bind %s%.60s=1%s, say", dim,
+                          quote, dim, quote);
+}
+
+/* The names in what a dim is computed of, as the model has them; false: they are not all its. */
+static bool parts_of(const ot_onnx_node *n, const char *text, ot_text *parts)
+{
+    const char *name;
+    for (int length; (name = ot_dim_next_name(text, &length)); text = name + length) {
+        char word[OPTUNE_DIM_NAME_SIZE];
+        snprintf(word, sizeof word, "%.*s", length, name);
+        const ot_onnx_dim_name *called = ot_onnx_dim_named(n->m, word);
+        if (!called)
+            return false;
+        ot_text_printf(parts, "%s'%.60s'", parts->n ? ", " : "", ot_onnx_called(called));
+    }
+    return parts->n > 0;
+}
+
+int ot_onnx_ask(ot_onnx_node *n, const optune_dim *dim, int at)
+{
+    const ot_onnx_dim_name *called = *dim->name ? ot_onnx_dim_named(n->m, dim->name) : NULL;
+    const char *text = optune_dim_text(dim);
+    char where[40] = "a dim";
+    ot_text parts = {0};
+    if (called)
+        return ask_for(n, ot_onnx_called(called));
+    if (at >= 0)
+        snprintf(where, sizeof where, "dim %d of its input", at);
+    if (ot_name_computed(dim->name) && parts_of(n, text, &parts))
+        ot_onnx_refuse(n,
+                       "it needs the value of %s, which is %.100s: bind %.300s to numbers, "
+                       "with --bind DIM=N",
+                       where, text, ot_text_str(&parts));
+    else if (*dim->name || at < 0)
+        ot_onnx_refuse(n,
+                       "it needs a number for %s, which follows from "
+                       "values or from dims that are not bound: only a run knows it",
+                       where);
+    else
+        ot_onnx_refuse(n,
+                       "%s is not known: bind the model's symbolic dims "
+                       "with --bind DIM=N",
+                       where);
+    ot_text_release(&parts);
+    return n->err->status;
 }
 
 bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
@@ -178,20 +227,7 @@ bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wante
         dim[d] = optune_dim_known(&type->dim[d]) ? type->dim[d].min : -1;
         if (dim[d] >= 0 || !(wanted >> d & 1))
             continue;
-        const char *name = type->dim[d].name;
-        const ot_onnx_dim_name *called = ot_onnx_dim_named(n->m, name);
-        if (*name && !called)
-            ot_onnx_refuse(n,
-                           "it needs a number for dim %d of its input, which follows from "
-                           "values or from dims that are not bound: only a run knows it",
-                           d);
-        else if (*name)
-            ask_for(n, ot_onnx_called(called));
-        else
-            ot_onnx_refuse(n,
-                           "dim %d of its input is not known: bind the model's symbolic dims "
-                           "with --bind DIM=N",
-                           d);
+        ot_onnx_ask(n, &type->dim[d], d);
         return false;
     }
     return true;

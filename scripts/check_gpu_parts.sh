@@ -82,7 +82,7 @@ grep -q '^memcheck saw 1 implementations run: softmax_one.gpu$' "$work/out/sanit
     fail "nothing tells what ran under the sanitizer"
 grep -q '^racecheck saw none of: .*softmax_two.gpu' "$work/out/sanitizer.txt" ||
     fail "nothing tells what did not run under the sanitizer"
-test "$(grep -c 'exit 0' "$work/out/sanitizer.txt")" = 28 ||
+test "$(grep -c 'exit 0' "$work/out/sanitizer.txt")" = 34 ||
     fail "the sanitizer was not asked of every case with both tools"
 
 # The page: the last table of a workload counts, bytes are shares of what was copied, a library may

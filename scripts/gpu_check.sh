@@ -6,7 +6,7 @@
 #   sanitize   compute-sanitizer, small samples  trials     how many a second
 #   dense      matrix products                   bandwidth  what is bound by memory
 #   attention  prompts and tokens                batch      ResNet-50, batch 32
-#   nbits      weights of 4 and 8 bits
+#   nbits      weights of 4 and 8 bits           convbf16   ResNet-50, batch 32, bf16
 #
 # Without PART all of them in this order, correctness first, in under nine minutes; where calls are
 # limited, several that name their parts, into the same OUT, have so much more time each. A part has
@@ -23,12 +23,13 @@ out=$(cd "$2" && pwd)
 target=${3:-cuda}
 started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
-all=(right sanitize dense attention nbits conv2d trials bandwidth batch)
+all=(right sanitize dense attention nbits conv2d convbf16 trials bandwidth batch)
 # Seconds of the usual 510, and what each part appends to.
-declare -A weight=([right]=130 [sanitize]=60 [dense]=75 [attention]=35 [nbits]=30 [conv2d]=55
-    [trials]=30 [bandwidth]=40 [batch]=55)
+declare -A weight=([right]=130 [sanitize]=60 [dense]=75 [attention]=35 [nbits]=30 [conv2d]=45
+    [convbf16]=45 [trials]=20 [bandwidth]=35 [batch]=35)
 declare -A file_of=([right]=tests [sanitize]=sanitizer [dense]=dense [attention]=attention
-    [nbits]=dense [conv2d]=conv2d [trials]=conv2d [bandwidth]=bandwidth [batch]=conv2d)
+    [nbits]=dense [conv2d]=conv2d [convbf16]=conv2d
+    [trials]=conv2d [bandwidth]=bandwidth [batch]=conv2d)
 shift $(($# < 3 ? $# : 3))
 parts=("$@")
 (($#)) || parts=("${all[@]}")
@@ -122,7 +123,7 @@ fi
 run device.txt 30 "$optune" devices
 # What is found; reading it from a cold disk is not for a trial to pay.
 libraries=("")
-if [[ " ${parts[*]} " =~ \ (dense|nbits|conv2d|trials|batch)\  ]]; then
+if [[ " ${parts[*]} " =~ \ (dense|nbits|conv2d|convbf16|trials|batch)\  ]]; then
     libraries+=(cublas cublaslt cudnn)
 fi
 for library in "${libraries[@]}"; do
@@ -190,6 +191,8 @@ attention|attention(bf16[1,4,33,64],bf16[1,2,65,64],bf16[1,2,65,64],causal=true)
 batch_matmul|batch_matmul(f32[2,17,24],f32[2,19,24])
 conv2d|conv2d(f32[1,4,17,19],f32[8,4,3,3],padding=[1,1,1,1])
 conv2d|conv2d(f32[1,8,9,9],f32[8,1,3,3],groups=8)
+conv2d|conv2d(bf16[1,64,9,9],bf16[64,64,3,3],padding=[1,1,1,1])
+conv2d|conv2d(f16[2,1,9,9,64],f16[72,64,3,3],data_layout=NCHW64c,out_layout=NCHW72c)
 softmax|softmax(f32[5,129])
 sum|sum(f32[33,70],axis=[1])
 cumsum|cumsum(f32[3,9001],axis=1)
@@ -295,11 +298,25 @@ relu|relu(f32[67108864])
 add|add(f32[8192,8192],f32[8192])
 END
 }
+resnet_32() { # DTYPE: ResNet-50's at batch 32, a line each
+    "$optune" ops conv2d |
+        sed -n '/resnet50 (default)/,/vgg16/s/^ *conv2d(f32\[1,\(.*)\)  .*/conv2d(f32[32,\1/p' |
+        sed "s/f32\[/$1[/g"
+}
 part_batch() {
     local batch32
-    mapfile -t batch32 < <("$optune" ops conv2d |
-        sed -n '/resnet50 (default)/,/vgg16/s/^ *conv2d(f32\[1,\(.*)\)  .*/conv2d(f32[32,\1/p')
+    mapfile -t batch32 < <(resnet_32 f32)
     bench conv2d.txt 50 conv2d "${batch32[@]}" --trials 40
+}
+# By tensor cores beside cuDNN, and what warpgroups take where channels are innermost already.
+last='conv2d(bf16[32,1,28,28,256], bf16[256,256,3,3], padding=[1,1,1,1], data_layout=NCHW256c)'
+part_convbf16() {
+    local batch32
+    mapfile -t batch32 < <(resnet_32 bf16)
+    bench conv2d.txt 30 conv2d "${batch32[@]}" --trials 30
+    bench conv2d.txt 8 conv2d "$last" 'conv2d(bf16[32,256,28,28], bf16[256,256,3,3], padding=[1])' \
+        --trials 40
+    explain conv2d.txt "$last"
 }
 
 # What is left is shared by what is to come, by weight: a part that ends early leaves more.

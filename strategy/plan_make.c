@@ -11,6 +11,24 @@
 
 /* ---- judging ----------------------------------------------------------------------------- */
 
+static const char *check_pixels(const optune_tensor_map *map)
+{
+    if (map->rank != 4)
+        return "a tensor map of pixels is of rank 4";
+    if (map->pixels < 0 || map->pixels > 1024)
+        return "a tensor map has 1 to 1024 pixels";
+    for (int d = 0; d < 2; d++) {
+        if (map->low[d] < -128 || map->low[d] > 127 || map->high[d] < -128 ||
+            map->high[d] > 127)
+            return "a tensor map's pixels begin and end within 128 of an image's";
+        if (map->step[d] < 1 || map->step[d] > 8)
+            return "a tensor map's pixels are 1 to 8 apart";
+        if (map->dim[d + 1] + map->high[d] <= map->low[d])
+            return "a tensor map has no pixels";
+    }
+    return NULL;
+}
+
 /* The limits of compute capability 9.0's copy engine. */
 static const char *check_map(const optune_tensor_map *map)
 {
@@ -24,7 +42,7 @@ static const char *check_map(const optune_tensor_map *map)
     if (map->swizzle != 0 && map->swizzle != 32 && map->swizzle != 64 && map->swizzle != 128)
         return "a tensor map swizzles 32, 64 or 128 bytes";
     for (int d = 0; d < map->rank; d++) {
-        if (map->box[d] < 1 || map->box[d] > 256)
+        if ((d == 0 || !map->pixels) && (map->box[d] < 1 || map->box[d] > 256))
             return "a tensor map's box has 1 to 256 of a dim";
         if (map->dim[d] < 1 || map->dim[d] > (int64_t)1 << 32)
             return "a tensor map's dim is 1 to 2^32";
@@ -34,9 +52,9 @@ static const char *check_map(const optune_tensor_map *map)
     }
     if (map->box[0] * element % 16 != 0)
         return "a tensor map's box has rows of a multiple of 16 bytes";
-    return map->swizzle && map->box[0] * element > map->swizzle
-               ? "a tensor map's box is wider than its swizzle"
-               : NULL;
+    if (map->swizzle && map->box[0] * element > map->swizzle)
+        return "a tensor map's box is wider than its swizzle";
+    return map->pixels ? check_pixels(map) : NULL;
 }
 
 static const char *check_arg(const optune_task *task, const optune_plan *plan,

@@ -34,13 +34,22 @@ typedef int encode_function(void *map, int type, unsigned rank, void *base, cons
                             const uint64_t *stride, const unsigned *box, const unsigned *step,
                             int interleave, int swizzle, int promotion, int fill);
 
+typedef int encode_pixels_function(void *map, int type, unsigned rank, void *base,
+                                   const uint64_t *dim, const uint64_t *stride, const int *low,
+                                   const int *high, unsigned channels, unsigned pixels,
+                                   const unsigned *step, int interleave, int swizzle,
+                                   int promotion, int fill);
+
 static encode_function *encode;
+static encode_pixels_function *encode_pixels;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_encode(void)
 {
-    void *const found = ot_cuda_entry("cuTensorMapEncodeTiled");
-    memcpy(&encode, &found, sizeof found);
+    void *const boxes = ot_cuda_entry("cuTensorMapEncodeTiled");
+    void *const pixels = ot_cuda_entry("cuTensorMapEncodeIm2col");
+    memcpy(&encode, &boxes, sizeof boxes);
+    memcpy(&encode_pixels, &pixels, sizeof pixels);
 }
 
 static int type_of(const optune_tensor_map *map)
@@ -73,10 +82,11 @@ int ot_cuda_map(const optune_tensor_map *map, cuda_pointer base, ot_cuda_tensor_
                 optune_err *err)
 {
     pthread_once(&once, find_encode);
-    if (!encode)
+    if (!encode || !encode_pixels)
         return optune_fail(err, OPTUNE_EUNSUPPORTED,
-                           "NVIDIA's driver has no 'cuTensorMapEncodeTiled': tensor maps need "
-                           "one of CUDA 12 or newer");
+                           "NVIDIA's driver has no '%s': tensor maps need one of CUDA 12 or "
+                           "newer",
+                           encode ? "cuTensorMapEncodeIm2col" : "cuTensorMapEncodeTiled");
     const int type = type_of(map);
     if (type < 0)
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "no tensor map of this element type");
@@ -93,8 +103,17 @@ int ot_cuda_map(const optune_tensor_map *map, cuda_pointer base, ot_cuda_tensor_
         if (d > 0)
             stride[d - 1] = (uint64_t)map->stride[d];
     }
-    const int rc = encode(to, type, (unsigned)map->rank, (void *)(uintptr_t)base, dim, stride,
-                          box, step, INTERLEAVE_NONE, swizzle_of(map), PROMOTE_256, FILL_ZERO);
+    for (int d = 0; d < 2 && map->pixels; d++)
+        step[d + 1] = (unsigned)map->step[d];
+    void *const start = (void *)(uintptr_t)base;
+    const unsigned rank = (unsigned)map->rank;
+    const int swizzle = swizzle_of(map);
+    const int rc = map->pixels
+                       ? encode_pixels(to, type, rank, start, dim, stride, map->low, map->high,
+                                       box[0], (unsigned)map->pixels, step, INTERLEAVE_NONE,
+                                       swizzle, PROMOTE_256, FILL_ZERO)
+                       : encode(to, type, rank, start, dim, stride, box, step, INTERLEAVE_NONE,
+                                swizzle, PROMOTE_256, FILL_ZERO);
     return rc ? optune_fail(err, OPTUNE_EIO, "cannot encode a tensor map: %s",
                             ot_cuda_error(rc))
               : OPTUNE_OK;

@@ -332,13 +332,23 @@ static cl_int set_map(const opencl_state *s, cl_kernel kernel, int slot,
                       const optune_tensor_map *map)
 {
     struct {
-        int64_t rank, element, swizzle, tf32, dim[OPTUNE_TENSOR_MAP_RANK],
-            stride[OPTUNE_TENSOR_MAP_RANK], box[OPTUNE_TENSOR_MAP_RANK];
-    } numbers = {map->rank, map->dtype.bits / 8, map->swizzle, map->tf32, {0}, {0}, {0}};
+        int64_t rank, element, swizzle, tf32, pixels, dim[OPTUNE_TENSOR_MAP_RANK],
+            stride[OPTUNE_TENSOR_MAP_RANK], box[OPTUNE_TENSOR_MAP_RANK], low[2], high[2],
+            step[2];
+    } numbers = {.rank = map->rank,
+                 .element = map->dtype.bits / 8,
+                 .swizzle = map->swizzle,
+                 .tf32 = map->tf32,
+                 .pixels = map->pixels};
     for (int d = 0; d < map->rank; d++) {
         numbers.dim[d] = map->dim[d];
         numbers.stride[d] = d ? map->stride[d] : numbers.element;
         numbers.box[d] = map->box[d];
+    }
+    for (int d = 0; d < 2; d++) {
+        numbers.low[d] = map->low[d];
+        numbers.high[d] = map->high[d];
+        numbers.step[d] = map->step[d];
     }
     const cl_int rc = set_buffer(s, kernel, slot, map->buffer);
     return rc == CL_SUCCESS

@@ -187,9 +187,7 @@ static int open_tools(ot_run *run, optune_err *err)
             ot_log_device(run->extra_log, &o->device);
     }
     if (status >= 0)
-        status = ot_context_store(o, OT_STORE_WRITE, err);
-    if (status >= 0)
-        status = ot_store_put_device(o->store, &o->device, err);
+        status = ot_context_put_devices(o, &o->device, 1, err);
     if (status >= 0 && !run->options->no_transfer) {
         run->transfer = ot_transfer_open();
         ot_context_store(o, OT_STORE_READ, NULL); /* and those that are consulted after it */
@@ -224,7 +222,7 @@ void ot_run_close(ot_run *run)
     if (run->log)
         ot_log_sync(run->log, NULL);
     if (run->log && run->o->store && !run->broken)
-        ot_store_log_done(run->o->store, ot_log_name(run->log), NULL);
+        ot_context_log_done(run->o, ot_log_name(run->log), NULL);
     ot_log_close(run->log);
     ot_log_close(run->extra_log);
     ot_worker_close(run->worker);

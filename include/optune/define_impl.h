@@ -280,10 +280,10 @@ typedef struct optune_arg {
 
 enum {
     OPTUNE_MAX_MODULES = 6,
-    OPTUNE_MAX_DEFINES = 96, /* of one module */
+    OPTUNE_MAX_DEFINES = 448, /* of one module */
     OPTUNE_MAX_SCRATCH = 16,
     OPTUNE_MAX_STAGES = 16,
-    OPTUNE_MAX_ARGS = 24, /* of one stage */
+    OPTUNE_MAX_ARGS = 80, /* of one stage */
     OPTUNE_MAX_TENSOR_MAPS = 6,
     OPTUNE_MAX_DIM_LISTS = 8,
     OPTUNE_TENSOR_MAP_RANK = 5,
@@ -303,6 +303,13 @@ typedef struct optune_tensor_map {
     int64_t dim[OPTUNE_TENSOR_MAP_RANK];
     int64_t stride[OPTUNE_TENSOR_MAP_RANK];
     int64_t box[OPTUNE_TENSOR_MAP_RANK];
+    /* Where `pixels` is not 0 a copy brings no box but box[0] channels of so many pixels, as
+     * windows that slide over images meet them (im2col). Dims are channels, x, y and images then.
+     * Pixels go along x, then y, then images, by `step`, 1 to 8, from `low` to dim - 1 + `high`,
+     * -128 to 127 (x, y); a copy says where the first one is, and by how much all are moved
+     * behind that. */
+    int pixels; /* at most 1024 */
+    int low[2], high[2], step[2];
     void *buffer; /* in a launch: the tensor's `buffer` handle; plans leave it NULL */
 } optune_tensor_map;
 

@@ -29,6 +29,20 @@
 
 #define WARPGROUP_SLACK 1024
 
+/* A place of a ring of stages, and the parity of its barriers' phases there. */
+typedef struct ring {
+    int stage;
+    u32 parity;
+} ring;
+
+INLINE void ring_next(ring *r, int stages)
+{
+    if (++r->stage == stages) {
+        r->stage = 0;
+        r->parity ^= 1;
+    }
+}
+
 #ifdef OT_CUDA
 
 #ifndef __CUDA_ARCH_FEAT_SM90_ALL
@@ -144,6 +158,28 @@ INLINE void copy_box_3d_to_all(u32 to, const tensor_map &map, int x, int y, int 
                  : "memory");
 }
 
+/* Of a map of pixels (optune_tensor_map): from the pixel whose first tap is at x, y of an image
+ * on, from `channel` on, all moved by dx, dy, 0 to 255. */
+INLINE void copy_pixels(u32 to, const tensor_map &map, int channel, int x, int y, int image,
+                        int dx, int dy, u32 barrier)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx"
+                 "::bytes [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to),
+                 "l"(&map), "r"(barrier), "r"(channel), "r"(x), "r"(y), "r"(image),
+                 "h"((u16)dx), "h"((u16)dy)
+                 : "memory");
+}
+
+INLINE void copy_pixels_to_all(u32 to, const tensor_map &map, int channel, int x, int y,
+                               int image, int dx, int dy, u32 barrier, int blocks)
+{
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx"
+                 "::bytes.multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8}, %9;"
+                 ::"r"(to), "l"(&map), "r"(barrier), "r"(channel), "r"(x), "r"(y), "r"(image),
+                 "h"((u16)dx), "h"((u16)dy), "h"((u16)((1 << blocks) - 1))
+                 : "memory");
+}
+
 /* The way back, by one thread: elements outside are left out. Stores since the last commit are
  * a group of that thread's. */
 INLINE void store_box_3d(const tensor_map &map, int x, int y, int z, u32 from)
@@ -181,6 +217,12 @@ INLINE u64 rows_128(u32 address)
 {
     return (u64)((address & 0x3FFFF) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 |
            (u64)1 << 62;
+}
+
+/* The rows so many times 16 bytes further on, of the same memory: one addition of 32 bits. */
+INLINE u64 rows_128_on(u64 rows, int chunks)
+{
+    return (rows & 0xFFFFFFFF00000000) | (u32)((u32)rows + (u32)chunks);
 }
 
 INLINE u64 columns_128(u32 address, int panel)

@@ -109,30 +109,35 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int threads = task->device->threads > 1 ? task->device->threads : 1;
     const int64_t tiles = host_ceil(s.co_g, mr);
     const int64_t tasks = s.n * s.groups * host_ceil(s.oh * s.ow, pixels);
+    const int64_t nr = optune_config_int(config, "tile_pixel") * lanes;
+    const int64_t rest = s.oh * s.ow % pixels;
     const int module = optune_plan_module(plan);
-    conv2d_define_varying(plan, module, &s, 4);
+    conv2d_define_varying(plan, module, &s, 7);
     conv2d_light(plan, module);
     optune_plan_define(plan, module, "GEMM_MR", mr);
     optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_pixel"));
     optune_plan_define(plan, module, "GEMM_KU", optune_config_int(config, "unroll"));
-    optune_plan_define(plan, module, "PIXELS", pixels);
-    optune_plan_define(plan, module, "DEPTH", depth);
-    optune_plan_define(plan, module, "CO_PARTS", host_min(tiles, host_ceil(threads, tasks)));
+    if (!conv2d_varies(&s)) {
+        optune_plan_define(plan, module, "FULL_COLS", pixels % nr);
+        optune_plan_define(plan, module, "LAST_COLS", (rest ? rest : pixels) % nr);
+    }
 
     const int64_t tile = host_ceil(depth_of(&s) * mr, lanes) * lanes + lanes;
     const optune_arg packed =
         conv2d_pack(task, plan, module, "pack_weight", s.groups * tiles * tile);
     const int columns = optune_plan_scratch(
         plan, "columns", pitch_of(task, &s, config) * depth * threads * elem, false);
-    conv2d_finish(task, plan,
-                  &(optune_stage){
-                      .phase = OPTUNE_TIMED,
-                      .module = module,
-                      .function = "im2col",
-                      .n_args = 4,
-                      .arg = {optune_input_arg(CONV2D_DATA), packed, optune_output_arg(0),
-                              optune_scratch_arg(columns)},
-                  });
+    conv2d_finish(
+        task, plan,
+        &(optune_stage){
+            .phase = OPTUNE_TIMED,
+            .module = module,
+            .function = "im2col",
+            .n_args = 7,
+            .arg = {optune_input_arg(CONV2D_DATA), packed, optune_output_arg(0),
+                    optune_scratch_arg(columns), optune_int_arg(pixels), optune_int_arg(depth),
+                    optune_int_arg(host_min(tiles, host_ceil(threads, tasks)))},
+        });
 }
 
 OPTUNE_IMPL(convolution, im2col) = {

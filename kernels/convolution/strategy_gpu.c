@@ -7,6 +7,7 @@
  */
 #include "kernels/convolution/implicit/implicit_mma_rows.h"
 #include "kernels/convolution/strategy_rows.h"
+#include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
 
 /* Relay's: square kernels of 3 to 7, stride and dilation 1, one group. Ours computes 3x3 of
  * them. */
@@ -32,7 +33,26 @@ static bool other_shapes(const optune_task *task, char *why)
            optune_refuse(why, "it falls into fragments, which has a row of its own");
 }
 
+/* Half of the depth, or more, is channels: the rest of a panel is zeros. */
+static bool fills_panels(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    if (!conv2d_shape_of(task->call, &s))
+        return optune_refuse(why, "needs constant shapes");
+    const int64_t panel = MATMUL_GPU_WGMMA_ROW / implicit_mma_size(task->call);
+    return host_ceil(s.ci, panel) * panel <= 2 * s.ci ||
+           optune_refuse(why, "more than half of a panel of depth has no channels");
+}
+
+static bool wastes_panels(const optune_task *task, char *why)
+{
+    return !fills_panels(task, NULL) ||
+           optune_refuse(why, "its channels fill panels, which has a row of its own");
+}
+
 static const optune_strategy_row rows[] = {
+    {.impl = "conv2d_wgmma.cuda", .plevel = 22, .condition = fills_panels},
+    {.impl = "conv2d_wgmma.cuda", .plevel = 8, .condition = wastes_panels},
     {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 20, .condition = implicit_mma_divides},
     {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 9, .condition = other_shapes},
     {.impl = "depthwise_conv2d_nchw.cuda", .plevel = 14, .condition = depthwise},

@@ -12,6 +12,14 @@ bool gpu_is_cuda(const optune_task *task, int cc, char *why)
                          task->device->name, have / 10, have % 10);
 }
 
+bool gpu_has_warpgroups(const optune_task *task, char *why)
+{
+    if (!gpu_is_cuda(task, 90, why))
+        return false;
+    return (task->device->cc_major == 9 && task->device->cc_minor == 0) ||
+           optune_refuse(why, "its instructions are those of compute capability 9.0 alone");
+}
+
 bool gpu_fits(const optune_task *task, const int64_t block[3], int64_t shared,
               int64_t registers, char *why)
 {

@@ -23,6 +23,10 @@ static inline int64_t gpu_max_shared(const optune_task *task)
 /* For `applies` of bodies that use CUDA's own words, from compute capability `cc` (80, 90) on. */
 bool gpu_is_cuda(const optune_task *task, int cc, char *why);
 
+/* The same of bodies in words of kernels/common/wgmma_gpu.kernel.h, whose instructions are those of
+ * compute capability 9.0: they are in no later one. */
+bool gpu_has_warpgroups(const optune_task *task, char *why);
+
 /* Whether one block of such a kernel can run. `registers` is a thread's, estimated from below. */
 bool gpu_fits(const optune_task *task, const int64_t block[3], int64_t shared,
               int64_t registers, char *why);

@@ -13,7 +13,7 @@ from ctypes import byref, c_void_p, sizeof
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._dispatch import Dispatch
-from ._errors import Interrupted, PartialError, UsageError, text_of
+from ._errors import Interrupted, PartialError, UsageError, failure, text_of
 from ._function import Constants, Function, result_json
 from . import _kernel
 from ._graph import Bound, Graph
@@ -429,9 +429,14 @@ class Optune(Here):
 
     def import_(self, source: Path) -> Dict[str, Any]:
         """Reads a log of ours or AutoTVM's, a file or an https URL; the answer says line by line
-        what was not taken and why."""
+        what was not taken and why. PartialError: it has lines, and none was taken; its ``result`` is
+        that answer."""
+        place, err = c_void_p(), Err()
         with self._counted as o:
-            told: Dict[str, Any] = result_json(opened(lib.optune_import, o, _path(source)))
+            status = lib.optune_import(o, _path(source), byref(place), byref(err))
+        told: Dict[str, Any] = result_json(place) if place else {}
+        if status < 0:
+            raise failure(status, text_of(err.text), told or None)
         return told
 
     def hub(self, what: str, *words: str, keys: Sequence[str] = (), hints: bool = False,

@@ -77,7 +77,7 @@ static void set_limits(const ot_runner_setup *setup)
     if (!setup->once)
         return; /* drivers map and write what they like */
     limit(RLIMIT_FSIZE, 1 << 20);
-#ifndef __SANITIZE_ADDRESS__
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which map terabytes */
     const double wanted = 0x1p32 + 8.0 * (double)setup->bytes + threads * 0x1p28;
     limit(RLIMIT_DATA, fmax(fmin(wanted, 0.75 * memory), 4.0 * (double)setup->bytes + 0x1p30));
 #else
@@ -191,12 +191,12 @@ static int put(runner *r, const ot_order *order, ot_report *report, optune_err *
             continue;
         if (!(order->fresh >> i & 1)) {
             status = ot_stock_take(s, kind, (ot_set)order->set, i, err);
-            report->held |= 1u << i;
+            report->held |= (uint64_t)1 << i;
             continue;
         }
         status = ot_session_put(s, kind, i, r->setup.tray + r->in_at[i], err);
         if (status >= 0 && ot_stock_keep(s, kind, (ot_set)order->set, i))
-            report->held |= 1u << i;
+            report->held |= (uint64_t)1 << i;
     }
     return status;
 }

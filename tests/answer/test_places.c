@@ -257,13 +257,42 @@ static void the_cache_has_a_place(void **state)
         put_back(variables[i], kept[i]);
 }
 
+static void compact(optune *o)
+{
+    optune_err err = {0};
+    optune_result *result = NULL;
+    const optune_database_options options = {.size = sizeof options, .what = "compact"};
+    check_ok(optune_database(o, &options, &result, &err));
+    optune_result_free(result);
+}
+
+/* Who has written, and asks once the store was replaced, opens the new one only to read; it can
+ * write on all the same. */
+static void replaced_between_writes(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    put("between", "dense_pack.x86", 3e-6);
+    optune *o = tuning_open("between"), *other = tuning_open("between");
+    for (int i = 0; i < 2; i++) {
+        const char *impl = i ? "dense_pack.x86" : "dense_nopack.x86";
+        const optune_record r = record_of(impl, 2e-6 / (i + 1));
+        check_ok(ot_context_put(o, &r, 1, NULL, &err));
+        compact(other);
+        wait_for_a_look();
+        assert_true(answers(o, impl, r.cost));
+    }
+    optune_close(other);
+    optune_close(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_of_a_list_counts), cmocka_unit_test(unreadable_is_told),
         cmocka_unit_test(rebuilt_under_a_handle),     cmocka_unit_test(cut_off_under_a_handle),
         cmocka_unit_test(overwritten_under_a_handle), cmocka_unit_test(fork_after_open),
-        cmocka_unit_test(the_cache_has_a_place),
+        cmocka_unit_test(the_cache_has_a_place),      cmocka_unit_test(replaced_between_writes),
     };
     return cmocka_run_group_tests_name("answer/places", tests, forged_setup, forged_teardown);
 }

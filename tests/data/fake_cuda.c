@@ -480,6 +480,28 @@ API cuTensorMapEncodeTiled(uint64_t *map, int type, unsigned rank, void *base,
     const unsigned row = box[0] * size[type];
     return row % 16 || (swizzle && row > span[swizzle]) ? INVALID : sticky;
 }
+
+/* Of four dims; the numbers that the other has not are behind those of a box. */
+API cuTensorMapEncodeIm2col(uint64_t *map, int type, unsigned rank, void *base,
+                            const uint64_t *dim, const uint64_t *stride, const int *low,
+                            const int *high, unsigned channels, unsigned pixels,
+                            const unsigned *step, int interleave, int swizzle, int promotion,
+                            int fill)
+{
+    const unsigned box[] = {channels, 1, 1, 1}, one[] = {1, 1, 1, 1};
+    if (rank != 4 || !pixels || pixels > 1024 || step[3] != 1)
+        return INVALID;
+    for (int d = 0; d < 2; d++)
+        if (low[d] < -128 || low[d] > 127 || high[d] < -128 || high[d] > 127 || !step[d + 1] ||
+            step[d + 1] > 8 || (int64_t)dim[d + 1] + high[d] <= low[d])
+            return INVALID;
+    const int rc = cuTensorMapEncodeTiled(map, type, rank, base, dim, stride, box, one,
+                                          interleave, swizzle, promotion, fill);
+    for (int d = 0; d < 2; d++)
+        map[14 + d] = (uint64_t)(low[d] & 255) | (uint64_t)(high[d] & 255) << 8 |
+                      (uint64_t)step[d + 1] << 16 | (uint64_t)pixels << 32;
+    return rc;
+}
 #endif
 
 API cuLaunchKernel(const kernel *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

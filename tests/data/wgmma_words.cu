@@ -38,6 +38,35 @@ enum { THREADS = 128, COPY_BYTES = 24 * 128 };
 COPIES(copies_full, COPY_BYTES)
 COPIES(copies_half, COPY_BYTES / 2)
 
+/* 24 pixels from each of three places: channel, x, y, image, and by how much they are moved. */
+KERNEL_ALONE(THREADS)
+pixels(TENSOR_MAP(from), GLOBAL const int *RESTRICT place, GLOBAL u32 *RESTRICT out)
+{
+    SHARED(pool, WARPGROUP_SLACK + 3 * COPY_BYTES + MBARRIER_BYTES);
+    const u32 base = shared_base(pool), bar = base + 3 * COPY_BYTES;
+    if (THREAD_X == 0) {
+        mbarrier_init(bar, 1);
+        mbarriers_visible();
+    }
+    BARRIER();
+    if (THREAD_X == 0) {
+        mbarrier_expect(bar, 3 * COPY_BYTES);
+        for (int i = 0; i < 3; i++) {
+            const int c = place[6 * i], x = place[6 * i + 1], y = place[6 * i + 2];
+            const int image = place[6 * i + 3], dx = place[6 * i + 4], dy = place[6 * i + 5];
+            if (i == 1)
+                copy_pixels_to_all(base + i * COPY_BYTES, from, c, x, y, image, dx, dy, bar, 1);
+            else
+                copy_pixels(base + i * COPY_BYTES, from, c, x, y, image, dx, dy, bar);
+        }
+    }
+    BARRIER();
+    mbarrier_wait(bar, 0);
+    LOCAL const unsigned char *const at = POOL_AT(pool, base);
+    for (int i = THREAD_X; i < 3 * COPY_BYTES / 4; i += THREADS)
+        out[i] = ((LOCAL const u32 *)at)[i];
+}
+
 /* The way back: what lies in shared memory as `in` says goes to three places of a tensor. */
 KERNEL_ALONE(THREADS)
 stores(TENSOR_MAP(to), GLOBAL const int *RESTRICT place, GLOBAL const u32 *RESTRICT in)

@@ -97,6 +97,52 @@ static void test_copies(void **state)
     copies("copies_half", map, COPY / 2, false);
 }
 
+/* Windows of 3 x 2 over images of 13 x 5, steps of 2 and 1, rows dilated by 2, padded by 1 and 2
+ * in front and 2 and 1 behind: pixel by pixel of the output, across lines and images. */
+static void test_pixels(void **state)
+{
+    (void)state;
+    enum { C = 72, W = 13, H = 5, N = 3, OW = 7, OH = 6 };
+    static uint16_t image[N][H][W][C];
+    /* channel, pixel's column, row and image, tap's column and row */
+    static const int from[3][6] = {{0, 0, 0, 0, 0, 0}, {64, 5, 4, 0, 2, 1}, {0, 3, 3, 2, 1, 1}};
+    static int place[3][6];
+    static uint8_t out[3][COPY];
+    const optune_tensor_map map = {
+        .dtype = {OPTUNE_DTYPE_UINT, 16, 1},
+        .rank = 4,
+        .swizzle = 128,
+        .dim = {C, W, H, N},
+        .stride = {0, 2 * C, 2 * C * W, 2 * C * W * H},
+        .box = {64},
+        .pixels = 24,
+        .low = {-1, -2},
+        .high = {2 - 2, 1 - 2},
+        .step = {2, 1},
+    };
+    fill(image, sizeof image, 11);
+    for (int i = 0; i < 3; i++) {
+        const int at[] = {from[i][0],  from[i][1] * 2 - 1, from[i][2] - 2, from[i][3],
+                          from[i][4], from[i][5] * 2};
+        memcpy(place[i], at, sizeof at);
+    }
+    words_run(&emulated, "pixels", THREADS,
+              (const words_array[]){
+                  {image, sizeof image, &map}, WORDS_ARRAY(place), WORDS_ARRAY(out)},
+              3);
+    for (int i = 0; i < 3; i++)
+        for (int b = 0; b < COPY; b += 2) {
+            const int pixel = (from[i][3] * OH + from[i][2]) * OW + from[i][1] + b / 128;
+            const int n = pixel / OW / OH, c = from[i][0] + b % 128 / 2;
+            const int x = pixel % OW * 2 - 1 + from[i][4];
+            const int y = pixel / OW % OH - 2 + from[i][5] * 2;
+            const bool inside =
+                n < N && c < C && x >= 0 && x < W && y >= 0 && y < H;
+            const int want = inside ? image[n][y][x][c] : 0, at = b ^ (b / 128 % 8 * 16);
+            assert_int_equal(out[i][at] | out[i][at + 1] << 8, want);
+        }
+}
+
 /* Only elements inside are written, each with what lies at its place of the box. */
 static void test_stores(void **state)
 {
@@ -347,8 +393,9 @@ static void test_cuda(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),   cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_pairs),    cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_copies),   cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_stores),   cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_products), cmocka_unit_test(test_held),
         cmocka_unit_test(test_waits),    cmocka_unit_test(test_cuda),
     };

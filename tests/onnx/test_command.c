@@ -31,7 +31,10 @@ static void commands_take_models(void **state)
     o = optune("select", "--graph", file, "--bind", "batch=2");
     check_contains(ot_text_str(&o.out), "conv2d_");
     expect("select", &o, 0, "");
-    refused(1, "batch=1", "graph", file);
+    o = optune("graph", file, "--bind", "batch=1..6", "--execute");
+    check_contains(ot_text_str(&o.out), "output 0  f32[4,2]");
+    check_contains(ot_text_str(&o.out), "of f32[?batch:1..6,2,3,3]");
+    expect("execute", &o, 0, "");
 }
 
 /* Without an operator, a word with a dot or a slash is a file. */

@@ -151,4 +151,13 @@ def test_a_log_travels(o, tmp_path):
     with optune.open(db=tmp_path / "other", target="cpu -threads=1") as other:
         assert other.import_(tmp_path / "x.log")["new"] == len(rows)
         assert other.query("relu(f32[64])") == o.query("relu(f32[64])")
+        bad = tmp_path / "bad.log"
+        bad.write_text("no log\n{")
+        with pytest.raises(optune.PartialError, match="no line was taken, 2 were") as told:
+            other.import_(bad)
+        assert told.value.result["refused"] == 2 and not told.value.result["taken"]
+        bad.write_text("no log\n" + (tmp_path / "x.log").read_text())
+        assert other.import_(bad)["refused"] == 1
+        bad.write_text("")
+        assert not other.import_(bad)["taken"]
     assert o.emit("relu(f32[64])", tmp_path / "c")["files"]

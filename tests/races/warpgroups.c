@@ -17,7 +17,8 @@ enum { BARRIERS = 256, COPIES = 4096, STORES = 4096 };
 enum { MOST_BYTES = (1 << 20) - 1 /* a barrier counts */ };
 
 typedef struct map {
-    int64_t rank, element, swizzle, tf32, dim[5], stride[5], box[5];
+    int64_t rank, element, swizzle, tf32, pixels, dim[5], stride[5], box[5], low[2], high[2],
+        step[2];
 } map;
 
 typedef struct barrier {
@@ -32,6 +33,7 @@ typedef struct box {
     unsigned char *tensor;
     map map;
     int x, y, z;
+    int image, dx, dy; /* of pixels, whose channel, x and y are x, y and z */
     uint32_t at, barrier;
 } box;
 
@@ -175,7 +177,8 @@ void races_mbarrier_wait(uint32_t address, uint32_t parity)
 
 static int bytes_of(const map *m)
 {
-    return (int)(m->element * m->box[0] * m->box[1] * (m->rank > 2 ? m->box[2] : 1));
+    return (int)(m->element * m->box[0] *
+                 (m->pixels ? m->pixels : m->box[1] * (m->rank > 2 ? m->box[2] : 1)));
 }
 
 static bool meets(uint32_t a, int a_bytes, uint32_t b, int b_bytes)
@@ -215,9 +218,42 @@ static void move_element(const box *b, int64_t element, int at, bool out)
         *byte_of(b, at + i) = (unsigned char)(word >> 8 * i);
 }
 
+/* Pixels one after the other, each where its tap looks; what is outside there is zeros. */
+static void move_pixels(const box *b)
+{
+    const map *m = &b->map;
+    int64_t x = b->y, y = b->z, image = b->image;
+    int at = 0;
+    for (int64_t p = 0; p < m->pixels; p++) {
+        const bool inside = image >= 0 && image < m->dim[3];
+        for (int64_t i = b->x; i < b->x + m->box[0]; i++, at += (int)m->element) {
+            const int64_t element =
+                inside && i >= 0 && i < m->dim[0] && x + b->dx >= 0 && x + b->dx < m->dim[1] &&
+                        y + b->dy >= 0 && y + b->dy < m->dim[2]
+                    ? i * m->element + (x + b->dx) * m->stride[1] + (y + b->dy) * m->stride[2] +
+                          image * m->stride[3]
+                    : -1;
+            move_element(b, element, at, false);
+        }
+        x += m->step[0];
+        if (x < m->dim[1] + m->high[0])
+            continue;
+        x = m->low[0];
+        y += m->step[1];
+        if (y < m->dim[2] + m->high[1])
+            continue;
+        y = m->low[1];
+        image++;
+    }
+}
+
 static void move_box(const box *b, bool out)
 {
     const map *m = &b->map;
+    if (m->pixels) {
+        move_pixels(b);
+        return;
+    }
     const int64_t deep = m->rank > 2 ? m->box[2] : 1;
     int at = 0;
     for (int64_t k = b->z; k < b->z + deep; k++)
@@ -235,6 +271,8 @@ static void drop(box *list, int *n, int i)
 
 void races_copy(int blocks, uint32_t to, unsigned char *tensor, const map *m, int x, int y,
                 int z, uint32_t bar);
+void races_copy_pixels(int blocks, uint32_t to, unsigned char *tensor, const map *m,
+                       int channel, int x, int y, int image, int dx, int dy, uint32_t bar);
 void races_store(unsigned char *tensor, const map *m, int x, int y, int z, uint32_t from);
 void races_stores_commit(void);
 void races_stores_wait(int newest);
@@ -259,17 +297,15 @@ static void check_free(int rank, uint32_t at, int bytes)
             REPORT("a write to what a store still reads", stores[i].thread);
 }
 
-void races_copy(int blocks, uint32_t to, unsigned char *tensor, const map *m, int x, int y,
-                int z, uint32_t bar)
+/* Into all blocks of the cluster, or its own alone. */
+static void begin_copy(const box *copy, int blocks)
 {
-    here = RACES_HERE;
+    const map *m = &copy->map;
     const int bytes = bytes_of(m);
-    if (to % 128 || (int64_t)to + bytes > pool_bytes) {
-        REPORT("a copy to outside or to a misaligned place", (int)to);
+    if (copy->at % 128 || (int64_t)copy->at + bytes > pool_bytes) {
+        REPORT("a copy to outside or to a misaligned place", (int)copy->at);
         return;
     }
-    if (m->box[0] * m->element > 128 || m->box[0] * m->element % 16 || m->box[1] > 256)
-        REPORT("a box that the copy engine does not take", (int)m->box[0]);
     for (int r = 0; r < races_now.blocks; r++) {
         if (blocks == 1 && r != races_rank())
             continue;
@@ -277,21 +313,63 @@ void races_copy(int blocks, uint32_t to, unsigned char *tensor, const map *m, in
             REPORT("a copy into a block that has not begun", r);
             continue;
         }
-        check_free(r, to, bytes);
+        check_free(r, copy->at, bytes);
         if (n_copies == COPIES)
             abort();
-        copies[n_copies++] = (box){.rank = r,
-                                   .thread = races_thread,
-                                   .tensor = tensor,
-                                   .map = *m,
-                                   .x = x,
-                                   .y = y,
-                                   .z = z,
-                                   .at = to,
-                                   .barrier = bar};
-        memset(pool[r] + to, 255, (size_t)bytes);
+        copies[n_copies] = *copy;
+        copies[n_copies++].rank = r;
+        memset(pool[r] + copy->at, 255, (size_t)bytes);
     }
     counted = true;
+}
+
+void races_copy(int blocks, uint32_t to, unsigned char *tensor, const map *m, int x, int y,
+                int z, uint32_t bar)
+{
+    here = RACES_HERE;
+    if (m->pixels || m->box[0] * m->element > 128 || m->box[0] * m->element % 16 ||
+        m->box[1] > 256)
+        REPORT("a box that the copy engine does not take", (int)m->box[0]);
+    begin_copy(&(box){.thread = races_thread,
+                      .tensor = tensor,
+                      .map = *m,
+                      .x = x,
+                      .y = y,
+                      .z = z,
+                      .at = to,
+                      .barrier = bar},
+               blocks);
+}
+
+static bool on_grid(const map *m, int d, int at)
+{
+    return at >= m->low[d] && at < m->dim[d + 1] + m->high[d] &&
+           (at - m->low[d]) % m->step[d] == 0;
+}
+
+void races_copy_pixels(int blocks, uint32_t to, unsigned char *tensor, const map *m,
+                       int channel, int x, int y, int image, int dx, int dy, uint32_t bar)
+{
+    here = RACES_HERE;
+    if (!m->pixels || m->pixels > 1024 || m->box[0] * m->element > 128 ||
+        m->box[0] * m->element % 16)
+        REPORT("pixels that the copy engine does not take", (int)m->box[0]);
+    if (!on_grid(m, 0, x) || !on_grid(m, 1, y))
+        REPORT("pixels that begin where none is", y);
+    if (dx < 0 || dx > 255 || dy < 0 || dy > 255)
+        REPORT("pixels moved by more than a byte", dy);
+    begin_copy(&(box){.thread = races_thread,
+                      .tensor = tensor,
+                      .map = *m,
+                      .x = channel,
+                      .y = x,
+                      .z = y,
+                      .image = image,
+                      .dx = dx,
+                      .dy = dy,
+                      .at = to,
+                      .barrier = bar},
+               blocks);
 }
 
 bool races_copies_left(void)

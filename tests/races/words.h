@@ -82,7 +82,7 @@ uint races_tf32(uint bits);
 /* ---- warpgroups -------------------------------------------------------------------------- */
 
 typedef struct ot_map {
-    long rank, element, swizzle, tf32, dim[5], stride[5], box[5];
+    long rank, element, swizzle, tf32, pixels, dim[5], stride[5], box[5], low[2], high[2], step[2];
 } ot_map;
 
 uint races_pool(int bytes);
@@ -92,6 +92,8 @@ void races_mbarrier_count(int block, uint address, int threads, int bytes);
 void races_mbarrier_wait(uint address, uint parity);
 void races_copy(int blocks, uint to, const __global uchar *tensor, const ot_map *map, int x,
                 int y, int z, uint barrier);
+void races_copy_pixels(int blocks, uint to, const __global uchar *tensor, const ot_map *map,
+                       int channel, int x, int y, int image, int dx, int dy, uint barrier);
 void races_store(__global uchar *tensor, const ot_map *map, int x, int y, int z, uint from);
 void races_stores_commit(void);
 void races_stores_wait(int newest);
@@ -123,6 +125,11 @@ enum { MBARRIER_BYTES = 8 };
     races_copy(1, to, map##_tensor, &map##_map, x, y, z, barrier)
 #define copy_box_3d_to_all(to, map, x, y, z, barrier, blocks)                                  \
     races_copy(blocks, to, map##_tensor, &map##_map, x, y, z, barrier)
+#define copy_pixels(to, map, channel, x, y, image, dx, dy, barrier)                            \
+    races_copy_pixels(1, to, map##_tensor, &map##_map, channel, x, y, image, dx, dy, barrier)
+#define copy_pixels_to_all(to, map, channel, x, y, image, dx, dy, barrier, blocks)             \
+    races_copy_pixels(blocks, to, map##_tensor, &map##_map, channel, x, y, image, dx, dy,      \
+                      barrier)
 #define store_box_3d(map, x, y, z, from) races_store(map##_tensor, &map##_map, x, y, z, from)
 #define stores_commit() races_stores_commit()
 #define STORES_WAIT(newest) races_stores_wait(newest)
@@ -133,6 +140,7 @@ enum { MBARRIER_BYTES = 8 };
 
 #define rows_128(address)                                                                      \
     ((u64)((address) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62)
+#define rows_128_on(rows, chunks) ((rows) + (u64)(long)(chunks))
 #define columns_128(address, panel)                                                            \
     ((u64)((address) >> 4) | (u64)((panel) >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62)
 #define WGMMA(type, n, d, a, b, add) races_product(RACES_TYPE_OF(type), n, d, a, b, add)

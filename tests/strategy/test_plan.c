@@ -251,17 +251,18 @@ static void test_tensor_maps(void **state)
     assert_int_equal(make(call, bad_maps, &err), OPTUNE_ELIMIT);
 #define REFUSED(change, reason)                                                                \
     do {                                                                                       \
-        the_map = tensor_map_sample();                                                         \
+        the_map = SAMPLE();                                                                    \
         the_map.change;                                                                        \
         assert_int_equal(make(call, mapped, &err), OPTUNE_EUSAGE);                             \
         check_contains(err.text, reason);                                                      \
     } while (0)
 #define TAKEN(change)                                                                          \
     do {                                                                                       \
-        the_map = tensor_map_sample();                                                         \
+        the_map = SAMPLE();                                                                    \
         the_map.change;                                                                        \
         check_ok(make(call, mapped, &err));                                                    \
     } while (0)
+#define SAMPLE tensor_map_sample
     REFUSED(rank = 0, "rank 1 to 5");
     REFUSED(rank = 6, "rank 1 to 5");
     TAKEN(rank = 1);
@@ -283,6 +284,24 @@ static void test_tensor_maps(void **state)
     TAKEN(stride[1] = ((int64_t)1 << 40) - 16);
     REFUSED(tensor = optune_int_arg(1), "of no tensor");
     REFUSED(tensor = optune_input_arg(2), "no input of the call");
+#undef SAMPLE
+#define SAMPLE tensor_map_of_pixels
+    TAKEN(box[1] = 0); /* there is no such number */
+    REFUSED(rank = 3, "of rank 4");
+    TAKEN(pixels = 1024);
+    REFUSED(pixels = 1025, "1 to 1024");
+    REFUSED(pixels = -1, "1 to 1024");
+    TAKEN(low[0] = -128);
+    REFUSED(low[0] = -129, "within 128");
+    TAKEN(high[1] = 127);
+    REFUSED(high[1] = 128, "within 128");
+    TAKEN(step[1] = 8);
+    REFUSED(step[1] = 9, "1 to 8 apart");
+    REFUSED(step[0] = 0, "1 to 8 apart");
+    TAKEN(high[1] = -12); /* one row */
+    REFUSED(high[1] = -13, "has no pixels");
+    REFUSED(box[0] = 72, "wider than its swizzle");
+#undef SAMPLE
 #undef REFUSED
 #undef TAKEN
 }

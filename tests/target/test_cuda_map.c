@@ -107,6 +107,25 @@ static void test_encoding(void **state)
     assert_int_equal(ot_cuda_map(&map, 4096, &made, &err), OPTUNE_EUNSUPPORTED);
 }
 
+static void test_pixels(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_cuda_tensor_map made;
+    optune_tensor_map map = tensor_map_of_pixels();
+    open_driver();
+    check_ok(ot_cuda_map(&map, 4096, &made, &err));
+    assert_int_equal(made.opaque[1], 9 | 4 << 8 | 3 << 16);
+    assert_int_equal(made.opaque[3], 14);
+    assert_int_equal(made.opaque[5], 4);
+    assert_int_equal(made.opaque[10], 144 * 14 * 12);
+    assert_int_equal(made.opaque[12] & 0xFFFFFFFF, 64); /* channels */
+    assert_int_equal(made.opaque[14], 255 | 255 << 8 | 2 << 16 | (uint64_t)128 << 32);
+    assert_int_equal(made.opaque[15], 255 | 255 << 8 | 1 << 16 | (uint64_t)128 << 32);
+    map.step[0] = 9;
+    assert_int_equal(ot_cuda_map(&map, 4096, &made, &err), OPTUNE_EIO);
+}
+
 /* Through the target's row: two maps and an output, as `dense` of the stand-in takes them. */
 static void test_launch(void **state)
 {
@@ -202,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_older_driver), /* first: it must not inherit an open driver */
         cmocka_unit_test(test_encoding),
+        cmocka_unit_test(test_pixels),
         cmocka_unit_test(test_launch),
         cmocka_unit_test(test_architecture),
     };

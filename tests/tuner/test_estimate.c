@@ -183,6 +183,7 @@ static void templates_tell_good_from_bad(void **state)
         {"conv2d_implicit_gemm.gpu", CONV("f32"), 2},
         {"conv2d_winograd.gpu", CONV("f32"), 2},
         {"conv2d_implicit_gemm_mma.cuda", CONV("bf16"), 2},
+        {"conv2d_wgmma.cuda", CONV("bf16"), 2},
         {"attention_mma.cuda", PROMPT("bf16"), 2},
         {"attention_wgmma.cuda", PROMPT("bf16"), 2},
         {"attention_tiles.gpu", PROMPT("f32"), 2},

@@ -34,10 +34,8 @@ static wgmma wgmma_of(const optune_config *config)
 static bool applies(const optune_task *task, char *why)
 {
     attention_shape s;
-    if (!gpu_is_cuda(task, 90, why) || !attention_gpu_applies(task, &s, why))
+    if (!gpu_has_warpgroups(task, why) || !attention_gpu_applies(task, &s, why))
         return false;
-    if (task->device->cc_major != 9 || task->device->cc_minor != 0)
-        return optune_refuse(why, "its instructions are those of compute capability 9.0 alone");
     if (task->call->input[ATTENTION_Q].type.dtype.bits != 16)
         return optune_refuse(why, "needs float16 or bfloat16");
     if (s.d % 8 || s.dv % 8)

@@ -73,19 +73,6 @@
 /* Below every score, and a number when multiplied, too. */
 #define START (FACTOR > 1 ? SMALLEST / FACTOR : SMALLEST)
 
-typedef struct ring {
-    int stage;
-    u32 parity;
-} ring;
-
-INLINE void next(ring *r)
-{
-    if (++r->stage == STAGES) {
-        r->stage = 0;
-        r->parity ^= 1;
-    }
-}
-
 typedef struct place {
     int head, row, tiles; /* of keys */
 } place;
@@ -120,14 +107,14 @@ INLINE int tile_of(int round)
         mbarrier_wait(K_EMPTY(to_k.stage), to_k.parity ^ 1);                                   \
         mbarrier_expect(K_FULL(to_k.stage), K_BYTES);                                          \
         COPY(K_TILE(to_k.stage), k, PANELS, TK, (t)*TK, head, K_FULL(to_k.stage))              \
-        next(&to_k);                                                                           \
+        ring_next(&to_k, STAGES);                                                              \
     }
 #define PRODUCE_V(t, head)                                                                     \
     {                                                                                          \
         mbarrier_wait(V_EMPTY(to_v.stage), to_v.parity ^ 1);                                   \
         mbarrier_expect(V_FULL(to_v.stage), V_BYTES);                                          \
         COPY(V_TILE(to_v.stage), v, V_PANELS, TK, (t)*TK, head, V_FULL(to_v.stage))            \
-        next(&to_v);                                                                           \
+        ring_next(&to_v, STAGES);                                                              \
     }
 
 #define RELEASE(barrier)                                                                       \
@@ -348,7 +335,7 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                 WGMMA_WAIT(0);
                 wgmma_keep(s, TK);
                 RELEASE(K_EMPTY(of_k.stage))
-                next(&of_k);
+                ring_next(&of_k, STAGES);
                 SOFTMAX(0)
                 pack(weights, s);
                 NEXT_KEYS(0)
@@ -362,13 +349,13 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                     WGMMA_WAIT(1);
                     wgmma_keep(s, TK);
                     RELEASE(K_EMPTY(of_k.stage))
-                    next(&of_k);
+                    ring_next(&of_k, STAGES);
                     SOFTMAX(t)
                     NEXT_KEYS(t)
                     WGMMA_WAIT(0);
                     wgmma_keep(acc, COLUMNS);
                     RELEASE(V_EMPTY(of_v.stage))
-                    next(&of_v);
+                    ring_next(&of_v, STAGES);
                     UNROLL
                     for (int e = 0; e < COLUMNS / 2; e++)
                         acc[e] *= rows[e / 2 % 2].less;
@@ -380,7 +367,7 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                 WGMMA_WAIT(0);
                 wgmma_keep(acc, COLUMNS);
                 RELEASE(V_EMPTY(of_v.stage))
-                next(&of_v);
+                ring_next(&of_v, STAGES);
             }
             UNROLL
             for (int h = 0; h < 2; h++) {

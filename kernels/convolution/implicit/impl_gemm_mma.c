@@ -7,7 +7,7 @@
  */
 #include "kernels/convolution/implicit/implicit_mma_rows.h"
 
-enum { FLAT = 256, SQUARE = 32, LINES = 8, MOST_PIXELS = 16 };
+enum { FLAT = 256, MOST_PIXELS = 16 };
 
 static conv2d_shape shape_of(const optune_task *task)
 {
@@ -115,7 +115,7 @@ static void add_layouts(const optune_task *task, optune_plan *plan, int m,
     const bool constant = task->call->input[CONV2D_WEIGHT].is_const;
     *packed =
         optune_scratch_arg(optune_plan_scratch(plan, "weights", z->packed * size, constant));
-    *turned = optune_scratch_arg(optune_plan_scratch(plan, "turned", z->turned * size, false));
+    *turned = implicit_mma_turn(task->call, plan, m, s);
     optune_plan_stage(plan, &(optune_stage){.phase = conv2d_weight_phase(task->call),
                                             .module = m,
                                             .function = "pack",
@@ -123,16 +123,6 @@ static void add_layouts(const optune_task *task, optune_plan *plan, int m,
                                             .arg = {optune_input_arg(CONV2D_WEIGHT), *packed},
                                             .grid = {host_ceil(z->packed, FLAT)},
                                             .block = {FLAT}});
-    optune_plan_stage(plan,
-                      &(optune_stage){.phase = OPTUNE_TIMED,
-                                      .module = m,
-                                      .function = "turn",
-                                      .n_args = 2,
-                                      .arg = {optune_input_arg(CONV2D_DATA), *turned},
-                                      .grid = {host_ceil(s->h * s->w, SQUARE),
-                                               host_ceil(z->ci_pad, SQUARE), s->n * s->groups},
-                                      .block = {SQUARE, LINES},
-                                      .shared = SQUARE * (SQUARE + 1) * size});
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -25,8 +25,8 @@
 #define TRANSPOSED 0
 #define WEIGHT_GRADIENT 0
 #include "kernels/convolution/implicit/pixels_gpu.kernel.h"
+#include "kernels/convolution/implicit/turn_gpu.kernel.h"
 
-#define CHANNELS (GROUPS * CI_PAD) /* of a pixel of the turned input */
 #define CHUNKS (KB / 16)
 #define EACH (16 / SIZE) /* elements of a chunk */
 #define ROW_STEP (THREADS / CHUNKS)
@@ -38,34 +38,6 @@
 #define OUTPUTS ((INDEX)N * CO * PLANE_OUT)
 
 /* ---- layouts ----------------------------------------------------------------------------- */
-
-enum { SQUARE = 32, LINES = 8 };
-
-/* Squares of 32 pixels by 32 channels of a group through shared memory. */
-KERNEL(SQUARE, LINES, 1)
-turn(GLOBAL const ELEM *RESTRICT data, GLOBAL ELEM *RESTRICT turned)
-{
-    SHARED(pool, SQUARE * (SQUARE + 1) * sizeof(ELEM));
-    LOCAL ELEM *const square = (LOCAL ELEM *)pool;
-    const int image = BLOCK_Z / GROUPS, group = BLOCK_Z % GROUPS;
-    const int p0 = BLOCK_X * SQUARE, c0 = BLOCK_Y * SQUARE;
-    UNROLL
-    for (int i = THREAD_Y; i < SQUARE; i += LINES) {
-        const int c = c0 + i, p = p0 + THREAD_X;
-        square[i * (SQUARE + 1) + THREAD_X] =
-            c < CI_G && p < PLANE_IN
-                ? ROUNDED(data[((INDEX)image * CI + group * CI_G + c) * PLANE_IN + p])
-                : 0;
-    }
-    BARRIER();
-    UNROLL
-    for (int i = THREAD_Y; i < SQUARE; i += LINES) {
-        const int c = c0 + THREAD_X, p = p0 + i;
-        if (c < CI_PAD && p < PLANE_IN)
-            turned[((INDEX)image * PLANE_IN + p) * CHANNELS + group * CI_PAD + c] =
-                square[THREAD_X * (SQUARE + 1) + i];
-    }
-}
 
 KERNEL(FLAT, 1, 1)
 pack(GLOBAL const ELEM *RESTRICT weight, GLOBAL ELEM *RESTRICT packed)

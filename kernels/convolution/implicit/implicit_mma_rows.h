@@ -22,6 +22,11 @@ static inline int64_t implicit_mma_channels(const optune_call *call, const conv2
     return host_ceil(s->ci_g, each) * each;
 }
 
+/* Adds the stage `turn` of kernels/convolution/implicit/turn_gpu.kernel.h; returns the scratch
+ * that it fills. */
+optune_arg implicit_mma_turn(const optune_call *call, optune_plan *plan, int module,
+                             const conv2d_shape *s);
+
 matmul_gpu implicit_mma_product(const optune_call *call, const conv2d_shape *s);
 
 /* Relay's condition, with the pixels where it has the batch: they, the channels of a group and its

@@ -25,6 +25,7 @@
 
 typedef struct matmul_gpu {
     int64_t b, m, n, k; /* b and m: the most, where they vary */
+    int64_t line;       /* outputs that lie side by side along n; 0: all */
     bool b_varies, m_varies, x_along, y_along, x_shared, y_shared, f64, has_bias;
     optune_arg bias, batches, rows; /* those that there are */
 } matmul_gpu;

@@ -4,18 +4,12 @@
 
 enum {
     MATMUL_GPU_WGMMA_CORES = 132,   /* where a device does not tell: those of most of them */
-    MATMUL_GPU_WGMMA_ROW = 128,     /* bytes of depth in a row of shared memory */
     MATMUL_GPU_WGMMA_SLACK = 1024,  /* WARPGROUP_SLACK of kernels/common/wgmma_gpu.kernel.h */
     MATMUL_GPU_WGMMA_BARRIERS = 32, /* bytes of a stage's two */
     MATMUL_GPU_WGMMA_OUT = 16384,   /* of a warpgroup's boxes on their way out */
 };
 
-typedef struct matmul_gpu_wgmma {
-    int64_t bm, bn, kb, stages, consumers, group, cluster;
-    bool producer, persistent, boxes;
-} matmul_gpu_wgmma;
-
-static matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
+matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
 {
     return (matmul_gpu_wgmma){
         .bm = optune_config_int(config, "block_m"),
@@ -96,10 +90,8 @@ static matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *call)
 
 bool matmul_gpu_wgmma_applies(const optune_task *task, const matmul_gpu *p, char *why)
 {
-    if (!gpu_is_cuda(task, 90, why))
+    if (!gpu_has_warpgroups(task, why))
         return false;
-    if (task->device->cc_major != 9 || task->device->cc_minor != 0)
-        return optune_refuse(why, "its instructions are those of compute capability 9.0 alone");
     const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call);
     if (!kind.type)
         return optune_refuse(why, "needs float16, bfloat16, int8, or float32 as tf32");
@@ -143,7 +135,7 @@ static int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
 
 static bool matmul_gpu_wgmma_boxes_fit(const optune_task *task, const matmul_gpu *p)
 {
-    return p->n * (task->call->output[0].dtype.bits / 8) % 16 == 0;
+    return (p->line ? p->line : p->n) * (task->call->output[0].dtype.bits / 8) % 16 == 0;
 }
 
 /* A stage behind the last step of depth only helps a block that has another tile. */
@@ -167,7 +159,7 @@ bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
     if (matmul_gpu_wgmma_deep(task, p, &w))
         return optune_refuse(why, "more stages than steps of depth");
     if (w.boxes && !matmul_gpu_wgmma_boxes_fit(task, p))
-        return optune_refuse(why, "boxes need an output with rows of a multiple of 16 bytes");
+        return optune_refuse(why, "boxes need an output with lines of a multiple of 16 bytes");
     if (w.cluster > 1 && !w.producer)
         return optune_refuse(why, "clusters need a warpgroup that copies");
     if (w.cluster > 1 && w.bm * (w.cluster - 1) >= p->m)
@@ -180,38 +172,6 @@ bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
     if (sums > 192)
         return optune_refuse(why, "%" PRId64 " sums in a thread, at most 192", sums);
     return gpu_fits(task, block, matmul_gpu_wgmma_shared(&w), 128, why);
-}
-
-void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
-                               const optune_space *space, optune_config *config)
-{
-    const int64_t cores = matmul_gpu_wgmma_cores(task);
-    matmul_gpu_wgmma w = {
-        .bm = 128, .bn = 256, .kb = MATMUL_GPU_WGMMA_ROW, .stages = 6, .cluster = 1};
-    w.boxes = matmul_gpu_wgmma_boxes_fit(task, p);
-    while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
-        w.bn /= 2;
-    if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
-        w.bm = 64;
-    w.consumers = w.bm / 64;
-    w.persistent = matmul_gpu_wgmma_tiles(p, &w) > cores;
-    /* Where all cores multiply all the time, the cache does not keep up with each block's own
-     * copies: two share theirs. */
-    if (w.persistent && p->m > w.bm)
-        w.cluster = 2;
-    while (w.stages > 2 && (matmul_gpu_wgmma_shared(&w) > gpu_max_shared(task) ||
-                            matmul_gpu_wgmma_deep(task, p, &w)))
-        w.stages--;
-    optune_config_choose_int(config, space, "block_m", w.bm);
-    optune_config_choose_int(config, space, "block_n", w.bn);
-    optune_config_choose_int(config, space, "block_k_bytes", w.kb);
-    optune_config_choose_int(config, space, "stages", w.stages);
-    optune_config_choose_int(config, space, "consumers", w.consumers);
-    optune_config_choose_word(config, space, "copies", "warpgroup");
-    optune_config_choose_int(config, space, "group_m", 16);
-    optune_config_choose_int(config, space, "cluster", w.cluster);
-    optune_config_choose_int(config, space, "persistent", w.persistent);
-    optune_config_choose_word(config, space, "stores", w.boxes ? "boxes" : "pairs");
 }
 
 double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
@@ -243,11 +203,80 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
     return gpu_cost(task, &work);
 }
 
-optune_arg matmul_gpu_wgmma_map(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
-                                int64_t batches, int64_t rows, int64_t line, int64_t box)
+/* What follows from a tile: as many stages as there is room for. Where all cores multiply all the
+ * time, the cache does not keep up with each block's own copies: two share theirs. */
+static void wgmma_settle(const optune_task *task, const matmul_gpu *p, matmul_gpu_wgmma *w)
+{
+    w->kb = MATMUL_GPU_WGMMA_ROW;
+    w->stages = 6;
+    w->consumers = host_min(w->bm / 64, 2);
+    w->group = 16;
+    w->producer = true;
+    w->boxes = matmul_gpu_wgmma_boxes_fit(task, p);
+    w->cluster = 1;
+    w->persistent = matmul_gpu_wgmma_tiles(p, w) > matmul_gpu_wgmma_cores(task);
+    if (w->persistent && p->m > w->bm)
+        w->cluster = 2;
+    while (w->stages > 2 && (matmul_gpu_wgmma_shared(w) > gpu_max_shared(task) ||
+                             matmul_gpu_wgmma_deep(task, p, w)))
+        w->stages--;
+}
+
+static void wgmma_choose(const matmul_gpu_wgmma *w, const optune_space *space,
+                         optune_config *config)
+{
+    optune_config_choose_int(config, space, "block_m", w->bm);
+    optune_config_choose_int(config, space, "block_n", w->bn);
+    optune_config_choose_int(config, space, "block_k_bytes", w->kb);
+    optune_config_choose_int(config, space, "stages", w->stages);
+    optune_config_choose_int(config, space, "consumers", w->consumers);
+    optune_config_choose_word(config, space, "copies", w->producer ? "warpgroup" : "thread");
+    optune_config_choose_int(config, space, "group_m", w->group);
+    optune_config_choose_int(config, space, "cluster", w->cluster);
+    optune_config_choose_int(config, space, "persistent", w->persistent);
+    optune_config_choose_word(config, space, "stores", w->boxes ? "boxes" : "pairs");
+}
+
+void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
+                               const optune_space *space, optune_config *config)
+{
+    const int64_t cores = matmul_gpu_wgmma_cores(task);
+    matmul_gpu_wgmma w = {.bm = 128, .bn = 256, .cluster = 1};
+    while (w.bn > 64 && (matmul_gpu_wgmma_tiles(p, &w) < cores || w.bn - 64 >= p->n))
+        w.bn /= 2;
+    if (w.bm / 2 >= p->m || matmul_gpu_wgmma_tiles(p, &w) < cores)
+        w.bm = 64;
+    wgmma_settle(task, p, &w);
+    wgmma_choose(&w, space, config);
+}
+
+void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
+                           const optune_space *space, optune_config *config)
+{
+    static const int64_t size[][2] = {{64, 64},  {64, 128},  {64, 192},  {64, 256},
+                                      {128, 64}, {128, 128}, {128, 192}, {128, 256},
+                                      {256, 64}, {256, 128}, {256, 192}};
+    matmul_gpu_wgmma_fallback(task, p, space, config);
+    double least = 0.97 * matmul_gpu_wgmma_estimate(task, p, config);
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        matmul_gpu_wgmma w = {.bm = size[i][0], .bn = size[i][1]};
+        optune_config other = *config;
+        wgmma_settle(task, p, &w);
+        wgmma_choose(&w, space, &other);
+        const double cost = matmul_gpu_wgmma_estimate(task, p, &other);
+        if (cost < least && matmul_gpu_wgmma_valid(task, p, &other, NULL)) {
+            least = cost;
+            *config = other;
+        }
+    }
+}
+
+/* Boxes of 128 bytes of a line and so many of the other dims. */
+static optune_arg wgmma_map(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
+                            const int64_t dim[3], const int64_t box[2])
 {
     const int64_t element = dtype.bits / 8;
-    const bool tf32 = element == 4 && tensor.kind == OPTUNE_ARG_INPUT;
+    const bool tf32 = element == 4 && tensor.kind != OPTUNE_ARG_OUTPUT;
     return optune_tensor_map_arg(optune_plan_tensor_map(
         plan, &(optune_tensor_map){
                   .tensor = tensor,
@@ -255,10 +284,24 @@ optune_arg matmul_gpu_wgmma_map(optune_plan *plan, optune_arg tensor, optune_dty
                   .tf32 = tf32,
                   .rank = 3,
                   .swizzle = MATMUL_GPU_WGMMA_ROW,
-                  .dim = {line, rows, batches},
-                  .stride = {0, line * element, rows * line * element},
-                  .box = {MATMUL_GPU_WGMMA_ROW / element, box, 1},
+                  .dim = {dim[0], dim[1], dim[2]},
+                  .stride = {0, dim[0] * element, dim[0] * dim[1] * element},
+                  .box = {MATMUL_GPU_WGMMA_ROW / element, box[0], box[1]},
               }));
+}
+
+optune_arg matmul_gpu_wgmma_map(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
+                                int64_t batches, int64_t rows, int64_t line, int64_t box)
+{
+    return wgmma_map(plan, tensor, dtype, (const int64_t[3]){line, rows, batches},
+                     (const int64_t[2]){box, 1});
+}
+
+optune_arg matmul_gpu_wgmma_panels(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
+                                   int64_t depth, int64_t parts, int64_t rows, int64_t box)
+{
+    return wgmma_map(plan, tensor, dtype, (const int64_t[3]){depth, parts, rows},
+                     (const int64_t[2]){1, box});
 }
 
 static void matmul_gpu_wgmma_define(const optune_task *task, optune_plan *plan, int m,
@@ -274,8 +317,6 @@ static void matmul_gpu_wgmma_define(const optune_task *task, optune_plan *plan, 
         {"M", p->m},
         {"N", p->n},
         {"K", p->k},
-        {"X_SHARED", p->x_shared},
-        {"Y_SHARED", p->y_shared},
         {"BIAS", p->has_bias},
         {"BM", w->bm},
         {"BN", w->bn},
@@ -302,32 +343,39 @@ static void matmul_gpu_wgmma_define(const optune_task *task, optune_plan *plan, 
                             matmul_gpu_outputs(p) > INT32_MAX / 2 ? "i64" : "int");
 }
 
-void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
-                           const optune_config *config, optune_plan *plan)
+optune_stage matmul_gpu_wgmma_stage(const optune_task *task, optune_plan *plan, int module,
+                                    const matmul_gpu *p, const optune_config *config)
 {
     const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
     const int64_t blocks = matmul_gpu_wgmma_blocks(task, p, &w);
-    const int m = optune_plan_module(plan);
-    matmul_gpu_wgmma_define(task, plan, m, p, &w, blocks);
-    const optune_arg x = optune_input_arg(0), y = optune_input_arg(1),
-                     out = optune_output_arg(0);
-    const optune_dtype in = task->call->input[0].type.dtype;
-    const optune_dtype to = task->call->output[0].dtype;
-    optune_stage stage = {
+    matmul_gpu_wgmma_define(task, plan, module, p, &w, blocks);
+    return (optune_stage){
         .phase = OPTUNE_TIMED,
-        .module = m,
+        .module = module,
         .function = "product",
-        .n_args = 3,
-        .arg = {matmul_gpu_wgmma_map(plan, x, in, p->x_shared ? 1 : p->b, p->m, p->k, w.bm),
-                matmul_gpu_wgmma_map(plan, y, in, p->y_shared ? 1 : p->b, p->n, p->k,
-                                     w.bn / w.cluster),
-                out},
         .grid = {blocks, 1, 1},
         .block = {128 * (w.consumers + w.producer), 1, 1},
         .shared = matmul_gpu_wgmma_shared(&w),
     };
-    if (w.boxes)
-        stage.arg[2] = matmul_gpu_wgmma_map(plan, out, to, p->b, p->m, p->n, 16);
+}
+
+void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
+                           const optune_config *config, optune_plan *plan)
+{
+    const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
+    const int m = optune_plan_module(plan);
+    const optune_arg x = optune_input_arg(0), y = optune_input_arg(1),
+                     out = optune_output_arg(0);
+    const optune_dtype in = task->call->input[0].type.dtype;
+    const optune_dtype to = task->call->output[0].dtype;
+    optune_stage stage = matmul_gpu_wgmma_stage(task, plan, m, p, config);
+    optune_plan_define(plan, m, "X_SHARED", p->x_shared);
+    optune_plan_define(plan, m, "Y_SHARED", p->y_shared);
+    stage.arg[0] = matmul_gpu_wgmma_map(plan, x, in, p->x_shared ? 1 : p->b, p->m, p->k, w.bm);
+    stage.arg[1] =
+        matmul_gpu_wgmma_map(plan, y, in, p->y_shared ? 1 : p->b, p->n, p->k, w.bn / w.cluster);
+    stage.arg[2] = w.boxes ? matmul_gpu_wgmma_map(plan, out, to, p->b, p->m, p->n, 16) : out;
+    stage.n_args = 3;
     matmul_gpu_dims(&stage, p, true);
     optune_plan_fuse(task, plan, &stage, 0);
     optune_plan_stage(plan, &stage);

@@ -2,8 +2,8 @@
 /*
  * The template `wgmma` of matrix products on GPUs: whole warpgroups' matrix instructions, fed
  * by the copy engine, on devices of compute capability 9.0
- * (kernels/matmul/gpu/impls_wgmma.kernel.cu): whom it serves, its knobs, limits, tensor maps
- * and macros. Host code only.
+ * (kernels/matmul/gpu/wgmma_tile_gpu.kernel.h): whom it serves, its knobs, limits, tensor maps
+ * and macros, also for rows that bring operands of their own. Host code only.
  *
  * `copies` says who feeds the ring of stages: a warpgroup of its own, or a thread of the first
  * one. With `persistent` there are as many blocks as multiprocessors, and each goes on to other
@@ -15,9 +15,17 @@
 
 #include "kernels/matmul/gpu/matmul_gpu.h"
 
+enum { MATMUL_GPU_WGMMA_ROW = 128 }; /* bytes of depth in a row of shared memory */
+
+typedef struct matmul_gpu_wgmma {
+    int64_t bm, bn, kb, stages, consumers, group, cluster;
+    bool producer, persistent, boxes;
+} matmul_gpu_wgmma;
+
+matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config);
+
 void matmul_gpu_wgmma_space(optune_space *space);
 
-/* Compute capability 9.0 alone has these instructions: they are in no later one. */
 bool matmul_gpu_wgmma_applies(const optune_task *task, const matmul_gpu *p, char *why);
 
 bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
@@ -28,6 +36,10 @@ bool matmul_gpu_wgmma_valid(const optune_task *task, const matmul_gpu *p,
 void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
                                const optune_space *space, optune_config *config);
 
+/* That, or the tile that the estimate prefers notably to it. */
+void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
+                           const optune_space *space, optune_config *config);
+
 double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
                                  const optune_config *config);
 
@@ -37,6 +49,16 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
  * is looked into on its way in: it is rounded. */
 optune_arg matmul_gpu_wgmma_map(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
                                 int64_t batches, int64_t rows, int64_t line, int64_t box);
+
+/* An operand [rows][parts][depth]; boxes are of `box` rows and 128 bytes of one part. */
+optune_arg matmul_gpu_wgmma_panels(optune_plan *plan, optune_arg tensor, optune_dtype dtype,
+                                   int64_t depth, int64_t parts, int64_t rows, int64_t box);
+
+/* The stage `product` of such a body, whose macros it adds to the module: with no argument yet, its
+ * first three are the maps of x (boxes of block_m rows) and y (of block_n / cluster) and the
+ * output, with `boxes` its map of 16 rows. */
+optune_stage matmul_gpu_wgmma_stage(const optune_task *task, optune_plan *plan, int module,
+                                    const matmul_gpu *p, const optune_config *config);
 
 void matmul_gpu_wgmma_plan(const optune_task *task, const matmul_gpu *p,
                            const optune_config *config, optune_plan *plan);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * conv2d_wgmma.cuda: the implicit product by warpgroups, pixels brought by the copy engine, on
+ * devices of compute capability 9.0; types, knobs and limits are those of dense's template
+ * `wgmma`. Data with all channels innermost (NCHW<c>c of c channels) is read where it lies, and
+ * so is such an output written; the stage that turns NCHW over is inside the time. Packing of
+ * weights is not where they are constant, and those of 1x1 need none.
+ */
+#include "kernels/convolution/implicit/implicit_mma_rows.h"
+#include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
+
+enum { FLAT = 256 };
+
+/* What an image's window may look like to the copy engine. */
+enum { MOST_CORNER = 127, MOST_OFFSET = 255, MOST_STRIDE = 8 };
+
+static conv2d_shape shape_of(const optune_task *task)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    return s;
+}
+
+/* Channels of a tap in whole panels. */
+static int64_t panels_of(const optune_call *call, const conv2d_shape *s)
+{
+    return host_ceil(s->ci * implicit_mma_size(call), MATMUL_GPU_WGMMA_ROW);
+}
+
+/* Columns are pixels where planes are lines of the output. */
+static matmul_gpu product_of(const optune_call *call, const conv2d_shape *s)
+{
+    const int64_t pixels = s->n * s->oh * s->ow;
+    return (matmul_gpu){
+        .b = 1,
+        .m = s->out_block ? pixels : s->co,
+        .n = s->out_block ? s->co : pixels,
+        .k =
+            s->kh * s->kw * panels_of(call, s) * MATMUL_GPU_WGMMA_ROW / implicit_mma_size(call),
+        .line = s->out_block ? s->co : s->oh * s->ow,
+    };
+}
+
+/* Where the last pixel of a line (0) or column (1) of an image looks first, behind its end. */
+static int64_t high_of(const conv2d_shape *s, int axis)
+{
+    return axis ? (s->oh - 1) * s->sh - s->pt - (s->h - 1)
+                : (s->ow - 1) * s->sw - s->pl - (s->w - 1);
+}
+
+static bool windows_fit(const conv2d_shape *s, char *why)
+{
+    if (s->sh > MOST_STRIDE || s->sw > MOST_STRIDE)
+        return optune_refuse(why, "the copy engine steps by at most %d", (int)MOST_STRIDE);
+    if (s->pt > MOST_CORNER || s->pl > MOST_CORNER)
+        return optune_refuse(why, "the copy engine pads by at most %d", (int)MOST_CORNER);
+    for (int axis = 0; axis < 2; axis++)
+        if (high_of(s, axis) > MOST_CORNER || high_of(s, axis) < -MOST_CORNER - 1)
+            return optune_refuse(why, "windows end too far from the image's end");
+    return ((s->kh - 1) * s->dh <= MOST_OFFSET && (s->kw - 1) * s->dw <= MOST_OFFSET) ||
+           optune_refuse(why, "a window is wider than the copy engine reaches");
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    if (!gpu_has_warpgroups(task, why))
+        return false;
+    if (!conv2d_shape_of(task->call, &s))
+        return optune_refuse(why, "needs constant shapes");
+    if (!matmul_gpu_mma_takes(task->call, why))
+        return false;
+    if (s.groups != 1)
+        return optune_refuse(why, "needs one group");
+    if ((s.data_block && s.data_block != s.ci) || (s.out_block && s.out_block != s.co))
+        return optune_refuse(why, "needs NCHW, or all channels innermost");
+    const int64_t size = implicit_mma_size(task->call);
+    if (s.data_block && s.ci * size % 16)
+        return optune_refuse(why, "needs pixels of a multiple of 16 bytes");
+    if (!s.data_block && (s.n > 65535 || s.ci > 32 * 65535 || s.h * s.w > INT32_MAX / 2))
+        return optune_refuse(why, "more planes than a grid's depth, or one is too large");
+    const matmul_gpu p = product_of(task->call, &s);
+    return windows_fit(&s, why) && matmul_gpu_applies(&p, why) &&
+           matmul_gpu_wgmma_applies(task, &p, why);
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    matmul_gpu_wgmma_space(space);
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const conv2d_shape s = shape_of(task);
+    const matmul_gpu p = product_of(task->call, &s);
+    const int64_t panels = matmul_gpu_wgmma_of(config).kb / MATMUL_GPU_WGMMA_ROW;
+    if (s.kh * s.kw * panels_of(task->call, &s) % panels)
+        return optune_refuse(why, "a step of depth is partly behind the last tap");
+    return matmul_gpu_wgmma_valid(task, &p, config, why);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const conv2d_shape s = shape_of(task);
+    const matmul_gpu p = product_of(task->call, &s);
+    matmul_gpu_wgmma_best(task, &p, space, config);
+}
+
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const conv2d_shape s = shape_of(task);
+    const matmul_gpu p = product_of(task->call, &s);
+    return matmul_gpu_wgmma_estimate(task, &p, config);
+}
+
+/* ---- the plan ---------------------------------------------------------------------------- */
+
+typedef struct operands {
+    optune_arg pixels, weights;
+    int64_t channels; /* of both, padding included */
+} operands;
+
+static void define_layouts(optune_plan *plan, int m, const optune_call *call,
+                           const conv2d_shape *s)
+{
+    const int64_t size = implicit_mma_size(call), channels = implicit_mma_channels(call, s);
+    const int64_t elements = s->n * s->h * s->w * channels;
+    conv2d_define(plan, m, s);
+    optune_plan_define(plan, m, "LAYOUTS", 1);
+    optune_plan_define(plan, m, "TURN", !s->data_block);
+    optune_plan_define(plan, m, "FLAT", FLAT);
+    optune_plan_define(plan, m, "CI_PAD", channels);
+    optune_plan_define_text(plan, m, "ELEM",
+                            size == 1   ? "unsigned char"
+                            : size == 2 ? "u16"
+                                        : "u32");
+    optune_plan_define_text(plan, m, "INDEX", elements > INT32_MAX / 2 ? "i64" : "int");
+}
+
+/* What does not lie right is laid out, in a module that all configs share. */
+static operands lay_out(const optune_task *task, optune_plan *plan, const conv2d_shape *s)
+{
+    const optune_call *call = task->call;
+    const int64_t size = implicit_mma_size(call), channels = implicit_mma_channels(call, s);
+    operands o = {optune_input_arg(CONV2D_DATA), optune_input_arg(CONV2D_WEIGHT), channels};
+    const bool packs = s->kh * s->kw > 1 || channels != s->ci;
+    if (s->data_block && !packs)
+        return o;
+    const int m = optune_plan_module(plan);
+    define_layouts(plan, m, call, s);
+    if (packs) {
+        const int64_t packed = s->co * s->kh * s->kw * channels;
+        o.weights = optune_scratch_arg(optune_plan_scratch(
+            plan, "weights", packed * size, call->input[CONV2D_WEIGHT].is_const));
+        optune_plan_stage(plan,
+                          &(optune_stage){.phase = conv2d_weight_phase(call),
+                                          .module = m,
+                                          .function = "pack",
+                                          .n_args = 2,
+                                          .arg = {optune_input_arg(CONV2D_WEIGHT), o.weights},
+                                          .grid = {host_ceil(packed, FLAT)},
+                                          .block = {FLAT}});
+    }
+    if (!s->data_block)
+        o.pixels = implicit_mma_turn(call, plan, m, s);
+    return o;
+}
+
+/* A copy brings `rows` pixels. */
+static optune_arg map_pixels(optune_plan *plan, const operands *o, optune_dtype dtype,
+                             const conv2d_shape *s, int64_t rows)
+{
+    const int64_t size = dtype.bits / 8, pixel = o->channels * size;
+    const bool tf32 = size == 4;
+    return optune_tensor_map_arg(optune_plan_tensor_map(
+        plan, &(optune_tensor_map){
+                  .tensor = o->pixels,
+                  .dtype = tf32 ? dtype : (optune_dtype){OPTUNE_DTYPE_UINT, dtype.bits, 1},
+                  .tf32 = tf32,
+                  .rank = 4,
+                  .swizzle = MATMUL_GPU_WGMMA_ROW,
+                  .dim = {o->channels, s->w, s->h, s->n},
+                  .stride = {0, pixel, s->w * pixel, s->h * s->w * pixel},
+                  .box = {MATMUL_GPU_WGMMA_ROW / size},
+                  .pixels = (int)rows,
+                  .low = {(int)-s->pl, (int)-s->pt},
+                  .high = {(int)high_of(s, 0), (int)high_of(s, 1)},
+                  .step = {(int)s->sw, (int)s->sh},
+              }));
+}
+
+static void define(optune_plan *plan, int m, const conv2d_shape *s)
+{
+    const struct {
+        const char *macro;
+        int64_t value;
+    } table[] = {
+        {"LAYOUTS", 0}, {"PIXELS_M", s->out_block > 0},
+        {"CI", s->ci},  {"KW", s->kw},
+        {"OW", s->ow},  {"PLANE_OUT", s->oh * s->ow},
+        {"SH", s->sh},  {"SW", s->sw},
+        {"PT", s->pt},  {"PL", s->pl},
+        {"DH", s->dh},  {"DW", s->dw},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        optune_plan_define(plan, m, table[i].macro, table[i].value);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    const conv2d_shape s = shape_of(task);
+    const matmul_gpu p = product_of(task->call, &s);
+    const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
+    const optune_dtype in = task->call->input[CONV2D_DATA].type.dtype;
+    const optune_dtype to = task->call->output[0].dtype;
+    const operands o = lay_out(task, plan, &s);
+    const int64_t slice = w.bn / w.cluster; /* of y, for all blocks of the cluster */
+    const optune_arg pixels = map_pixels(plan, &o, in, &s, s.out_block ? w.bm : slice);
+    const optune_arg weights = matmul_gpu_wgmma_panels(
+        plan, o.weights, in, o.channels, s.kh * s.kw, s.co, s.out_block ? slice : w.bm);
+    const int m = optune_plan_module(plan);
+    optune_stage stage = matmul_gpu_wgmma_stage(task, plan, m, &p, config);
+    define(plan, m, &s);
+    stage.n_args = 3;
+    stage.arg[0] = s.out_block ? pixels : weights;
+    stage.arg[1] = s.out_block ? weights : pixels;
+    stage.arg[2] = optune_output_arg(0);
+    if (w.boxes && s.out_block)
+        stage.arg[2] = matmul_gpu_wgmma_map(plan, stage.arg[2], to, 1, p.m, p.n, 16);
+    else if (w.boxes)
+        stage.arg[2] = matmul_gpu_wgmma_map(plan, stage.arg[2], to, s.n, p.m, p.line, 16);
+    optune_plan_fuse(task, plan, &stage, 0);
+    optune_plan_stage(plan, &stage);
+}
+
+OPTUNE_IMPL(convolution_implicit, wgmma) = {
+    .op = "conv2d",
+    .name = "conv2d_wgmma.cuda",
+    .summary = "the product over pixels by warpgroups fed by the copy engine, for compute "
+               "capability 9.0",
+    .math = "ieee tf32",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+    .estimate = estimate,
+};

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of sizes of which some only a run knows: what Shape gives where dims are left open. They
+ * are no tensors of the graph. What moves elements about is made as ever, over codes that stand for
+ * them; sums and products of sizes are dims that are computed of others; what takes them for a
+ * shape looks at them here. Everything else needs numbers, and says which dim to bind.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/dim_expr.h"
+#include "onnx/onnx.h"
+
+enum { MOST = 64 }; /* elements of a list of sizes */
+
+/* No size, and no end of a slice, comes near. */
+static const int64_t CODES[2] = {0x7a5e0000, (int64_t)1 << 52};
+
+static int64_t codes_of(const optune_tensor *type)
+{
+    return CODES[type->dtype.bits == 64];
+}
+
+static optune_dim number(int64_t value)
+{
+    return (optune_dim){.min = value, .max = value};
+}
+
+static bool is_number(const optune_dim *dim)
+{
+    return dim->min == dim->max;
+}
+
+static int64_t element(const ot_onnx_value *value, int64_t i)
+{
+    return value->type.dtype.bits == 64 ? ((const int64_t *)value->data)[i]
+                                        : ((const int32_t *)value->data)[i];
+}
+
+static void set_element(ot_onnx_value *value, int64_t i, int64_t to)
+{
+    if (value->type.dtype.bits == 64)
+        ((int64_t *)value->data)[i] = to;
+    else
+        ((int32_t *)value->data)[i] = (int32_t)to;
+}
+
+static const optune_dim *kept(const ot_onnx_node *n, int64_t count, const optune_dim *dim)
+{
+    optune_dim *own = ot_arena_alloc(&n->m->arena, (size_t)count * sizeof *own);
+    memcpy(own, dim, (size_t)count * sizeof *own);
+    return own;
+}
+
+ot_onnx_value *ot_onnx_sizes(ot_onnx_node *n, const optune_tensor *type, const optune_dim *dim)
+{
+    const int64_t count = optune_tensor_elements(type);
+    bool numbers = true;
+    if (count > MOST) {
+        ot_onnx_refuse(n, "%lld sizes, more than %d", (long long)count, MOST);
+        return NULL;
+    }
+    for (int64_t i = 0; i < count; i++)
+        numbers = numbers && is_number(&dim[i]);
+    if (!numbers) {
+        ot_onnx_value *value = ot_onnx_new(n->m);
+        value->type = *type;
+        value->sizes = kept(n, count, dim);
+        return value;
+    }
+    ot_onnx_value *value = NULL;
+    if (ot_onnx_room(n->m, type, &value, n->err) < 0)
+        return NULL;
+    for (int64_t i = 0; i < count; i++)
+        set_element(value, i, dim[i].min);
+    return value;
+}
+
+/* Fails by the first of them that is no number. */
+static int ask(ot_onnx_node *n, const ot_onnx_value *value)
+{
+    int64_t i = 0;
+    while (is_number(&value->sizes[i]))
+        i++;
+    return ot_onnx_ask(n, &value->sizes[i], -1);
+}
+
+static const ot_onnx_value *first_sized(const ot_onnx_node *n)
+{
+    for (size_t i = 0; i < n->proto->n_input; i++) {
+        const ot_onnx_value *value = ot_onnx_in(n, (int)i);
+        if (value && value->sizes)
+            return value;
+    }
+    return NULL;
+}
+
+/* ---- what moves them ---------------------------------------------------------------------- */
+
+/* A new value of which elements are codes becomes what they stand for. */
+static int take_moved(ot_onnx_node *n, int output, const optune_dim *coded, int n_coded)
+{
+    const char *name = n->proto->output[output];
+    ot_onnx_value *moved = *name ? ot_onnx_named(n->m, name) : NULL;
+    optune_dim dim[MOST];
+    bool open = false;
+    if (!moved || !moved->data || moved->sizes)
+        return OPTUNE_OK;
+    const int64_t count = optune_tensor_elements(&moved->type), from = codes_of(&moved->type);
+    if (count > MOST)
+        return ot_onnx_refuse(n, "%lld sizes, more than %d", (long long)count, MOST);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t is = element(moved, i);
+        dim[i] = is >= from && is < from + n_coded ? coded[is - from] : number(is);
+        open = open || !is_number(&dim[i]);
+    }
+    for (int64_t i = 0; i < count && !open; i++)
+        set_element(moved, i, dim[i].min);
+    if (!open)
+        return OPTUNE_OK;
+    free(moved->data);
+    moved->data = NULL;
+    moved->sizes = kept(n, count, dim);
+    return OPTUNE_OK;
+}
+
+static int move(ot_onnx_node *n)
+{
+    ot_onnx_value *lent[OPTUNE_MAX_INPUTS];
+    optune_dim *coded = ot_arena_alloc(&n->m->arena, OPTUNE_MAX_INPUTS * MOST * sizeof *coded);
+    int n_lent = 0, n_coded = 0;
+    for (size_t i = 0; i < n->proto->n_input && n_lent < OPTUNE_MAX_INPUTS; i++) {
+        ot_onnx_value *value = ot_onnx_in(n, (int)i);
+        if (!value || !value->sizes || value->data)
+            continue;
+        const int64_t count = optune_tensor_elements(&value->type);
+        value->data = ot_arena_alloc(&n->m->arena, (size_t)count * sizeof(int64_t));
+        for (int64_t k = 0; k < count; k++, n_coded++) {
+            coded[n_coded] = value->sizes[k];
+            set_element(value, k, codes_of(&value->type) + n_coded);
+        }
+        lent[n_lent++] = value;
+    }
+    int status = n->op->make(n);
+    for (int i = 0; i < n_lent; i++)
+        lent[i]->data = NULL;
+    for (size_t i = 0; i < n->proto->n_output && status >= 0; i++)
+        status = take_moved(n, (int)i, coded, n_coded);
+    return status;
+}
+
+/* ---- what computes with them -------------------------------------------------------------- */
+
+/* Elements of a list, numbers or not; -1: it is none. */
+static int elements_of(const ot_onnx_value *value, optune_dim dim[MOST])
+{
+    const optune_tensor *type = &value->type;
+    if ((!value->sizes && !value->data) || type->dtype.code != OPTUNE_DTYPE_INT ||
+        type->dtype.bits < 32 || type->rank > 1 || optune_tensor_elements(type) > MOST)
+        return -1;
+    const int count = (int)optune_tensor_elements(type);
+    for (int i = 0; i < count; i++)
+        dim[i] = value->sizes             ? value->sizes[i]
+                 : type->dtype.bits == 64 ? number(((const int64_t *)value->data)[i])
+                                          : number(((const int32_t *)value->data)[i]);
+    return count;
+}
+
+/* One without a name where no expression says it: only a run knows. */
+static optune_dim compute(char op, const optune_dim *a, const optune_dim *b)
+{
+    const optune_dim *const both[] = {a, b};
+    const int64_t times[] = {1, op == '-' ? -1 : 1};
+    optune_dim to = {.min = 0, .max = OPTUNE_DIM_MAX};
+    if (op == '*')
+        optune_dim_multiply(&to, 2, both, 1);
+    else if (op != '/')
+        optune_dim_compute(&to, 2, both, times, 0, 1);
+    else if (is_number(b) && b->min > 0)
+        optune_dim_compute(&to, 1, both, NULL, 0, b->min);
+    return to;
+}
+
+static int calculate(ot_onnx_node *n, char op)
+{
+    const ot_onnx_value *in[] = {ot_onnx_need(n, 0), ot_onnx_need(n, 1)};
+    optune_dim a[MOST], b[MOST], to[MOST];
+    const int n_a = in[0] ? elements_of(in[0], a) : -1,
+              n_b = in[1] ? elements_of(in[1], b) : -1;
+    if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
+        return ask(n, first_sized(n));
+    const int count = n_a == 1 ? n_b : n_a;
+    optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
+    type.rank = in[0]->type.rank > in[1]->type.rank ? in[0]->type.rank : in[1]->type.rank;
+    for (int i = 0; i < count; i++) {
+        const optune_dim *x = &a[n_a == 1 ? 0 : i], *y = &b[n_b == 1 ? 0 : i];
+        if (!is_number(x) || !is_number(y))
+            to[i] = compute(op, x, y);
+        else if (op == '/' && (x->min < 0 || y->min < 1))
+            return ask(n, first_sized(n));
+        else
+            to[i] = number(op == '*'   ? x->min * y->min
+                           : op == '/' ? x->min / y->min
+                           : op == '-' ? x->min - y->min
+                                       : x->min + y->min);
+    }
+    return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, to));
+}
+
+static int cast(ot_onnx_node *n)
+{
+    const ot_onnx_value *in = ot_onnx_need(n, 0);
+    optune_tensor type = in->type;
+    const int status = ot_onnx_dtype((int)ot_onnx_int(n, "to", 0), &type.dtype, n->err);
+    if (status < 0)
+        return status;
+    return type.dtype.code != OPTUNE_DTYPE_INT || type.dtype.bits < 32
+               ? ask(n, in)
+               : ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, in->sizes));
+}
+
+int ot_onnx_make_sized(ot_onnx_node *n)
+{
+    static const struct {
+        const char *name;
+        char op; /* 0: it moves; '=': it takes its second input for a shape */
+    } ops[] = {{"Identity", 0}, {"Gather", 0}, {"Slice", 0},     {"Concat", 0},
+               {"Squeeze", 0},  {"Split", 0},  {"Reshape", '='}, {"Unsqueeze", 0},
+               {"Add", '+'},    {"Sub", '-'},  {"Mul", '*'},     {"Div", '/'}};
+    const ot_onnx_value *data = ot_onnx_in(n, 0);
+    const char *name = n->op->name;
+    if (!strcmp(name, "Cast"))
+        return cast(n);
+    for (int i = 0; i < OT_COUNT(ops); i++) {
+        if (strcmp(ops[i].name, name))
+            continue;
+        if (ops[i].op == '=')
+            return data && data->sizes ? move(n) : n->op->make(n);
+        return ops[i].op ? calculate(n, ops[i].op) : move(n);
+    }
+    return ask(n, first_sized(n));
+}
+
+bool ot_onnx_has_sizes(const ot_onnx_node *n)
+{
+    return first_sized(n) != NULL;
+}
+
+/* ---- what takes them for a shape ----------------------------------------------------------- */
+
+int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
+                       ot_onnx_list *list)
+{
+    optune_dim dim[MOST];
+    const int count = elements_of(shape, dim);
+    int open = -1;
+    if (count < 0 || count > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "a shape that is no list of at most %d integers",
+                              OPTUNE_MAX_RANK);
+    list->n = count;
+    for (int d = 0; d < count; d++) {
+        const bool known = is_number(&dim[d]);
+        const bool same =
+            !known && d < from->rank && *dim[d].name && !strcmp(dim[d].name, from->dim[d].name);
+        list->i[d] = same ? 0 : known ? dim[d].min : -1;
+        if (known && dim[d].min == 0 &&
+            (d >= from->rank || from->dim[d].min != 0 || from->dim[d].max != 0) &&
+            ot_onnx_int(n, "allowzero", 0))
+            return ot_onnx_refuse(n, "a dim of 0 where its input may have elements");
+        if (list->i[d] >= 0)
+            continue;
+        if (open < 0) {
+            open = d;
+            continue;
+        }
+        if (known && is_number(&dim[open]))
+            return ot_onnx_refuse(n, "two dims of -1");
+        return ot_onnx_ask(n, known ? &dim[open] : &dim[d], -1);
+    }
+    return OPTUNE_OK;
+}

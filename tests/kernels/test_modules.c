@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What candidates of one search share: configs of direct convolutions that differ only in how large
+ * blocks are and in what order they come have the same modules, so that a compiler runs once for
+ * them. Winograd's are in test_winograd.c.
+ */
+#include "strategy/inside.h"
+#include "support/check.h"
+
+enum { MOST = 3 };
+
+static const optune_device wide = {.key = "wide",
+                                   .kind = "cpu",
+                                   .cores = 2,
+                                   .threads = 2,
+                                   .vector_bytes = 64,
+                                   .vector_registers = 32,
+                                   .l1 = 48 << 10,
+                                   .l2 = 1 << 20};
+static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+
+/* The sources of the modules of a config as AutoTVM's logs write it; returns how many. */
+static int sources(const char *name, const char *entities, ot_text source[MOST])
+{
+    static const char text[] = "conv2d(f32[1,256,14,14], const f32[256,256,3,3], padding=[1])";
+    static optune_call call;
+    static optune_plan plan;
+    optune_err err = {0};
+    optune_space *space;
+    optune_config config;
+    char why[OPTUNE_WHY_SIZE] = "";
+    const optune_impl *impl = ot_impl_find(name);
+    check_ok(ot_call_parse(text, &call, &err));
+    const optune_task task = {&call, &target, &wide};
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    check_ok(ot_config_parse(entities, &config, &err));
+    if (ot_space_index_of(space, &config, &err) < 0)
+        fail_msg("%s: %s: %s", name, entities, err.text);
+    if (!ot_space_valid(space, &config, why))
+        fail_msg("%s: %s: %s", name, entities, why);
+    check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
+    ot_space_close(space);
+    assert_in_range(plan.n_modules, 1, MOST);
+    for (int i = 0; i < plan.n_modules; i++) {
+        ot_text_clear(&source[i]);
+        ot_plan_source(&task, &plan, i, &source[i]);
+    }
+    return plan.n_modules;
+}
+
+typedef struct pair {
+    const char *a, *b;
+    int same; /* modules: a bit for each */
+} pair;
+
+static void check_pairs(const char *name, const pair *of, int n)
+{
+    ot_text a[MOST] = {0}, b[MOST] = {0};
+    for (int i = 0; i < n; i++) {
+        const int modules = sources(name, of[i].a, a);
+        assert_int_equal(sources(name, of[i].b, b), modules);
+        for (int m = 0; m < modules; m++)
+            if ((strcmp(ot_text_str(&a[m]), ot_text_str(&b[m])) == 0) != (of[i].same >> m & 1))
+                fail_msg("%s: module %d of %s and %s should%s be the same", name, m, of[i].a,
+                         of[i].b, of[i].same >> m & 1 ? "" : " not");
+    }
+    for (int m = 0; m < MOST; m++) {
+        ot_text_release(&a[m]);
+        ot_text_release(&b[m]);
+    }
+}
+
+#define IM2COL(co, pixel, block, k, unroll)                                                    \
+    "[[\"tile_co\",\"ot\"," #co "],[\"tile_pixel\",\"ot\"," #pixel                             \
+    "],[\"block_pixel\",\"ot\"," #block "],[\"block_k\",\"ot\"," #k "],"                       \
+    "[\"unroll\",\"ot\"," #unroll "]]"
+
+static void test_im2col(void **state)
+{
+    (void)state;
+    static const pair pairs[] = {
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 48, 512, 2), 1},
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 96, 128, 2), 1}, /* both leave 0 and 4 */
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 196, 128, 2), 0},
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 2, 48, 128, 2), 0},
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(12, 1, 48, 128, 2), 0},
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 48, 128, 4), 0},
+    };
+    check_pairs("conv2d_im2col.cpu", pairs, OT_COUNT(pairs));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_im2col),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
