@@ -3,7 +3,7 @@
  * Threads of one process and one database: several ask one handle, while records are imported
  * through that handle and through another one, the store is compacted and looked through, and two
  * pull from a hub. Answers only get better and end with the best. What races and does no harm
- * here is found by a build with OPTUNE_SANITIZE_THREADS, under which .ci/run has these tests.
+ * here is found by a build with OPTUNE_SANITIZE_THREADS (scripts/threads).
  */
 #include "support/check.h"
 #include "support/forged.h"
