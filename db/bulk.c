@@ -31,9 +31,8 @@ typedef struct led {
 
 struct ot_bulk {
     ot_store *store;
-    char *dir;
-    ot_sorter *records;
-    ot_writer writer; /* of the batch that is taken */
+    ot_sorter *records, *best, *hints; /* by table; the last two say where the first are */
+    ot_writer writer;                  /* of the batch that is taken */
     ot_parts *parts;
     ot_text squeezed;
     int64_t added; /* by the last merge */
@@ -46,8 +45,9 @@ int ot_bulk_open(const char *dir, ot_bulk **bulk, optune_err *err)
     OT_RETURN_UNLESS_OK(ot_store_open(dir, OT_STORE_WRITE, &store, err));
     ot_bulk *b = ot_alloc(sizeof *b);
     *b = (ot_bulk){.store = store,
-                   .dir = ot_strdup(dir),
                    .records = ot_sorter_new(dir, DIGEST, MEMORY),
+                   .best = ot_sorter_new(dir, OT_BEST_KEY, MEMORY),
+                   .hints = ot_sorter_new(dir, OT_BEST_KEY, MEMORY),
                    .parts = ot_alloc(sizeof *b->parts)};
     *bulk = b;
     return OPTUNE_OK;
@@ -58,10 +58,11 @@ void ot_bulk_close(ot_bulk *b)
     if (!b)
         return;
     ot_sorter_free(b->records);
+    ot_sorter_free(b->best);
+    ot_sorter_free(b->hints);
     ot_text_release(&b->squeezed);
     ot_store_close(b->store);
     free(b->parts);
-    free(b->dir);
     free(b);
 }
 
@@ -75,6 +76,7 @@ bool ot_bulk_gone(const ot_bulk *b)
 static int take(void *arg, const ot_lead *lead, ot_bytes whole, optune_err *err)
 {
     ot_bulk *b = arg;
+    const ot_bytes nothing = {NULL, 0};
     led head = {.hint = lead->hint};
     memcpy(head.asked, lead->entry.key, DIGEST);
     memcpy(head.cost, lead->entry.key + DIGEST, COST);
@@ -82,6 +84,10 @@ static int take(void *arg, const ot_lead *lead, ot_bytes whole, optune_err *err)
     if (lead->hint)
         memcpy(head.hint_asked, lead->hint_key, DIGEST);
     OT_RETURN_UNLESS_OK(ot_squeeze(b->parts, whole, &b->squeezed, err));
+    OT_RETURN_UNLESS_OK(ot_sorter_add(
+        b->best, lead->entry.key, (ot_bytes){lead->entry.value, OT_BEST_VALUE}, nothing, err));
+    if (lead->hint)
+        OT_RETURN_UNLESS_OK(ot_sorter_add(b->hints, lead->hint_key, nothing, nothing, err));
     return ot_sorter_add(b->records, lead->digest.byte, (ot_bytes){&head, sizeof head},
                          (ot_bytes){b->squeezed.s, b->squeezed.n}, err);
 }
@@ -121,7 +127,6 @@ typedef struct merging {
     ot_snapshot old;
     ot_making *made;
     ot_parts *parts;
-    ot_sorter *best, *hints;
     bool forgets; /* some digests are not to come back */
     uint64_t serial;
     ot_digest asked; /* whose entries come */
@@ -149,29 +154,23 @@ static int put(merging *m, ot_kv_table table, const stream *from)
     return ot_making_put(m->made, table, from->key, from->value, m->err);
 }
 
-static bool is_forgotten(merging *m, const ot_bytes *digest)
+/* Of all that was taken the digest is the key, or its end. */
+static bool is_forgotten(merging *m, const ot_bytes *key)
 {
     ot_bytes none;
+    const ot_bytes digest = {(const char *)key->data + key->n - DIGEST, DIGEST};
     return m->forgets &&
-           ot_snapshot_get(&m->old, OT_TABLE_FORGOTTEN, *digest, &none, NULL) == OPTUNE_OK;
+           ot_snapshot_get(&m->old, OT_TABLE_FORGOTTEN, digest, &none, NULL) == OPTUNE_OK;
 }
 
-/* A record that is taken, and what leads to it. */
 static int put_new(merging *m, const stream *from)
 {
     ot_lead lead;
     ot_bytes squeezed;
-    const ot_bytes nothing = {NULL, 0};
-    if (is_forgotten(m, &from->key))
-        return OPTUNE_OK;
     lead_of(&from->key, &from->value, &lead, &squeezed);
     m->stats->records++;
     m->added++;
-    OT_RETURN_UNLESS_OK(ot_making_put(m->made, OT_TABLE_RECORD, from->key, squeezed, m->err));
-    OT_RETURN_UNLESS_OK(ot_sorter_add(
-        m->best, lead.entry.key, (ot_bytes){lead.entry.value, OT_BEST_VALUE}, nothing, m->err));
-    return lead.hint ? ot_sorter_add(m->hints, lead.hint_key, nothing, nothing, m->err)
-                     : OPTUNE_OK;
+    return ot_making_put(m->made, OT_TABLE_RECORD, from->key, squeezed, m->err);
 }
 
 static int end_question(merging *m)
@@ -200,6 +199,8 @@ static int put_entry(merging *m, const stream *from)
 /* The one of the two that goes into the table. */
 static int take_one(merging *m, ot_kv_table table, const stream *from, bool fresh)
 {
+    if (fresh && is_forgotten(m, &from->key))
+        return OPTUNE_OK;
     if (table == OT_TABLE_BEST)
         return put_entry(m, from);
     if (table == OT_TABLE_RECORD && fresh)
@@ -242,7 +243,7 @@ static int merge_table(merging *m, ot_kv_table table, ot_sorter *sorter)
                               : OPTUNE_OK;
 }
 
-static int merge_all(merging *m, ot_sorter *records)
+static int merge_all(merging *m, const ot_bulk *b)
 {
     static const ot_kv_table as_they_are[] = {OT_TABLE_META, OT_TABLE_DEVICE,
                                               OT_TABLE_FORGOTTEN, OT_TABLE_QUARANTINE,
@@ -251,13 +252,13 @@ static int merge_all(merging *m, ot_sorter *records)
     for (int i = 0; i < OT_COUNT(as_they_are) && status >= 0; i++)
         status = ot_making_copy(m->made, &m->old, as_they_are[i], m->err);
     if (status >= 0)
-        status = merge_table(m, OT_TABLE_RECORD, records);
+        status = merge_table(m, OT_TABLE_RECORD, b->records);
     if (status >= 0)
-        status = merge_table(m, OT_TABLE_BEST, m->best);
+        status = merge_table(m, OT_TABLE_BEST, b->best);
     if (status >= 0)
         status = end_question(m);
     if (status >= 0)
-        status = merge_table(m, OT_TABLE_HINT, m->hints);
+        status = merge_table(m, OT_TABLE_HINT, b->hints);
     return status < 0 ? status : ot_making_end(m->made, true, m->err);
 }
 
@@ -270,15 +271,11 @@ int ot_bulk_merge(ot_bulk *b, const char *path, ot_store_stats *stats, optune_er
     *b->parts = (ot_parts){.reader = &m.old};
     m.serial = (uint64_t)ot_snapshot_number(&m.old) + 1;
     m.forgets = ot_snapshot_seek(&m.old, OT_TABLE_FORGOTTEN, &key, &none, NULL) == OPTUNE_OK;
-    m.best = ot_sorter_new(b->dir, OT_BEST_KEY, MEMORY);
-    m.hints = ot_sorter_new(b->dir, OT_BEST_KEY, MEMORY);
     int status = ot_making_begin(&m.old, path, &m.made, err);
     if (status >= 0)
-        status = merge_all(&m, b->records);
+        status = merge_all(&m, b);
     b->added = m.added;
     ot_making_close(m.made);
-    ot_sorter_free(m.best);
-    ot_sorter_free(m.hints);
     ot_text_release(&m.summary);
     free(m.entries.at);
     ot_parts_release(b->parts);

@@ -7,10 +7,12 @@
  * host it was meant for. What may pass is tried again, later each time and at a random moment, or
  * when the server said.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -209,10 +211,15 @@ static bool is_strong(const char *etag)
     return *etag == '"';
 }
 
+static bool is_signed(const ot_http *how)
+{
+    return how->secret && how->region && how->key_id;
+}
+
 static int headers_of(transfer *t, const char *path, struct curl_slist **all, optune_err *err)
 {
     const ot_http *how = t->how;
-    if (t->put)
+    if (t->put && !is_signed(how)) /* curl would sign it, and not send it */
         add_header(all, "Expect", "");
     if (how->etag)
         add_header(all, t->put ? "If-Match" : "If-None-Match", how->etag);
@@ -230,11 +237,6 @@ static int headers_of(transfer *t, const char *path, struct curl_slist **all, op
             add_header(all, "x-amz-security-token", how->session);
     }
     return OPTUNE_OK;
-}
-
-static bool is_signed(const ot_http *how)
-{
-    return how->secret && how->region && how->key_id;
 }
 
 /* What is written goes where it was sent, or nowhere; so does what bears the headers of S3, as curl
@@ -263,6 +265,27 @@ static CURLcode set_who(transfer *t)
     return bad;
 }
 
+/* S3 signs each byte of a path but letters, digits and -._~/ as %XX, and curl what it sends. */
+static void add_address(const transfer *t, ot_text *to)
+{
+    const char *path = strstr(t->url, "://");
+    path = path ? strchr(path + 3, '/') : NULL;
+    if (!path || !is_signed(t->how))
+        path = t->url + strlen(t->url);
+    ot_text_add_n(to, t->url, (size_t)(path - t->url));
+    for (; *path && *path != '?'; path++) {
+        unsigned byte = (unsigned char)*path;
+        if (*path == '%' && isxdigit((unsigned char)path[1]) &&
+            isxdigit((unsigned char)path[2])) {
+            sscanf(path + 1, "%2x", &byte);
+            path += 2;
+        }
+        const bool plain = byte < 128 && (isalnum((int)byte) || strchr("-._~/", (int)byte));
+        ot_text_printf(to, plain && byte ? "%c" : "%%%02X", byte);
+    }
+    ot_text_add(to, path);
+}
+
 static bool set_options(transfer *t, const struct curl_slist *headers)
 {
     const ot_http *how = t->how;
@@ -270,7 +293,10 @@ static bool set_options(transfer *t, const struct curl_slist *headers)
     const double total_s = how->total_s > 0 ? how->total_s : 300;
     const bool plain = how->plain && !strncasecmp(t->url, "http://", 7);
     CURLcode bad = CURLE_OK;
-    SET(CURLOPT_URL, t->url);
+    ot_text address = {0};
+    add_address(t, &address);
+    SET(CURLOPT_URL, ot_text_str(&address));
+    ot_text_release(&address);
     SET(CURLOPT_PROTOCOLS_STR, plain ? "http,https" : "https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, plain ? "http,https" : "https");
     SET(CURLOPT_FOLLOWLOCATION, follows(t) ? 1L : 0L);
@@ -280,6 +306,7 @@ static bool set_options(transfer *t, const struct curl_slist *headers)
     SET(CURLOPT_FAILONERROR, 1L);
     SET(CURLOPT_NOSIGNAL, 1L); /* the signals are the host program's */
     SET(CURLOPT_USERAGENT, "optune");
+    SET(CURLOPT_EXPECT_100_TIMEOUT_MS, 1L);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_s * 1000));
     SET(CURLOPT_TIMEOUT_MS, (long)(total_s * 1000));
     SET(CURLOPT_LOW_SPEED_LIMIT, (long)CRAWL_BYTES);

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 12
+#define OPTUNE_ABI 13
 
 /* ---- plugins ----------------------------------------------------------------------------- */
 

@@ -39,7 +39,10 @@ static bool fills_panels(const optune_task *task, char *why)
     conv2d_shape s;
     if (!conv2d_shape_of(task->call, &s))
         return optune_refuse(why, "needs constant shapes");
-    const int64_t panel = MATMUL_GPU_WGMMA_ROW / implicit_mma_size(task->call);
+    const int64_t size = implicit_mma_size(task->call);
+    if (size == 0)
+        return optune_refuse(why, "no tensor core takes its element types");
+    const int64_t panel = MATMUL_GPU_WGMMA_ROW / size;
     return host_ceil(s.ci, panel) * panel <= 2 * s.ci ||
            optune_refuse(why, "more than half of a panel of depth has no channels");
 }

@@ -11,7 +11,7 @@ pieces(GLOBAL const bits *RESTRICT data, GLOBAL item *RESTRICT to)
     const int t = THREAD_X;
     const i64 line = BLOCK_X / PIECES, first = (i64)(BLOCK_X % PIECES) * PIECE;
     for (int i = t; i < PIECE; i += THREADS)
-        s[i] = item_at(data, line, first + i);
+        s[i] = item_at(data, LINES, line, first + i);
     bitonic(s, t);
     for (int i = t; i < KEEP; i += THREADS)
         to[(i64)BLOCK_X * KEEP + i] = s[i];

@@ -100,6 +100,7 @@ static const char *const samples[] = {
     "topk(i32[7,201], k=8)",
     "topk(i64[2,133], k=2, is_ascend=true, dtype=i64)",
     "topk(f32[20000], k=40)",
+    "topk(f64[2,9001], k=33, is_ascend=true)",
     NULL,
 };
 

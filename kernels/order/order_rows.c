@@ -46,7 +46,7 @@ void order_block_fallback(const optune_task *task, const optune_space *space,
     optune_config_nearest(config, space);
 }
 
-int order_module(const optune_task *task, optune_plan *plan)
+int order_module_of_lines(const optune_task *task, optune_plan *plan)
 {
     const order_shape s = order_shape_of(task->call);
     const int m = optune_plan_module(plan);
@@ -57,11 +57,17 @@ int order_module(const optune_task *task, optune_plan *plan)
     optune_plan_define(plan, m, "DESCEND", !s.ascend);
     optune_plan_define(plan, m, "VALUES", s.values >= 0);
     optune_plan_define(plan, m, "INDICES", s.indices >= 0);
-    host_lead_define(plan, m, "OUTER", task->call, 0, order_lead(task->call),
-                     2 + task->call->n_outputs);
     optune_plan_define(plan, m, "N", s.at.n);
     optune_plan_define(plan, m, "INNER", s.at.inner);
     optune_plan_define(plan, m, "K", s.k);
+    return m;
+}
+
+int order_module(const optune_task *task, optune_plan *plan)
+{
+    const int m = order_module_of_lines(task, plan);
+    host_lead_define(plan, m, "OUTER", task->call, 0, order_lead(task->call),
+                     2 + task->call->n_outputs);
     return m;
 }
 

@@ -32,6 +32,9 @@ void order_block_knob(const optune_task *task, optune_space *space);
 void order_block_fallback(const optune_task *task, const optune_space *space,
                           optune_config *config);
 
+/* A module with what the bodies share but OUTER, which is how many lines there are in front of the
+ * axis; and one with all that those for CPUs share. Both return its index. */
+int order_module_of_lines(const optune_task *task, optune_plan *plan);
 int order_module(const optune_task *task, optune_plan *plan);
 
 /* `bytes` of scratch in all; 0: none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ordering on GPUs: what fits in shared memory is sorted there. */
-#include "optune/define.h"
+/* Ordering on GPUs: what fits in shared memory is sorted there, and few of
+ * many are filtered. */
+#include "kernels/order/order_rows.h"
 
 #define BITONIC(op)                                                                            \
     {                                                                                          \
@@ -22,6 +23,8 @@
     }
 
 static const optune_strategy_row best[] = {
+    {.impl = "topk_filter.cuda", .plevel = 13, .when = "n >= 512"},
+    {.impl = "topk_filter.cuda", .plevel = 10, .when = "n < 512"},
     BITONIC("topk"),
     {.impl = "topk_rounds.gpu", .plevel = 11},
     RUNS("topk"),
@@ -31,6 +34,6 @@ static const optune_strategy_row best[] = {
 OPTUNE_STRATEGIES(order, gpu) = {
     SORTS("sort"),
     SORTS("argsort"),
-    {.op = "topk", .key = "gpu", .rows = best},
+    {.op = "topk", .key = "gpu", .rows = best, .dim = order_dim},
     {0},
 };

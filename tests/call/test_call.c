@@ -315,6 +315,12 @@ static void test_many_inputs(void **state)
     check_error(ot_text_str(&text), OPTUNE_ELIMIT, "characters, at most 32767", NULL);
 #undef LONG
 #undef SUM
+    /* People are told how many are alike, of three and more. */
+    char label[256];
+    check_ok(ot_call_parse("concatenate(f32[4], f32[4], f32[3], f32[3], f32[3], axis=0)", &call,
+                           &err));
+    ot_call_label(&call, true, label, sizeof label);
+    assert_string_equal(label, "concatenate [4] [4] [3] x3");
     ot_text_release(&text);
 }
 

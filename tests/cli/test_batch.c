@@ -216,6 +216,10 @@ static void without_home(void **state)
     outcome o = optune("ops", "relu");
     assert_int_equal(o.code, 0);
     release(&o);
+    o = optune("ops", "concatenate"); /* inputs of which the same is said are a line */
+    check_contains(ot_text_str(&o.out), "    data0          tensor, var: the first\n");
+    check_contains(ot_text_str(&o.out), "    data1 .. data63 tensor, var, optional: the next\n");
+    release(&o);
     o = optune("select", "relu(f32[4])", "--threads", "1");
     assert_int_equal(o.code, 0);
     release(&o);

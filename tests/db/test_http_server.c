@@ -289,6 +289,15 @@ static void requests_are_signed(void **state)
     ot_http how = {.region = "eu-test-1", .key_id = "AKEXAMPLE", .secret = "very/secret+key"};
     check_ok(get(at("signed/some/file.json"), how));
     check_ok(put(at("signed/some/file.json"), "the body", how));
+    /* However an address is spelled, it is signed as S3 spells it. */
+    static const char *const spelled[] = {"a+b=c", "a:b@c,d", "(a)!b*'",
+                                          "a%2Bb", "%c3%bc",  "\xc3\xbc"};
+    for (int i = 0; i < OT_COUNT(spelled); i++) {
+        char name[64];
+        snprintf(name, sizeof name, "signed/%s/x", spelled[i]);
+        check_ok(get(at(name), how));
+        check_ok(put(at(name), "the body", how));
+    }
     how.session = "session";
     check_ok(put(at("signed/session"), "the body", how));
     how.secret = "another";

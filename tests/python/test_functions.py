@@ -42,6 +42,18 @@ def test_numpy(o, dense):
     assert "closed" in repr(f)
 
 
+def test_as_many_inputs_as_a_call_can_have(o):
+    parts = [numpy.full((3, 1 + i % 3), i, numpy.float32) for i in range(64)]
+    types = ", ".join(f"f32[3,{part.shape[1]}]" for part in parts)
+    f = o.function(f"concatenate({types}, axis=1)")
+    want = numpy.concatenate(parts, axis=1)
+    assert (numpy.asarray(f(*parts)) == want).all()
+    parts[63] += 1
+    assert (numpy.asarray(f(*parts)) == numpy.concatenate(parts, axis=1)).all()
+    with pytest.raises(optune.WorkloadSyntaxError, match="takes at most 64.*a graph makes"):
+        o.function(f"concatenate({types}, f32[3,1], axis=1)")
+
+
 def test_it_outlives_its_handle(dense, tmp_path):
     x, w, want = dense
     o = optune.open(db=tmp_path)

@@ -35,7 +35,7 @@ def test_hub(tmp_path):
 
 
 NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-PUBLISHED = [  # inputs as in Amazon S3's examples; the signatures are to be compared with its page yet
+PUBLISHED = [  # Amazon S3's examples; its own signer, botocore, signs them alike
     ("GET", "/test.txt", "", {"range": "bytes=0-9"}, NOTHING,
      "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"),
     ("PUT", "/test%24file.text", "",

@@ -92,9 +92,17 @@ uint32_t races_vote(int c)
 
 /* ---- blocks in turns --------------------------------------------------------------------- */
 
+int32_t races_add(int32_t *p, int32_t n);
 int64_t races_turn_of(void *counter);
 uint64_t races_word_load(const void *from);
 void races_word_store(void *to, uint64_t word);
+
+int32_t races_add(int32_t *p, int32_t n)
+{
+    const int32_t was = *p;
+    *p += n;
+    return was;
+}
 
 int64_t races_turn_of(void *counter)
 {

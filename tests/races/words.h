@@ -15,6 +15,7 @@ void races_warp_barrier(void);
 void races_swap(void *y, const void *x, int bytes, int reach);
 uint races_vote(int c);
 void races_cluster_barrier(void);
+int races_add(__local int *p, int n);
 long races_turn_of(__global void *counter);
 ulong races_word_load(const __global ulong *from);
 void races_word_store(__global ulong *to, ulong word);
@@ -34,6 +35,7 @@ ushort races_half_of_float(float f);
 #define KERNEL_IN_TURNS(x)                                                                     \
     __constant int races_abreast = 1024 / (x);                                                 \
     KERNEL(x, 1, 1)
+#define LOCAL_ADD(p, n) races_add(p, n)
 #define NEXT_TURN(counter) races_turn_of(counter)
 #define WORD_LOAD(from) races_word_load(from)
 #define WORD_STORE(to, word) races_word_store(to, word)

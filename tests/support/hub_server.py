@@ -49,6 +49,9 @@ def signature_holds(handler, body):
         return False
     path, _, query = handler.path.partition("?")
     headers = {name.lower(): value for name, value in handler.headers.items()}
+    if not set(names.split(";")) <= set(headers):
+        return False  # something is signed that was not sent
+    path = urllib.parse.quote(urllib.parse.unquote_to_bytes(path), safe="/~")  # as S3 spells it
     return hmac.compare_digest(signature, sign_v4(handler.command, path, query, headers, names, payload,
                                                   "/".join([date, region, service, end]), SECRET))
 

@@ -530,6 +530,7 @@ static const row rows[] = {
      "global_avg_pool2d_block.gpu",
      "sm_90",
      {CLEAN, {"narrow_loads", AT_MOST, 0, 4}}},
+    {"topk", "topk(f32[2048,50257],k=50)", "topk_filter.cuda", "sm_90", {CLEAN}},
     {"topk", "topk(f32[2048,50257],k=50)", "topk_rounds.gpu", "sm_90", {CLEAN}},
     {"sort", "sort(f32[16,100000])", "sort_runs.gpu", "sm_90", {CLEAN}},
     {"sort", "sort(f32[4096,1024])", "sort_bitonic.gpu", "sm_90", {CLEAN}},

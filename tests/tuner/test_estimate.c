@@ -192,6 +192,7 @@ static void templates_tell_good_from_bad(void **state)
         {"softmax_team.gpu", "softmax(f32[8192,1024])", 2},
         {"softmax_across.gpu", "softmax(f32[64,128,1024],axis=1)", 2},
         {"topk_rounds.gpu", "topk(f32[2048,50257],k=50)", 70},
+        {"topk_filter.cuda", "topk(f32[2048,50257],k=50)", 20},
         {"sort_runs.gpu", "sort(f32[16,100000])", 2},
         {"sort_bitonic.gpu", "sort(f32[4096,1024])", 2},
         {"add_grid.gpu", "add(f32[4096,4096],f32[4096])", 2},

@@ -131,6 +131,7 @@ static void define_layouts(optune_plan *plan, int m, const optune_call *call,
     optune_plan_define(plan, m, "TURN", !s->data_block);
     optune_plan_define(plan, m, "FLAT", FLAT);
     optune_plan_define(plan, m, "CI_PAD", channels);
+    optune_plan_define(plan, m, "SIZE", size);
     optune_plan_define_text(plan, m, "ELEM",
                             size == 1   ? "unsigned char"
                             : size == 2 ? "u16"

@@ -12,8 +12,8 @@
  * are each a line of the output, NCHW.
  *
  * Macros beside the tile's: PIXELS_M, CI KW OW PLANE_OUT SH SW PT PL DH DW. With LAYOUTS the
- * module has instead what lays operands out so: TURN (the stage is there), the shape, ELEM,
- * CI_PAD (channels in whole chunks of 16 bytes), INDEX, FLAT.
+ * module has instead what lays operands out so: TURN (the stage is there), the shape, ELEM, its
+ * SIZE, CI_PAD (channels in whole chunks of 16 bytes), INDEX, FLAT.
  */
 #include "kernels/common/gpu.kernel.h"
 

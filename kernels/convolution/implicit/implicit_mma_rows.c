@@ -5,7 +5,7 @@
 optune_arg implicit_mma_turn(const optune_call *call, optune_plan *plan, int module,
                              const conv2d_shape *s)
 {
-    enum { SQUARE = 32, LINES = 8 };
+    enum { SQUARE = 64, THREADS = 256 };
     const int64_t size = implicit_mma_size(call), channels = implicit_mma_channels(call, s);
     const optune_arg turned = optune_scratch_arg(optune_plan_scratch(
         plan, "turned", s->n * s->h * s->w * s->groups * channels * size, false));
@@ -17,8 +17,8 @@ optune_arg implicit_mma_turn(const optune_call *call, optune_plan *plan, int mod
                                       .arg = {optune_input_arg(CONV2D_DATA), turned},
                                       .grid = {host_ceil(s->h * s->w, SQUARE),
                                                host_ceil(channels, SQUARE), s->n * s->groups},
-                                      .block = {SQUARE, LINES},
-                                      .shared = SQUARE * (SQUARE + 1) * size});
+                                      .block = {THREADS},
+                                      .shared = SQUARE * (SQUARE + 4 / size) * size});
     return turned;
 }
 

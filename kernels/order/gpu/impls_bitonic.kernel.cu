@@ -12,7 +12,7 @@ order(GLOBAL const bits *RESTRICT data OUTPUTS)
     const i64 line = (i64)BLOCK_X * TEAMS + which;
     LOCAL item *const s = (LOCAL item *)pool + which * PIECE;
     for (int i = lane; i < PIECE; i += TEAM)
-        s[i] = item_at(data, line, i);
+        s[i] = item_at(data, LINES, line, i);
     bitonic(s, lane);
     if (line < LINES)
         for (int i = lane; i < K; i += TEAM)

@@ -90,9 +90,9 @@ INLINE i64 line_at(i64 line, i64 n)
     return line / INNER * (n * INNER) + line % INNER;
 }
 
-INLINE item item_at(GLOBAL const bits *RESTRICT data, i64 line, i64 i)
+INLINE item item_at(GLOBAL const bits *RESTRICT data, i64 lines, i64 line, i64 i)
 {
-    if (line >= LINES || i >= N)
+    if (line >= lines || i >= N)
         return last_item();
     return item_from(key_of(data[line_at(line, N) + i * INNER]), (u64)i);
 }
@@ -119,15 +119,16 @@ INLINE item item_at(GLOBAL const bits *RESTRICT data, i64 line, i64 i)
 #define PUT(x, line, i) indices[line_at(line, K) + (i)*INNER] = (INDEX)INDEX_OF(x)
 #endif
 
-/* Sorts the PIECE items at `s` with TEAM threads; all threads of the block come here. */
-INLINE void bitonic(LOCAL item *s, int lane)
+/* Sorts the `n` items at `s`, a power of two, with `team` threads; all threads of the block come
+ * here. */
+INLINE void bitonic_of(LOCAL item *s, const int n, const int team, int lane)
 {
     BARRIER();
     UNROLL_BY(1)
-    for (int size = 2; size <= PIECE; size *= 2) {
+    for (int size = 2; size <= n; size *= 2) {
         UNROLL_BY(1)
         for (int step = size / 2; step > 0; step /= 2) {
-            for (int t = lane; t < PIECE / 2; t += TEAM) {
+            for (int t = lane; t < n / 2; t += team) {
                 const int i = 2 * t - (t & (step - 1)), j = i + step;
                 const item a = s[i], b = s[j];
                 if (LESS(b, a) == ((i & size) == 0)) {
@@ -139,5 +140,6 @@ INLINE void bitonic(LOCAL item *s, int lane)
         }
     }
 }
+#define bitonic(s, lane) bitonic_of(s, PIECE, TEAM, lane)
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The three ways in which sort, argsort and topk are computed on GPUs, as rows of any of them:
+ * Three ways in which sort, argsort and topk are computed on GPUs, as rows of any of them:
  * `bitonic` sorts lines that fit in shared memory, `runs` sorts pieces of longer ones there and
  * merges them pass by pass, `rounds` (topk) keeps the best of every piece until one piece is
  * left. Everything works on the bits of keys, so float64 needs nothing of the device.

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The body of topk_filter.cuda over the emulation (tests/races), where it has to begin a batch
+ * anew: a line in the worst order, of which everything passes the limit, equal elements, NaNs.
+ * Random inputs, as the contract tests have, never make it do that.
+ */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "support/words.h"
+
+enum { N = 5117, K = 9, THREADS = 64 }; /* of tests/data/filter_words.cu */
+
+static const char *const files[] = {"kernels/common/gpu.kernel.h",
+                                    "tests/data/filter_words.cu",
+                                    "kernels/order/gpu/keys_gpu.kernel.h",
+                                    "kernels/order/gpu/append_gpu.kernel.h",
+                                    "kernels/order/gpu/impl_filter.kernel.cu",
+                                    NULL};
+
+static float element(int pattern, int i, uint64_t *rng)
+{
+    switch (pattern) {
+    case 0: /* a few of the best first, the others last */
+        return (float)(i < K / 2 ? N - i : i);
+    case 1: /* the best first */
+        return (float)-i;
+    case 2: /* equal ones, the best in the middle */
+        return i == N / 2 ? 1 : 0;
+    case 3: /* ever better, with NaNs between */
+        return i % 3 ? (float)(i / 7) : NAN;
+    case 4: /* fewer numbers than are asked for */
+        return i % 1000 == 999 ? (float)i : NAN;
+    case 5: /* the best are the first ones of as many threads */
+        return (float)(i % 4 ? -N - i : -i);
+    default:
+        return (float)optune_random_below(rng, 1000);
+    }
+}
+
+/* NaN behind all numbers; equal ones, of which NaNs are, in the order of their indices. */
+static bool before(const float *x, int a, int b)
+{
+    if (isnan(x[a]) || isnan(x[b]))
+        return isnan(x[a]) == isnan(x[b]) ? a < b : isnan(x[b]);
+    return x[a] > x[b] || (x[a] == x[b] && a < b);
+}
+
+static void test_orders(void **state)
+{
+    (void)state;
+    static words w;
+    static float in[N], values[K];
+    static int32_t indices[K];
+    uint64_t rng = 7;
+    words_open(&w, "sm_80", files);
+    for (int pattern = 0; pattern < 7; pattern++) {
+        int want[K], n = 0;
+        for (int i = 0; i < N; i++)
+            in[i] = element(pattern, i, &rng);
+        for (int i = 0; i < N; i++) { /* into its place among the best so far */
+            int at = n;
+            while (at > 0 && before(in, i, want[at - 1]))
+                at--;
+            if (at == K)
+                continue;
+            n += n < K;
+            for (int j = n - 1; j > at; j--)
+                want[j] = want[j - 1];
+            want[at] = i;
+        }
+        words_run(
+            &w, "filter", THREADS,
+            (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(values), WORDS_ARRAY(indices)},
+            3);
+        for (int i = 0; i < K; i++) {
+            assert_int_equal(indices[i], want[i]);
+            assert_memory_equal(&values[i], &in[want[i]], sizeof(float));
+        }
+    }
+    words_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
