@@ -298,6 +298,22 @@ static void rename_functions(const ot_source *e, int module, const char *text, o
     ot_scope_release(&scope);
 }
 
+static void rename_one(const ot_source *e, int module, const char *function, ot_text *to)
+{
+    ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", function, function, e->name, module,
+                   function);
+}
+
+/* What no stage calls but the one that repeats it for each image. */
+static void rename_repeated(const ot_source *e, int module, ot_text *to)
+{
+    const optune_plan *plan = e->plan;
+    for (int s = 0; s < plan->n_stages; s++)
+        for (int k = 0; k < plan->repeat.n && plan->stage[s].phase == OPTUNE_TIMED; k++)
+            if (plan->stage[s].module == module)
+                rename_one(e, module, plan->repeat.function[k], to);
+}
+
 /* Functions of a module are renamed; later modules undo what earlier ones defined. */
 void ot_source_module(const ot_source *e, int module, ot_text *to)
 {
@@ -308,8 +324,8 @@ void ot_source_module(const ot_source *e, int module, ot_text *to)
         rename_functions(e, module, ot_text_str(&source), to);
     for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
         if (at == module)
-            ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", function, function, e->name,
-                           module, function);
+            rename_one(e, module, function, to);
+    rename_repeated(e, module, to);
     ot_text_add(to, ot_text_str(&source));
     ot_text_release(&source);
 }

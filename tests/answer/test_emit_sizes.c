@@ -189,6 +189,28 @@ static void test_table(void **state)
     close_graph(&e);
 }
 
+/* Bodies of one image, each repeated for a batch, side by side in one program. */
+static void test_batches_of_images(void **state)
+{
+    (void)state;
+    emitting e;
+    open_graph(&e, "x = var f32[?n:1..3,8,9,9]\n"
+                   "a = relu(conv2d(x, const f32[16,8,3,3], padding=[1,1,1,1]))\n"
+                   "b = conv2d(a, const f32[24,16,3,3], strides=[2,2])\n"
+                   "output conv2d(b, const f32[8,24,1,1])\n");
+    emit(&e, "batches", "");
+    ot_text text = {0};
+    optune_err err = {0};
+    check_ok(ot_read_file(tuning_path("batches/model.c"), &text, 1 << 20, &err));
+    const char *first = strstr(text.s, "_ot_each(");
+    assert_non_null(first);
+    check_contains(first + 1, "_ot_each(");
+    ot_text_release(&text);
+    run_at(&e, "batches", "f32[3,8,9,9]", "");
+    run_at(&e, "batches", "f32[1,8,9,9]", "-s n=1");
+    close_graph(&e);
+}
+
 /* Dims of inputs that follow from others; those that no expression names until it is found. */
 static void test_what_follows(void **state)
 {
@@ -286,7 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_network),      cmocka_unit_test(test_table),
         cmocka_unit_test(test_what_follows), cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused),      cmocka_unit_test(test_batches_of_images),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
