@@ -45,6 +45,7 @@ struct optune {
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
+    char *warned; /* what was warned of once, a line each; under the lock */
     atomic_bool stop;
     void *lock; /* pthread mutex over the lazy parts */
     struct ot_answers *answers;
@@ -116,6 +117,8 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
 void ot_context_cache(const optune *o, char *path, size_t size);
 void ot_context_log(const optune *o, optune_log_level level, const char *format, ...)
     OPTUNE_PRINTF(3, 4);
+/* A warning that this handle has not given yet. */
+void ot_context_warn_once(optune *o, const char *format, ...) OPTUNE_PRINTF(2, 3);
 /* Says who was passed over because it refuses its own fallback config. */
 void ot_context_warn(const optune *o, const ot_choice *choice);
 bool ot_context_stopped(const optune *o);
@@ -219,6 +222,8 @@ void ot_result_extend(optune_result *result, const char *text, json_t *more);
 /* Rows that end with the result, which `drop` then frees, and by which they are known again; NULL:
  * it has none of these. */
 void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows));
+/* Its text becomes this one, from malloc or NULL; its document stays. */
+void ot_result_retell(optune_result *result, char *text);
 const void *ot_result_rows(const optune_result *result, void (*drop)(void *rows));
 
 #endif

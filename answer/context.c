@@ -175,6 +175,28 @@ void ot_context_log(const optune *o, optune_log_level level, const char *format,
     o->log(o->log_arg, level, text);
 }
 
+void ot_context_warn_once(optune *o, const char *format, ...)
+{
+    char text[2 * OPTUNE_ERR_SIZE];
+    ot_text line = {0}, all = {0};
+    va_list args;
+    va_start(args, format);
+    ot_format_list(text, sizeof text, format, args);
+    va_end(args);
+    ot_text_printf(&line, "\n%s\n", text);
+    pthread_mutex_lock(o->lock);
+    const bool there = o->warned && strstr(o->warned, line.s);
+    if (!there) {
+        ot_text_printf(&all, "%s%s", o->warned ? o->warned : "", line.s);
+        free(o->warned);
+        o->warned = all.s;
+    }
+    pthread_mutex_unlock(o->lock);
+    ot_text_release(&line);
+    if (!there)
+        ot_context_log(o, OPTUNE_LOG_WARNING, "%s", text);
+}
+
 void ot_context_warn(const optune *o, const ot_choice *choice)
 {
     ot_text text = {0};

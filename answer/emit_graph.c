@@ -194,12 +194,7 @@ static int place_ends(ot_emission *e, optune_err *err)
     for (int id = 0; id < g->n; id++) {
         const ot_node *node = &g->node[id];
         for (int o = 0; o < node->n_out; o++)
-            if (node->out[o].dtype.code == OPTUNE_DTYPE_UNKNOWN ||
-                ot_tensor_most_bytes(&node->out[o]) < 0)
-                return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
-                                     "its type is not known: give dims values or ranges with "
-                                     "--bind",
-                                     err);
+            OT_RETURN_UNLESS_OK(ot_graph_need_bound(g, id, o, err));
         if (node->kind == OT_NODE_VAR) {
             e->home[home_of(e, (ot_value){id, 0})] =
                 (ot_emitted_spot){.kind = OT_AT_INPUT, .at = e->n_inputs};

@@ -146,6 +146,7 @@ typedef struct ot_kernel {
     ot_session session; /* borrows the machine's state */
     ot_job job;
     ot_loaded *loaded;
+    ot_loaded *own; /* of one like another: its plan, as sizes are written there; or NULL */
     ot_bound *bound;
 } ot_kernel;
 /* What is selected; `policies` as in ot_answer_call_at. */
@@ -157,7 +158,8 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
 /* A kernel on `m` for the same call by the same config as `like`, which is to be loaded before it
  * and to outlive it. Loading takes `like`'s modules and, with `same_constants`, what was packed,
- * unless a library packs. */
+ * unless a library packs. Of a call of ranges it is as large as it can be, and is resized by
+ * itself. */
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *kernel);
 int ot_kernel_load_like(ot_kernel *kernel, const ot_kernel *like, bool same_constants,
                         optune_err *err);
@@ -174,9 +176,9 @@ typedef struct ot_program_rows {
     ot_dispatch *table; /* NULL: one kernel computes all sizes */
     int n;
     ot_kernel *kernel;
-    int *of_row; /* by row of the table: which kernel; -1: it is never used */
-    int now;     /* the kernel for the sizes at hand */
-} ot_program_rows;
+    int *of_row;   /* by row of the table: which kernel; -1: it is never used */
+    int now;       /* the kernel for the sizes at hand */
+} ot_program_rows; /* of a clone, table and of_row are its origin's */
 
 /* program.c: a whole graph on a machine. */
 struct optune_program {
@@ -250,5 +252,11 @@ ot_program_figures ot_program_figures_of(const optune_program *p);
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what
  * it writes become known, and its kernel is set to them. */
 int ot_program_shapes(optune_program *p, int group, optune_err *err);
+/* program_sizes.c: a size for each dim of the variables, in the middle of its range; `given` has
+ * room for their types. *sized: some were ranges. ETYPE: one has no bound. */
+int ot_graph_choose_sizes(const optune_graph *g, optune_tensor *given, bool *sized,
+                          optune_err *err);
+/* What was computed of a graph with ranges: a line for each input, { "type", "range" } each. */
+json_t *ot_graph_say_sizes(const optune_graph *g, const optune_tensor *given, ot_text *text);
 
 #endif

@@ -8,76 +8,31 @@
 #include "answer/graph.h"
 #include "call/dim_expr.h"
 
-/* Nothing is left to be bound. */
-static bool leaves_are_bounded(const optune_graph *g)
+/* Whether an input of a group has no bound: why, and the remedy. */
+static bool is_unbounded(const optune_graph *g, const ot_group *group, ot_text *why)
 {
-    for (int id = 0; id < g->n; id++)
-        if ((g->node[id].kind == OT_NODE_VAR || g->node[id].kind == OT_NODE_CONST) &&
-            ot_tensor_most_bytes(&g->node[id].out[0]) < 0)
-            return false;
-    return true;
-}
-
-/* "?n, ?h": those that somebody wrote and nobody gave a bound, each once. */
-static void print_open(const optune_graph *g, ot_text *to)
-{
-    const char *before = "";
-    ot_text met = {0};
-    for (int id = 0; id < g->n; id++) {
-        const ot_node *node = &g->node[id];
-        if (node->kind != OT_NODE_VAR && node->kind != OT_NODE_CONST)
-            continue;
-        for (int d = 0; d < node->out[0].rank; d++) {
-            const optune_dim *dim = &node->out[0].dim[d];
-            ot_text one = {0};
-            ot_dim_print(dim, &one);
-            ot_text_add(&one, " ");
-            if (dim->max == OPTUNE_DIM_MAX && !strstr(ot_text_str(&met), ot_text_str(&one))) {
-                ot_text_add(&met, ot_text_str(&one));
-                ot_text_printf(to, "%s%.*s", before, (int)one.n - 1, ot_text_str(&one));
-                before = ", ";
-            }
-            ot_text_release(&one);
-        }
-    }
-    ot_text_release(&met);
-}
-
-/* Its dims are known, or have bounds. */
-static bool is_bounded(const optune_graph *g, const ot_group *group)
-{
-    for (int k = 0; k < group->n_in; k++) {
-        const optune_tensor *type = ot_graph_type_of(g, group->in[k]);
-        if (type->rank < 0 || ot_tensor_most_bytes(type) < 0)
-            return false;
-    }
-    return true;
+    for (int k = 0; k < group->n_in; k++)
+        if (ot_graph_unbounded(g, ot_graph_type_of(g, group->in[k]), why))
+            return true;
+    return false;
 }
 
 int optune_partition_workloads(const optune_partition *p, const char *const **workloads,
                                optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"workloads", workloads}));
-    for (int i = 0; i < p->groups.n; i++)
-        if (!ot_call_static(&p->groups.group[i].call) &&
-            !is_bounded(p->graph, &p->groups.group[i])) {
-            ot_text text = {0};
-            const bool bounded = leaves_are_bounded(p->graph);
-            ot_text_printf(
-                &text,
-                bounded ? "%s has dims that follow from values without a bound: end the "
-                          "graph in front of it"
-                        : "%s has unknown dims: give them values or ranges with --bind (",
-                optune_partition_workload(p, i));
-            if (!bounded) {
-                print_open(p->graph, &text);
-                ot_text_add(&text, ")");
-            }
-            const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
-                                             OPTUNE_ETYPE, ot_text_str(&text), err);
-            ot_text_release(&text);
-            return status;
-        }
+    for (int i = 0; i < p->groups.n; i++) {
+        ot_text text = {0}, why = {0};
+        if (ot_call_static(&p->groups.group[i].call) ||
+            !is_unbounded(p->graph, &p->groups.group[i], &why))
+            continue;
+        ot_text_printf(&text, "%s %s", optune_partition_workload(p, i), ot_text_str(&why));
+        const int status = ot_graph_fail(p->graph, p->groups.group[i].node[0], -1, OPTUNE_ETYPE,
+                                         ot_text_str(&text), err);
+        ot_text_release(&text);
+        ot_text_release(&why);
+        return status;
+    }
     *workloads = (const char *const *)p->workloads;
     return OPTUNE_OK;
 }

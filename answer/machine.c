@@ -118,18 +118,30 @@ void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
                       .state = like->session.state,
                       .target = like->session.target,
                       .device = like->session.device,
-                      .call = like->session.call,
+                      .call = like->range ? *like->range : like->session.call,
                       .shared = &m->scratch};
     s->task = (optune_task){&s->call, &s->target, &s->device};
     k->task = s->task;
+    if (like->range) {
+        k->range = ot_alloc(sizeof *k->range);
+        *k->range = *like->range;
+        k->task.call = k->range;
+        ot_call_widen(&s->call, NULL); /* as it could be of that one */
+    }
 }
 
 int ot_kernel_load_like(ot_kernel *k, const ot_kernel *like, bool same_constants,
                         optune_err *err)
 {
     ot_session *s = &k->session;
+    ot_loaded *loaded = like->bound->loaded;
+    if (k->range) {
+        k->own = ot_alloc(sizeof *k->own);
+        *k->own = *loaded;
+        loaded = k->own;
+    }
     s->packed = same_constants && !k->impl->library ? like->bound : NULL;
-    const int status = ot_bound_open(s, like->bound->loaded, OT_ALIGNED, &k->bound, err);
+    const int status = ot_bound_open(s, loaded, OT_ALIGNED, &k->bound, err);
     return status < 0 || s->packed ? status : ot_bound_prepack(k->bound, err);
 }
 
@@ -178,7 +190,9 @@ void ot_kernel_release(ot_kernel *k)
     if (k->machine && !k->job.done && k->job.work)
         ot_builder_forget(k->machine->builder, &k->job);
     free(k->range);
+    free(k->own);
     k->range = NULL;
+    k->own = NULL;
     k->bound = NULL;
     k->loaded = NULL;
 }

@@ -141,6 +141,7 @@ void optune_close(optune *o)
     for (int i = 0; o->plugins && o->plugins[i]; i++)
         free(o->plugins[i]);
     free(o->plugins);
+    free(o->warned);
     pthread_mutex_destroy(o->lock);
     free(o->lock);
     free(o);

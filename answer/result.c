@@ -36,6 +36,12 @@ void ot_result_extend(optune_result *result, const char *text, json_t *more)
     result->text = both.s ? both.s : ot_strdup("");
 }
 
+void ot_result_retell(optune_result *result, char *text)
+{
+    free(result->text);
+    result->text = text ? text : ot_strdup("");
+}
+
 void ot_result_keep(optune_result *result, void *rows, void (*drop)(void *rows))
 {
     result->rows = rows;

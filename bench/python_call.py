@@ -3,8 +3,8 @@
 """What a call from Python costs over the same call from C.
 
 A function whose kernel takes next to nothing is called from a loop in C, and from loops in Python
-in each way there is. Prints nanoseconds of the processor for a call, the best of several rounds,
-and what each way adds.
+in each way there is, as the package has it: with its part in C where that was built. Prints
+nanoseconds of the processor for a call, the best of several rounds, and what each way adds.
 
     PYTHONPATH=python python3 bench/python_call.py
 """

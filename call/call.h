@@ -107,7 +107,10 @@ bool ot_call_move(const optune_call *call, const void *const *in, void *out);
 const optune_region *ot_region_whole(const optune_tensor *type, optune_region *region);
 
 /* ---- symbols.c: calls whose dims are named ranges ----------------------------------------- */
-enum { OT_MAX_SYMBOLS = 4, OT_MOST_SYMBOLS = OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK };
+enum {
+    OT_MAX_SYMBOLS = OPTUNE_MAX_SYMBOLS,
+    OT_MOST_SYMBOLS = OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK
+};
 typedef struct ot_symbols {
     int n;
     optune_dim dim[OT_MOST_SYMBOLS]; /* in the order of the inputs; names differ */

@@ -19,9 +19,34 @@ static void shorten(char *piece)
     list[1 + n] = 0;
 }
 
+/* Pieces that are to be shown, of which the same in a row are told by how many they are. */
+typedef struct run {
+    ot_text *to;
+    char piece[256];
+    int times;
+} run;
+
+static void end_run(run *r)
+{
+    for (int i = 0; i < r->times && (i == 0 || r->times < 3); i++)
+        ot_text_printf(r->to, "%s%s", r->to->n ? " " : "", r->piece);
+    if (r->times > 2)
+        ot_text_printf(r->to, " x%d", r->times);
+    r->times = 0;
+}
+
+static void add_piece(run *r, const char *piece)
+{
+    if (r->times && strcmp(r->piece, piece) != 0)
+        end_run(r);
+    ot_copy(r->piece, sizeof r->piece, piece);
+    r->times++;
+}
+
 void ot_call_label(const optune_call *call, bool with_op, char *to, size_t size)
 {
     ot_text full = {0}, text = {0};
+    run pieces = {.to = &text};
     if (with_op)
         ot_text_add(&text, call->op->name);
     ot_call_print(call, &full);
@@ -50,10 +75,11 @@ void ot_call_label(const optune_call *call, bool with_op, char *to, size_t size)
             show += !strncmp(show, "f32[", 4) ? 3 : 0;
         }
         if (!skip)
-            ot_text_printf(&text, "%s%s", text.n ? " " : "", show);
+            add_piece(&pieces, show);
         s += n;
         s += strspn(s, ", ");
     }
+    end_run(&pieces);
     for (int i = 0; i < call->n_epilogues; i++)
         ot_text_printf(&text, " -> %s", call->epilogue[i].op->name);
     snprintf(to, size, "%s", text.n ? ot_text_str(&text) : call->op->name);

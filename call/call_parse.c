@@ -27,9 +27,12 @@ static int parse_input(parser *s, optune_call *call)
     const optune_op *op = call->op;
     const int most = ot_op_input_count(op);
     if (call->n_inputs == most)
-        return ot_point(c, c->p, OPTUNE_ESYNTAX, "too many inputs: '%s' takes %s%d", op->name,
+        return ot_point(c, c->p, OPTUNE_ESYNTAX, "too many inputs: '%s' takes %s%d%s", op->name,
                         op->inputs[0].name && op->inputs[most - 1].optional ? "at most " : "",
-                        most);
+                        most,
+                        op->joins ? "; calls of some, and one of what these give, are the same, "
+                                    "which a graph makes by itself"
+                                  : "");
     const int i = call->n_inputs;
     optune_input *input = &call->input[i];
     s->input_at[i] = c->p;

@@ -8,6 +8,7 @@
  * The normal form is that of dim_sum.h. Dims that are equal may still be written
  * differently: then they are told apart, as dims of two names are.
  */
+#include <ctype.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,16 @@ static bool each_name(const ot_sum *s, visit *see, void *arg)
 static bool is_other(void *name, const char *is)
 {
     return strcmp(name, is) != 0;
+}
+
+const char *ot_dim_next_name(const char *text, int *n)
+{
+    while (*text && !isalpha((unsigned char)*text) && *text != '_')
+        text++;
+    *n = 0;
+    while (isalnum((unsigned char)text[*n]) || text[*n] == '_')
+        ++*n;
+    return *n ? text : NULL;
 }
 
 bool ot_dim_mentions(const optune_dim *dim, const char *what)

@@ -28,6 +28,8 @@ static inline bool ot_dim_computed(const optune_dim *dim)
 }
 /* Whether this name is the dim's own, or is in its expression. */
 bool ot_dim_mentions(const optune_dim *dim, const char *name);
+/* The first name in the text of a dim, of *n characters; NULL: there is none. */
+const char *ot_dim_next_name(const char *text, int *n);
 /* Whether it is computed, of names of which all are told. */
 bool ot_dim_follows(const optune_dim *dim, ot_dim_of_name *of, const void *arg);
 /* Puts what names are (numbers, other names) into the expression of a computed dim and narrows its

@@ -172,7 +172,8 @@ int ot_dim_formula_over(const optune_call *call, const ot_symbols *over, int o, 
     const optune_dim *dim = &call->output[o].dim[d];
     int status = OPTUNE_OK;
     if (over->n > OT_MAX_SYMBOLS)
-        status = optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", OT_MAX_SYMBOLS);
+        status = optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims: bind some to numbers",
+                             OT_MAX_SYMBOLS);
     for (int i = 0; i < a.all.n && status >= 0; i++)
         if (dim->name[0] && !strcmp(dim->name, a.all.dim[i].name)) {
             ot_text_add(to, dim->name);

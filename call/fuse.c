@@ -28,10 +28,14 @@ int ot_call_append(optune_call *call, const optune_call *next, int chain, optune
                            "'%s' cannot be fused: it declares no expression of its inputs",
                            op->name);
     if (call->n_epilogues == OPTUNE_MAX_EPILOGUES)
-        return optune_fail(err, OPTUNE_ELIMIT, "at most %d operators can be fused behind one",
+        return optune_fail(err, OPTUNE_ELIMIT,
+                           "at most %d operators can be fused behind one: give what follows a "
+                           "call of its own",
                            OPTUNE_MAX_EPILOGUES);
     if (optune_call_inputs(call) + extra > OPTUNE_MAX_INPUTS)
-        return optune_fail(err, OPTUNE_ELIMIT, "a fused call has at most %d inputs",
+        return optune_fail(err, OPTUNE_ELIMIT,
+                           "a fused call has at most %d inputs: give what follows a call of its "
+                           "own",
                            OPTUNE_MAX_INPUTS);
     if (n_attrs > OPTUNE_EPILOGUE_ATTRS)
         return optune_fail(err, OPTUNE_ELIMIT, "'%s' has too many attributes to be fused",

@@ -408,13 +408,15 @@ static size_t most_of_attr(const optune_attr *attr)
 /* No less than the call's text takes: for most calls that tells that it is short enough. */
 static size_t most_of_text(const optune_call *call)
 {
-    enum { AROUND = 8, DTYPE = 24, DIM = 21, RANGE = 2 * DIM + OPTUNE_DIM_NAME_SIZE };
+    enum { AROUND = 8, DTYPE = 24, DIM = 21 };
     size_t n = strlen(call->op->name) + AROUND;
     for (int i = 0; i < optune_call_inputs(call); i++) {
         const optune_tensor *type = &call->input[i].type;
         n += AROUND + DTYPE;
         for (int d = 0; d < type->rank; d++)
-            n += optune_dim_known(&type->dim[d]) ? DIM : RANGE;
+            n += optune_dim_known(&type->dim[d])
+                     ? DIM
+                     : 2 * DIM + strlen(optune_dim_text(&type->dim[d]));
     }
     for (int i = 0; i < call->n_attrs; i++)
         n += most_of_attr(&call->attr[i]);
@@ -443,13 +445,16 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     if (status >= 0 && plain)
         leave_out(call, plain, status);
     free(plain);
-    if (status < 0 || most_of_text(call) < OPTUNE_TEXT_SIZE)
+    if (status < 0 || most_of_text(call) < OPTUNE_CALL_TEXT_SIZE)
         return status < 0 ? status : OPTUNE_OK;
     ot_text text = {0};
     ot_call_print(call, &text);
-    if (text.n >= OPTUNE_TEXT_SIZE)
+    if (text.n >= OPTUNE_CALL_TEXT_SIZE)
         status = optune_fail(err, OPTUNE_ELIMIT,
-                             "canonical text of this call of '%s' is too long", call->op->name);
+                             "the canonical text of this call of '%s' has %zu characters, at "
+                             "most %d are possible: give it fewer inputs, or shorter names of "
+                             "dims",
+                             call->op->name, text.n, OPTUNE_CALL_TEXT_SIZE - 1);
     ot_text_release(&text);
     return status < 0 ? status : OPTUNE_OK;
 }

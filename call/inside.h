@@ -30,10 +30,15 @@ typedef struct ot_reduced {
     int64_t count;
 } ot_reduced;
 ot_reduced ot_reduced_of(const optune_call *call);
-/* Axes outermost first in the output, so that an offset has one decomposition. */
-void ot_piece_sort(optune_piece *p);
-/* Where the output's element at this offset comes from: true when it is of this piece, sorted. */
-bool ot_piece_has(const optune_piece *p, int64_t offset, int64_t *from);
+/* The pieces that a call moves, to be asked where an element of its output comes from. */
+typedef struct ot_pieces {
+    const optune_tensor *type; /* of the output */
+    int n, last;               /* which one had the element asked for before */
+    optune_piece piece[OPTUNE_MAX_PIECES];
+} ot_pieces;
+void ot_pieces_of(const optune_call *call, ot_pieces *pieces);
+/* The piece of the element at this place; *from: where that is in its input, in elements. */
+const optune_piece *ot_pieces_at(ot_pieces *pieces, const int64_t *at, int64_t *from);
 
 /* types.c: names that optune_dim_unify met as those of one dim, in one call. A relation that
  * joins one dim after another to the output leaves some of them under their old names. */

@@ -207,7 +207,8 @@ static void reduce_reference(const optune_call *call, const void *const *in,
 
 /* ---- pieces ------------------------------------------------------------------------------ */
 
-bool ot_piece_has(const optune_piece *p, int64_t offset, int64_t *from)
+/* Where the output's element at this offset comes from: true when it is of this piece, sorted. */
+static bool piece_has(const optune_piece *p, int64_t offset, int64_t *from)
 {
     int64_t rest = offset - p->out_offset;
     *from = p->in_offset;
@@ -223,7 +224,8 @@ bool ot_piece_has(const optune_piece *p, int64_t offset, int64_t *from)
     return rest == 0;
 }
 
-void ot_piece_sort(optune_piece *p)
+/* Axes outermost first in the output, so that an offset has one decomposition. */
+static void sort_piece(optune_piece *p)
 {
     for (int d = 1; d < p->rank; d++)
         for (int e = d; e > 0 && p->out_stride[e - 1] < p->out_stride[e]; e--) {
@@ -237,24 +239,38 @@ void ot_piece_sort(optune_piece *p)
         }
 }
 
+void ot_pieces_of(const optune_call *call, ot_pieces *pieces)
+{
+    pieces->type = &call->output[0];
+    pieces->n = call->op->pieces(call, pieces->piece);
+    pieces->last = 0;
+    for (int i = 0; i < pieces->n; i++)
+        sort_piece(&pieces->piece[i]);
+}
+
+const optune_piece *ot_pieces_at(ot_pieces *pieces, const int64_t *at, int64_t *from)
+{
+    int64_t offset = 0;
+    *from = 0;
+    for (int d = 0; d < pieces->type->rank; d++)
+        offset = offset * pieces->type->dim[d].min + at[d];
+    for (int t = 0; t < pieces->n; t++) {
+        if (piece_has(&pieces->piece[pieces->last], offset, from))
+            break;
+        pieces->last = (pieces->last + 1) % pieces->n;
+    }
+    return &pieces->piece[pieces->last];
+}
+
 static void piece_reference(const optune_call *call, const void *const *in,
                             const optune_region *region, double *out, double *magnitude)
 {
-    optune_piece piece[OPTUNE_MAX_PIECES];
-    const int n_pieces = call->op->pieces(call, piece);
-    const optune_tensor *type = &call->output[0];
-    int64_t at[OPTUNE_MAX_RANK], n = 0;
-    int last = 0;
-    for (int i = 0; i < n_pieces; i++)
-        ot_piece_sort(&piece[i]);
+    ot_pieces pieces;
+    int64_t at[OPTUNE_MAX_RANK], n = 0, from;
+    ot_pieces_of(call, &pieces);
     memcpy(at, region->lo, sizeof at);
     do {
-        int64_t offset = 0, from = 0;
-        for (int d = 0; d < region->rank; d++)
-            offset = offset * type->dim[d].min + at[d];
-        for (int tries = 0; tries < n_pieces && !ot_piece_has(&piece[last], offset, &from); tries++)
-            last = (last + 1) % n_pieces;
-        const optune_piece *p = &piece[last];
+        const optune_piece *p = ot_pieces_at(&pieces, at, &from);
         out[n] =
             p->input < 0 ? p->fill : element(&call->input[p->input].type, in[p->input], from);
         magnitude[n] = fabs(out[n]);

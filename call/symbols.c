@@ -53,7 +53,9 @@ static int add(ot_symbols *symbols, int most, const char *input, int at, const o
     if (find(symbols, dim->name))
         return OPTUNE_OK;
     if (symbols->n == most)
-        return optune_fail(err, OPTUNE_ELIMIT, "more than %d symbolic dims", most);
+        return optune_fail(err, OPTUNE_ELIMIT,
+                           "more than %d symbolic dims: write a number in place of '?%s'", most,
+                           dim->name);
     symbols->dim[symbols->n++] = *dim;
     return OPTUNE_OK;
 }

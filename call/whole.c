@@ -177,22 +177,14 @@ static void reduce_words(const optune_call *call, const void *const *in,
 static void piece_words(const optune_call *call, const void *const *in,
                         const optune_region *region, uint64_t *out)
 {
-    optune_piece piece[OPTUNE_MAX_PIECES];
-    const int n_pieces = call->op->pieces(call, piece);
-    const optune_tensor *type = &call->output[0];
-    int64_t at[OPTUNE_MAX_RANK];
-    int last = 0;
-    for (int i = 0; i < n_pieces; i++)
-        ot_piece_sort(&piece[i]);
+    const optune_dtype dtype = call->output[0].dtype;
+    ot_pieces pieces;
+    int64_t at[OPTUNE_MAX_RANK], from;
+    ot_pieces_of(call, &pieces);
     memcpy(at, region->lo, sizeof at);
     do {
-        int64_t offset = 0, from = 0;
-        for (int d = 0; d < region->rank; d++)
-            offset = offset * type->dim[d].min + at[d];
-        for (int t = 0; t < n_pieces && !ot_piece_has(&piece[last], offset, &from); t++)
-            last = (last + 1) % n_pieces;
-        const optune_piece *p = &piece[last];
-        *out++ = p->input < 0 ? ot_whole_of(type->dtype, optune_number_in(type->dtype, p->fill))
+        const optune_piece *p = ot_pieces_at(&pieces, at, &from);
+        *out++ = p->input < 0 ? ot_whole_of(dtype, optune_number_in(dtype, p->fill))
                               : word(&call->input[p->input].type, in[p->input], from);
     } while (ot_region_next(region, at));
 }

@@ -105,7 +105,7 @@ static bool read_sizes(const optune_dispatch *d, const char *text, int64_t *size
 
 static int answer(const ot_cli *cli, const optune_dispatch *d, const char *at)
 {
-    int64_t size[OPTUNE_MAX_RANK];
+    int64_t size[OPTUNE_MAX_SYMBOLS];
     char line[2 * OPTUNE_TEXT_SIZE];
     if (!read_sizes(d, at, size))
         return ot_say_usage(cli->cmd, "--at needs one size for each dim: --at m=100");

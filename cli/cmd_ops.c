@@ -3,6 +3,8 @@
  * `optune ops`: what operators there are; with a name, everything registered about one:
  * arguments, attributes, presets, samples. Reads tables only, never the database.
  */
+#include <string.h>
+
 #include "cli/cli.h"
 #include "optune/graph.h"
 
@@ -24,13 +26,30 @@ static void print_declaration(const optune_listed_op *op)
         printf("\n");
 }
 
+/* All that is said of both is the same, so that one line does for a row of them. */
+static bool alike(const optune_listed_input *a, const optune_listed_input *b)
+{
+    return a->is_const == b->is_const && a->optional == b->optional &&
+           strcmp(a->type, b->type) == 0 && strcmp(a->description, b->description) == 0;
+}
+
 static void print_inputs(optune *handle, const char *op)
 {
     optune_listed_input row = {.size = sizeof row};
     printf("  inputs:\n");
-    for (int i = 0; optune_list_input(handle, op, i, &row, NULL) == OPTUNE_OK; i++)
-        printf("    %-14s %s, %s%s: %s\n", row.name, row.type, row.is_const ? "const" : "var",
+    for (int i = 0; optune_list_input(handle, op, i, &row, NULL) == OPTUNE_OK; i++) {
+        char name[2 * OPTUNE_NAME_SIZE];
+        optune_listed_input last = row, next = {.size = sizeof next};
+        while (optune_list_input(handle, op, i + 1, &next, NULL) == OPTUNE_OK &&
+               alike(&last, &next)) {
+            last = next;
+            i++;
+        }
+        snprintf(name, sizeof name, last.name == row.name ? "%s" : "%s .. %s", row.name,
+                 last.name);
+        printf("    %-14s %s, %s%s: %s\n", name, row.type, row.is_const ? "const" : "var",
                row.optional ? ", optional" : "", row.description);
+    }
 }
 
 static void print_attrs(optune *handle, const char *op)

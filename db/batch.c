@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/deciding.h"
 #include "db/head.h"
 #include "db/kv.h"
 #include "db/line.h"
@@ -15,14 +14,11 @@
 enum { MOST_RECORDS = 16384, MOST_BYTES = 32 << 20, DIGEST = 16 };
 
 typedef struct waiting {
-    ot_digest digest;
-    ot_index_entry entry;
+    ot_lead lead;
     size_t value, n_value, line, n_line; /* in `bytes` */
     size_t head, n_head;                 /* likewise: what its short line leans on */
     uint64_t head_name;
     bool known; /* nothing is to be done about it */
-    bool hint;  /* it is one, and is found so, too: */
-    unsigned char hint_key[OT_BEST_KEY];
 } waiting;
 
 struct ot_batch {
@@ -126,9 +122,8 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
         ot_text_add_n(&b->scratch, from->entities, from->n_entities);
     else
         ot_config_print(&record->config, &b->scratch);
-    w->digest = ot_record_digest_at(record, b->scratch.s);
-    ot_index_entry_make(record, &w->digest, b->scratch.s, &w->entry);
-    w->hint = ot_index_hint(record, &w->digest, w->hint_key);
+    const ot_digest digest = ot_record_digest_at(record, b->scratch.s);
+    ot_lead_make(record, &digest, b->scratch.s, &w->lead);
     if (b->headings)
         add_line(b, w, record, from);
     b->n++;
@@ -138,7 +133,7 @@ int ot_batch_add(ot_batch *b, const optune_record *record, const ot_log_line *fr
 static int by_digest(const void *a, const void *b)
 {
     const waiting *const *x = a, *const *y = b;
-    return memcmp((*x)->digest.byte, (*y)->digest.byte, DIGEST);
+    return memcmp((*x)->lead.digest.byte, (*y)->lead.digest.byte, DIGEST);
 }
 
 /* Those that are not known, in the order of their digests; released with free(). */
@@ -162,13 +157,18 @@ int ot_batch_settle(ot_batch *b, ot_store *store)
     int left = 0, n;
     for (int i = 0; i < b->n; i++)
         b->item[i].known = false;
-    waiting **item = sorted(b, &n);
-    for (int i = 0; i < n; i++) {
-        item[i]->known = ot_parts_know(&parts, &item[i]->digest);
-        left += !item[i]->known;
-    }
     b->settled = store;
     b->snapshot = ot_snapshot_number(&reader);
+    if (ot_snapshot_count(&reader, OT_TABLE_RECORD) == 0 &&
+        ot_snapshot_count(&reader, OT_TABLE_FORGOTTEN) == 0) {
+        ot_snapshot_end(&reader);
+        return b->n;
+    }
+    waiting **item = sorted(b, &n);
+    for (int i = 0; i < n; i++) {
+        item[i]->known = ot_parts_know(&parts, &item[i]->lead.digest);
+        left += !item[i]->known;
+    }
     free(item);
     ot_parts_release(&parts);
     ot_snapshot_end(&reader);
@@ -194,10 +194,18 @@ int ot_batch_log(ot_batch *b, ot_log *log, optune_err *err)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static int by_best(const void *a, const void *b)
+static ot_bytes whole(const ot_batch *b, const waiting *w)
 {
-    const waiting *const *x = a, *const *y = b;
-    return memcmp((*x)->entry.key, (*y)->entry.key, OT_BEST_KEY);
+    return (ot_bytes){b->bytes.s + w->value, w->n_value};
+}
+
+int ot_batch_each(const ot_batch *b, ot_lead_fn *fn, void *arg, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    for (int i = 0; status >= 0 && i < b->n; i++)
+        if (!b->item[i].known)
+            status = fn(arg, &b->item[i].lead, whole(b, &b->item[i]), err);
+    return status;
 }
 
 typedef struct putting {
@@ -212,39 +220,27 @@ typedef struct putting {
 /* 1: it is there already, or is not to come back. */
 static int put_record(putting *p, const waiting *w)
 {
-    const ot_bytes key = {w->digest.byte, DIGEST};
-    if (!p->settled && ot_parts_know(&p->parts, &w->digest))
+    const ot_bytes key = {w->lead.digest.byte, DIGEST};
+    if (!p->settled && ot_parts_know(&p->parts, &w->lead.digest))
         return 1;
-    const ot_bytes whole = {p->batch->bytes.s + w->value, w->n_value};
-    OT_RETURN_UNLESS_OK(ot_squeeze(&p->parts, whole, &p->squeezed, p->err));
+    OT_RETURN_UNLESS_OK(ot_squeeze(&p->parts, whole(p->batch, w), &p->squeezed, p->err));
     const ot_bytes value = {p->squeezed.s, p->squeezed.n};
     return ot_writer_put(&p->writer, OT_TABLE_RECORD, key, value, NULL, p->err);
 }
 
 static int put_all(putting *p, waiting **item, int n, int *fresh)
 {
-    for (int i = 0; i < n; i++) {
-        const bool again = i && by_digest(&item[i - 1], &item[i]) == 0;
-        const int status = again ? 1 : put_record(p, item[i]);
-        if (status < 0)
-            return status;
-        if (status == OPTUNE_OK)
-            item[(*fresh)++] = item[i];
-    }
-    qsort(item, (size_t)*fresh, sizeof *item, by_best);
+    const ot_lead **lead = ot_alloc((size_t)(n + 1) * sizeof *lead);
     int status = OPTUNE_OK;
-    for (int i = 0; status >= 0 && i < *fresh; i++)
-        status = ot_writer_put(&p->writer, OT_TABLE_BEST,
-                               (ot_bytes){item[i]->entry.key, OT_BEST_KEY},
-                               (ot_bytes){item[i]->entry.value, OT_BEST_VALUE}, NULL, p->err);
-    for (int i = 0; status >= 0 && i < *fresh; i++)
-        if (i + 1 == *fresh || memcmp(item[i]->entry.key, item[i + 1]->entry.key, DIGEST) != 0)
-            status = ot_summary_make(&p->writer, ot_index_asked(&item[i]->entry), p->err);
-    for (int i = 0; status >= 0 && i < *fresh; i++)
-        if (item[i]->hint)
-            status = ot_writer_put(&p->writer, OT_TABLE_HINT,
-                                   (ot_bytes){item[i]->hint_key, OT_BEST_KEY},
-                                   (ot_bytes){"", 0}, NULL, p->err);
+    for (int i = 0; status >= 0 && i < n; i++) {
+        const bool again = i && by_digest(&item[i - 1], &item[i]) == 0;
+        status = again ? 1 : put_record(p, item[i]);
+        if (status == OPTUNE_OK)
+            lead[(*fresh)++] = &item[i]->lead;
+    }
+    if (status >= 0)
+        status = ot_leads_put(&p->writer, lead, *fresh, p->err);
+    free(lead);
     return status;
 }
 

@@ -129,7 +129,7 @@ int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *adde
 /* Both write all into a new store beside the old one and exchange the two; who has the old one
  * open goes on reading it until they look again. The handle is of the old one afterwards. */
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err);
-/* From these logs (NULL-terminated; NULL: all of the directory). */
+/* rebuild.c: from these logs (NULL-terminated; NULL: all of the directory). */
 int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
                      int64_t *refused, optune_err *err);
 
@@ -174,8 +174,7 @@ int ot_check_pages(const char *path, optune_err *err);
 /* ---- sound.c: can this record be what it says ------------------------------------------- */
 enum {
     OT_MOST_RECORD_SAMPLES = 16384,
-    OT_SHORT_TEXT = 4096,      /* bytes of a call, a target, a device, a name */
-    OT_LONG_TEXT = 32768,      /* of what else is text */
+    OT_LONG_TEXT = OPTUNE_CALL_TEXT_SIZE, /* bytes of a text, as that of a call can be */
     OT_LONGEST_LINE = 2 << 20, /* more than any sound record's line needs */
 };
 /* Whether its figures agree with one another; false with a sentence in why[OPTUNE_WHY_SIZE]. */

@@ -30,10 +30,15 @@ void ot_deciding(ot_brief *brief, int n);
 /* All entries of a question, in place of what is there. */
 int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all,
                    optune_err *err);
+/* One more, of the bytes of the index. */
+void ot_briefs_add(ot_briefs *all, const ot_bytes *key, const ot_bytes *value);
 /* Those that decide, `keep` and `alike` set; 1: there is no list of them that can be believed. */
 int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all);
 /* Of a question whose entries this transaction has changed. */
 int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err);
+/* What it is of entries that ot_deciding has looked at, changed by transaction `serial`. */
+void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
+                      ot_text *to);
 /* 1: it is not what its entries come to. */
 int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *value,
                      optune_err *err);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "db/kv.h"
@@ -56,6 +57,25 @@ void ot_swap_finish(const char *dir)
     if (ot_swap_halfway(dir))
         (void)!rename(p.made.s, p.store.s);
     places_release(&p);
+}
+
+int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *err)
+{
+    ot_swap_finish(dir);
+    ot_text_printf(work, "%s/" OT_SWAP_FOLDER, dir);
+    ot_text_printf(store, "%s/store", work->s);
+    ot_remove_tree(work->s);
+    return mkdir(work->s, 0777) < 0 ? ot_place_refused(work->s, "make", errno, err) : OPTUNE_OK;
+}
+
+int64_t ot_swap_bytes(const char *path)
+{
+    struct stat info;
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", path);
+    const int64_t size = stat(data.s, &info) == 0 ? info.st_size : 0;
+    ot_text_release(&data);
+    return size;
 }
 
 static int in_two_steps(const places *p)

@@ -4,10 +4,11 @@
  * records before they are read.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/record.h"
-#include "db/kv.h"
+#include "db/deciding.h"
 
 enum { DIGEST = 16 };
 
@@ -88,4 +89,39 @@ void ot_index_entry_of(const optune_record *record, const ot_digest *digest,
     ot_config_print(&record->config, &config);
     ot_index_entry_make(record, digest, ot_text_str(&config), entry);
     ot_text_release(&config);
+}
+
+/* ---- all that leads to records ----------------------------------------------------------- */
+
+void ot_lead_make(const optune_record *record, const ot_digest *digest, const char *config,
+                  ot_lead *lead)
+{
+    lead->digest = *digest;
+    ot_index_entry_make(record, digest, config, &lead->entry);
+    lead->hint = ot_index_hint(record, digest, lead->hint_key);
+}
+
+static int by_entry(const void *a, const void *b)
+{
+    const ot_lead *const *x = a, *const *y = b;
+    return memcmp((*x)->entry.key, (*y)->entry.key, OT_BEST_KEY);
+}
+
+int ot_leads_put(ot_writer *writer, const ot_lead **lead, int n, optune_err *err)
+{
+    int status = OPTUNE_OK;
+    qsort(lead, (size_t)n, sizeof *lead, by_entry);
+    for (int i = 0; status >= 0 && i < n; i++)
+        status =
+            ot_writer_put(writer, OT_TABLE_BEST, (ot_bytes){lead[i]->entry.key, OT_BEST_KEY},
+                          (ot_bytes){lead[i]->entry.value, OT_BEST_VALUE}, NULL, err);
+    for (int i = 0; status >= 0 && i < n; i++)
+        if (i + 1 == n || memcmp(lead[i]->entry.key, lead[i + 1]->entry.key, DIGEST) != 0)
+            status = ot_summary_make(writer, ot_index_asked(&lead[i]->entry), err);
+    for (int i = 0; status >= 0 && i < n; i++)
+        if (lead[i]->hint)
+            status =
+                ot_writer_put(writer, OT_TABLE_HINT, (ot_bytes){lead[i]->hint_key, OT_BEST_KEY},
+                              (ot_bytes){"", 0}, NULL, err);
+    return status;
 }

@@ -70,6 +70,7 @@ int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
 int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
+int64_t ot_snapshot_count(ot_snapshot *reader, ot_kv_table table); /* entries; -1: not known */
 /* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
 bool ot_hold_put(const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
 bool ot_hold_take(const ot_store *store, ot_snapshot *snapshot); /* for good */
@@ -105,6 +106,9 @@ unsigned ot_forks(void);
 /* ---- exchange.c: another store in place of this one ------------------------------------------ */
 #define OT_SWAP_FOLDER "swap"     /* in DIR, with the other one in its folder `store` */
 extern bool ot_swap_in_two_steps; /* for tests */
+/* DIR/swap, which is empty then, and the name of DIR/swap/store; under the write lock. */
+int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *err);
+int64_t ot_swap_bytes(const char *path); /* of a store that nobody has open */
 int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
 bool ot_swap_halfway(const char *dir); /* it is between two steps, or was killed there */
 void ot_swap_finish(const char *dir);  /* what was killed there; under the write lock */
@@ -137,9 +141,26 @@ void ot_writer_view_end(ot_snapshot *reader);
  * since which transaction all have. */
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first);
 
-/* A compact copy of all, as the folder PATH that is there and empty, synced. */
 int ot_store_in_place(ot_store *store, optune_err *err); /* asked now; under the write lock */
+
+/* ---- making.c: a store that is written whole, in key order ----------------------------------- */
+typedef struct ot_making ot_making;
+/* Of the tables of `from`'s store, in the folder PATH that is there and empty. *made is to be
+ * closed in any case. */
+int ot_making_begin(ot_snapshot *from, const char *path, ot_making **made, optune_err *err);
+/* Behind all that the table has; tables may take turns. */
+int ot_making_put(ot_making *made, ot_kv_table table, ot_bytes key, ot_bytes value,
+                  optune_err *err);
+int ot_making_copy(ot_making *made, ot_snapshot *from, ot_kv_table table, optune_err *err);
+/* Synced. `summed`: its summaries are all made, see epoch.c. */
+int ot_making_end(ot_making *made, bool summed, optune_err *err);
+void ot_making_close(ot_making *made); /* NULL is fine */
+/* A compact copy of all, so made. */
 int ot_store_copy(ot_store *store, const char *path, optune_err *err);
+/* swap.c: what `fill` makes in the empty folder it is given, under the write lock, takes the place
+ * of this store, whose handle is of the old one afterwards. */
+typedef int ot_fill_fn(void *arg, const char *path, optune_err *err);
+int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *err);
 /* Makes all who have it open look at once what became of it. */
 void ot_store_touch(ot_store *store);
 /* One more damaged record was passed over. */
@@ -197,6 +218,19 @@ static inline const ot_digest *ot_index_asked(const ot_index_entry *entry)
 void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
                    ot_index_entry *entry);
 void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry);
+typedef struct ot_lead { /* all that leads to a record */
+    ot_digest digest;
+    ot_index_entry entry;
+    bool hint; /* it is one, and is found so, too: */
+    unsigned char hint_key[OT_BEST_KEY];
+} ot_lead;
+void ot_lead_make(const optune_record *record, const ot_digest *digest, const char *config,
+                  ot_lead *lead);
+/* Of records that were put by this transaction; and their questions' summaries. They are sorted. */
+int ot_leads_put(ot_writer *writer, const ot_lead **lead, int n, optune_err *err);
+/* batch.c: what is not known of it. */
+typedef int ot_lead_fn(void *arg, const ot_lead *lead, ot_bytes record, optune_err *err);
+int ot_batch_each(const ot_batch *batch, ot_lead_fn *fn, void *arg, optune_err *err);
 /* A hint names no digest: nobody knows what computed it. Where it is found, whatever device and
  * options it is of, by call and kind of target; false: the record is none that may serve. */
 ot_digest ot_hint_digest(const char *call, const char *target);
@@ -209,6 +243,10 @@ const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg);
+/* recover.c: as ot_store_read_log, into what is stored at once. */
+struct ot_bulk;
+int ot_bulk_read_log(struct ot_bulk *bulk, ot_store *store, const char *path, bool own,
+                     int64_t *refused, optune_err *err);
 /* An open file while which nobody appends to it; -1: somebody does. close() ends that. */
 int ot_log_claim(const char *path);
 ot_write_lock *ot_store_lock(const ot_store *store); /* of who writes */

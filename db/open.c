@@ -225,6 +225,18 @@ static bool has_company(const env *e)
     return false;
 }
 
+/* Whether this process has another one open whose lock file is this very file. */
+static bool lock_has_company(const env *e)
+{
+    struct stat own;
+    if (fstat(e->lock_file, &own) < 0)
+        return false;
+    for (const env *other = open_envs; other; other = other->next)
+        if (other != e && other->pid == e->pid && other->lock_inode == own.st_ino)
+            return true;
+    return false;
+}
+
 /* A child of fork must leave its parent's environment alone: closing it would give the parent's
  * places in the lock file away. */
 static void env_release(env *e)
@@ -236,7 +248,7 @@ static void env_release(env *e)
         ot_env_drop_snapshot(&e->idle[i]);
     if (closes)
         mdb_env_close(e->mdb);
-    if ((closes || !e->mdb) && e->lock_file >= 0 && e->pid == getpid() && !has_company(e))
+    if ((closes || !e->mdb) && e->lock_file >= 0 && e->pid == getpid() && !lock_has_company(e))
         close(e->lock_file);
     ot_write_lock_close(e->write_lock);
     ot_sight_close(e->sight);

@@ -14,11 +14,13 @@
 #include <unistd.h>
 
 #include "base/record.h"
+#include "db/bulk.h"
 #include "db/kv.h"
 #include "db/line.h"
 
 typedef struct reading {
     ot_store *store;
+    ot_bulk *bulk; /* into it, not the store; NULL: there is none */
     bool own;
     ot_intake *in;
     optune_device seen; /* the last one that a line told of; key empty: none */
@@ -32,6 +34,8 @@ static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
     reading *r = arg;
     int added = 0;
+    if (r->bulk)
+        return ot_bulk_take(r->bulk, batch, err);
     const int status = ot_batch_settle(batch, r->store)
                            ? ot_batch_put(batch, r->store, &added, err)
                            : OPTUNE_OK;
@@ -74,11 +78,11 @@ static int on_line(void *arg, const ot_log_line *line)
     return status >= 0 && ot_batch_full(batch) ? ot_intake_full(r->in, r->err) : status;
 }
 
-int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
-                      int64_t *refused, optune_err *err)
+static int read_log(ot_store *store, ot_bulk *bulk, const char *path, bool own, int64_t *added,
+                    int64_t *refused, optune_err *err)
 {
     reading *r = ot_alloc(sizeof *r);
-    *r = (reading){.store = store, .own = own, .err = err};
+    *r = (reading){.store = store, .bulk = bulk, .own = own, .err = err};
     r->in = ot_intake_open(false, write_batch, r);
     const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(store)};
     int status = ot_log_read_from(&source, on_line, r, err);
@@ -90,6 +94,19 @@ int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *adde
     ot_intake_close(r->in);
     free(r);
     return status;
+}
+
+int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
+                      int64_t *refused, optune_err *err)
+{
+    return read_log(store, NULL, path, own, added, refused, err);
+}
+
+int ot_bulk_read_log(ot_bulk *bulk, ot_store *store, const char *path, bool own,
+                     int64_t *refused, optune_err *err)
+{
+    int64_t added = 0;
+    return read_log(store, bulk, path, own, &added, refused, err);
 }
 
 /* ---- how much of it is stored ------------------------------------------------------------ */

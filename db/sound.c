@@ -197,7 +197,7 @@ static bool sound_identity(const optune_record *r, looked_at at, char *why)
     for (int i = 0; i < OT_RECORD_FIELDS; i++) {
         const ot_record_field *f = &ot_record_fields[i];
         if (f->kind == OT_RECORD_WORD && looks(at, f) &&
-            !sound_text(f->name, ot_record_text(r, f), OT_SHORT_TEXT, true, why))
+            !sound_text(f->name, ot_record_text(r, f), OT_LONG_TEXT, true, why))
             return false;
     }
     return (r->call && r->target && r->device && r->impl) ||

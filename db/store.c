@@ -265,6 +265,16 @@ int64_t ot_snapshot_number(const ot_snapshot *reader)
     return reader->view ? ot_peek_snapshot(reader->view) : (int64_t)mdb_txn_id(reader->txn);
 }
 
+int64_t ot_snapshot_count(ot_snapshot *reader, ot_kv_table table)
+{
+    MDB_stat stat;
+    const env *e = reader->store->env;
+    if (reader->view || e->absent[table] ||
+        mdb_stat(reader->txn, e->table[table], &stat) != 0)
+        return -1;
+    return (int64_t)stat.ms_entries;
+}
+
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first)
 {
     struct ot_seen *seen = &reader->seen;
@@ -373,77 +383,6 @@ void ot_writer_view_end(ot_snapshot *reader)
     for (int i = 0; i < OT_TABLES; i++)
         if (reader->cursor[i])
             mdb_cursor_close(reader->cursor[i]);
-}
-
-/* ---- copying ----------------------------------------------------------------------------- */
-
-enum { COPIED_AT_ONCE = 32 << 20 }; /* bytes of a transaction */
-
-/* One table, in key order, so that its pages are full. */
-static int copy_table(MDB_env *to, MDB_txn *from, MDB_dbi source, const char *name)
-{
-    MDB_cursor *cursor;
-    MDB_val key, value;
-    MDB_txn *txn = NULL;
-    MDB_dbi made;
-    size_t waiting = 0;
-    int rc = mdb_cursor_open(from, source, &cursor);
-    if (rc)
-        return rc;
-    rc = mdb_txn_begin(to, NULL, 0, &txn);
-    if (rc == 0)
-        rc = mdb_dbi_open(txn, name, MDB_CREATE, &made);
-    int end = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
-    while (rc == 0 && end == 0) {
-        rc = mdb_put(txn, made, &key, &value, MDB_APPEND);
-        waiting += key.mv_size + value.mv_size;
-        if (rc == 0 && waiting > COPIED_AT_ONCE) {
-            rc = mdb_txn_commit(txn);
-            txn = NULL;
-            waiting = 0;
-            rc = rc ? rc : mdb_txn_begin(to, NULL, 0, &txn);
-        }
-        end = rc ? rc : mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
-    }
-    rc = rc ? rc : end == MDB_NOTFOUND ? 0 : end;
-    mdb_cursor_close(cursor);
-    if (rc == 0)
-        return mdb_txn_commit(txn);
-    if (txn)
-        mdb_txn_abort(txn);
-    return rc;
-}
-
-int ot_store_copy(ot_store *store, const char *path, optune_err *err)
-{
-    env *e = store->env;
-    MDB_env *to = NULL;
-    MDB_txn *from = NULL;
-    ot_text lock = {0};
-    uint64_t epoch;
-    bool summed = false;
-    int rc = ot_env_open_mdb(path, MDB_NOSYNC, &to);
-    if (rc == 0)
-        rc = mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &from);
-    for (int i = 0; i < OT_TABLES && rc == 0; i++)
-        if (!e->absent[i])
-            rc = copy_table(to, from, e->table[i], ot_env_tables[i]);
-    if (rc == 0) {
-        ot_snapshot reader = {.store = store, .txn = from};
-        summed = ot_snapshot_epoch(&reader, &epoch);
-    }
-    if (from)
-        mdb_txn_abort(from);
-    if (rc == 0 && summed)
-        rc = ot_epoch_copied(to, ot_env_tables[OT_TABLE_META]);
-    if (rc == 0)
-        rc = mdb_env_sync(to, 1);
-    if (to)
-        mdb_env_close(to);
-    ot_text_printf(&lock, "%s/lock.mdb", path);
-    unlink(lock.s); /* whoever opens it makes one */
-    ot_text_release(&lock);
-    return rc ? ot_env_fail(e, rc, "copy", err) : OPTUNE_OK;
 }
 
 void ot_store_touch(ot_store *store)

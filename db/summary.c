@@ -62,13 +62,18 @@ static ot_brief *another(ot_briefs *all)
     return &all->at[all->n++];
 }
 
+void ot_briefs_add(ot_briefs *all, const ot_bytes *key, const ot_bytes *value)
+{
+    *another(all) = brief_of(key, value);
+}
+
 int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all, optune_err *err)
 {
     ot_bytes key = {asked->byte, DIGEST}, value;
     all->n = 0;
     int status = ot_snapshot_seek(reader, OT_TABLE_BEST, &key, &value, err);
     while (status == OPTUNE_OK && of_question(&key, asked)) {
-        *another(all) = brief_of(&key, &value);
+        ot_briefs_add(all, &key, &value);
         status = ot_snapshot_next(reader, OT_TABLE_BEST, &key, &value, err);
     }
     return status < 0 ? status : OPTUNE_OK;
@@ -76,7 +81,8 @@ int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all, 
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static void print(const ot_digest *asked, uint64_t serial, const ot_briefs *all, ot_text *to)
+void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
+                      ot_text *to)
 {
     uint32_t kept = 0;
     for (int i = 0; i < all->n; i++)
@@ -109,7 +115,7 @@ int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err)
     ot_writer_view_end(&reader);
     if (status >= 0) {
         ot_deciding(all.at, all.n);
-        print(asked, writer->serial, &all, &text);
+        ot_summary_print(asked, writer->serial, &all, &text);
         status = ot_writer_put(writer, OT_TABLE_SUMMARY, (ot_bytes){asked->byte, DIGEST},
                                (ot_bytes){text.s, text.n}, NULL, err);
     }
@@ -142,8 +148,8 @@ static int entry_of(ot_snapshot *reader, const ot_digest *asked, ot_bytes *value
         *value = seen->value;
         return seen->summary > 0 ? OPTUNE_OK : 1;
     }
-    const int status = ot_snapshot_get(reader, OT_TABLE_SUMMARY,
-                                       (ot_bytes){asked->byte, DIGEST}, value, NULL);
+    const int status =
+        ot_snapshot_get(reader, OT_TABLE_SUMMARY, (ot_bytes){asked->byte, DIGEST}, value, NULL);
     if (status >= 0 && !reader->view) {
         seen->summary = status == OPTUNE_OK ? 1 : -1;
         memcpy(seen->question, asked->byte, DIGEST);
@@ -214,7 +220,7 @@ int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *v
     int status = ot_briefs_read(reader, &asked, &all, err);
     if (status >= 0) {
         ot_deciding(all.at, all.n);
-        print(&asked, serial, &all, &text);
+        ot_summary_print(&asked, serial, &all, &text);
         status = text.n != there.n || memcmp(text.s, there.s, text.n) != 0;
     }
     ot_text_release(&text);

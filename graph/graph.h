@@ -102,6 +102,13 @@ typedef struct ot_dim_called {
     char name[OPTUNE_DIM_NAME_SIZE];
 } ot_dim_called;
 
+/* A dim that is a number since somebody bound it. */
+typedef struct ot_dim_given {
+    struct ot_dim_given *next;
+    const char *name; /* that it had here */
+    int64_t value;
+} ot_dim_given;
+
 struct optune_graph {
     ot_arena arena;
     ot_node *node; /* each is made after what it uses */
@@ -117,6 +124,7 @@ struct optune_graph {
     const char
         *left_out; /* the nodes that a model has and it has not, a line for each; or NULL */
     ot_dim_called *called; /* the arena's; NULL: none */
+    ot_dim_given *given;   /* likewise */
     ot_text text;          /* what optune_graph_text gave last */
 };
 
@@ -160,6 +168,18 @@ int ot_graph_read_text(const char *path, optune_graph **graph, optune_err *err);
 /* copy.c: the same node numbers; `wide`: see optune_graph_copy. NULL: elements of a constant could
  * not be read. */
 optune_graph *ot_graph_copy(const optune_graph *g, bool wide, optune_err *err);
+
+/* ---- bounds.c ---------------------------------------------------------------------------- */
+/* What a dim's name is in the graph, where its file calls it otherwise. */
+const char *ot_graph_dim_here(const optune_graph *g, const char *name);
+/* EUSAGE: a dim of this name became a number before. */
+int ot_graph_bound_before(const optune_graph *g, const char *name, optune_err *err);
+void ot_graph_note_bound(optune_graph *g, const char *name, int64_t value);
+/* Whether there can be no memory for a value of this type as large as it can be. `why` gets what
+ * its group has and the remedy: "has unknown dims: give them ...". */
+bool ot_graph_unbounded(const optune_graph *g, const optune_tensor *type, ot_text *why);
+/* ETYPE, at the node's place: its output of this number is such a value. */
+int ot_graph_need_bound(const optune_graph *g, int node, int output, optune_err *err);
 
 /* infer.c: one call, whose inputs are known already; its outputs become so. */
 int ot_graph_infer_call(optune_graph *g, int node, optune_err *err);

@@ -348,11 +348,7 @@ static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *
 {
     inference in = {.g = g, .err = err};
     char own[OPTUNE_DIM_NAME_SIZE]; /* the caller's may be one of those that change */
-    const char *here = name;
-    for (const ot_dim_called *c = g->called; c; c = c->next)
-        if (!strcmp(c->whole, name))
-            here = c->name;
-    if (!ot_copy(own, sizeof own, here))
+    if (!ot_copy(own, sizeof own, ot_graph_dim_here(g, name)))
         *own = 0; /* longer than any */
     const char *names[64];
     int n = 0;
@@ -369,6 +365,7 @@ static int narrow(optune_graph *g, const char *name, optune_dim to, optune_err *
                 if (*is && !ot_dim_computed(dim) && k == n && n < OT_COUNT(names))
                     names[n++] = is;
             }
+    OT_RETURN_UNLESS_OK(ot_graph_bound_before(g, name, err));
     for (int k = 0; k < n; k++)
         names[k] = called(g, names[k]);
     return ot_no_such(err, "symbolic dim", name, names, n);
@@ -385,7 +382,12 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
     if (value < 0 || value > OPTUNE_MAX_DIM)
         return refuse_size(name, value, err);
-    return narrow(g, name, optune_dim_of(value), err);
+    char own[256]; /* as in narrow */
+    ot_format(own, sizeof own, "%s", name);
+    const int status = narrow(g, name, optune_dim_of(value), err);
+    if (status >= 0)
+        ot_graph_note_bound(g, own, value);
+    return status;
 }
 
 int optune_graph_bound(optune_graph *g, const char *name, int64_t low, int64_t high,

@@ -155,8 +155,12 @@ int ot_onnx_name_dims(ot_onnx *m, optune_err *err)
     name_all(m);
     for (; n < m->dims.n && n < OT_COUNT(names); n++)
         names[n] = ot_onnx_called(m->dims.row[n]);
-    for (int b = 0; b < m->n_bind; b++)
-        if (!names_dim(m, m->bind[b].dim) && !names_number(m, m->bind[b].dim))
-            return ot_no_such(err, "symbolic dim", m->bind[b].dim, names, n);
+    for (int b = 0; b < m->n_bind; b++) {
+        const optune_binding *bind = &m->bind[b];
+        if (!names_dim(m, bind->dim) && !names_number(m, bind->dim))
+            return ot_no_such(err, "symbolic dim", bind->dim, names, n);
+        OT_RETURN_UNLESS_OK(ot_graph_bound_before(m->g, bind->dim, err));
+        ot_graph_note_bound(m->g, bind->dim, bind->value);
+    }
     return OPTUNE_OK;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "onnx/onnx.h"
 
 /* ---- values ----------------------------------------------------------------------------- */
@@ -168,6 +169,29 @@ static void ask_for(ot_onnx_node *n, const char *dim)
                    dim, quote);
 }
 
+/* The same of a dim that is computed of the model's; false: it is not. */
+static bool ask_for_parts(ot_onnx_node *n, const optune_dim *dim, int d)
+{
+    const char *text = optune_dim_text(dim), *name, *at = text;
+    ot_text parts = {0};
+    for (int length; (name = ot_dim_next_name(at, &length)); at = name + length) {
+        char word[OPTUNE_DIM_NAME_SIZE];
+        snprintf(word, sizeof word, "%.*s", length, name);
+        const ot_onnx_dim_name *called = ot_onnx_dim_named(n->m, word);
+        if (!called) {
+            ot_text_release(&parts);
+            return false;
+        }
+        ot_text_printf(&parts, "%s'%.60s'", parts.n ? ", " : "", ot_onnx_called(called));
+    }
+    ot_onnx_refuse(n,
+                   "it needs the value of dim %d of its input, which is %.100s: bind %.300s "
+                   "to numbers, with --bind DIM=N",
+                   d, text, ot_text_str(&parts));
+    ot_text_release(&parts);
+    return true;
+}
+
 bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wanted,
                      int64_t dim[OPTUNE_MAX_RANK])
 {
@@ -180,6 +204,8 @@ bool ot_onnx_dims_at(ot_onnx_node *n, const ot_onnx_value *value, unsigned wante
             continue;
         const char *name = type->dim[d].name;
         const ot_onnx_dim_name *called = ot_onnx_dim_named(n->m, name);
+        if (ot_name_computed(name) && ask_for_parts(n, &type->dim[d], d))
+            return false;
         if (*name && !called)
             ot_onnx_refuse(n,
                            "it needs a number for dim %d of its input, which follows from "

@@ -71,7 +71,7 @@ static int build(ot_session *s, void **module, optune_err *err)
     ot_text_printf(&text, "#define PARALLEL %s\n%s",
                    threads > 1 ? "_Pragma(\"omp parallel for num_threads(THREADS)\")" : "",
                    source);
-    const int status = ot_peak_build(s, &text, module, err);
+    const int status = ot_session_load_text(s, &text, module, err);
     ot_text_release(&text);
     return status;
 }

@@ -249,7 +249,7 @@ static int measure_tensor(ot_session *s, void *const *buffer, double *flops, opt
         add_warpgroups(&text);
     else
         ot_text_add(&text, tensor_registers);
-    int status = ot_peak_build(s, &text, &module, err);
+    int status = ot_session_load_text(s, &text, &module, err);
     if (status >= 0) {
         const double t = fastest(s, module, &f, buffer, 0, err);
         *flops = t > 0 ? each * TENSOR_ITERATIONS * (double)f.blocks / t : 0;
@@ -268,7 +268,7 @@ int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err)
     *peak = (ot_peaks){0};
     define(&text);
     ot_text_add(&text, plain);
-    int status = ot_peak_build(s, &text, &module, err);
+    int status = ot_session_load_text(s, &text, &module, err);
     for (int i = 0; i < 2 && status >= 0; i++)
         status = s->row->alloc(s->state, bytes, false, &buffer[i], err);
     if (status >= 0)

@@ -41,7 +41,7 @@ int ot_same_build(const optune_target *target, const optune_device *device, ot_t
 {
     ot_text text = {0};
     ot_text_printf(&text, "#define THREADS %d\n%s", (int)THREADS, source);
-    const int status = ot_peak_compile(target, device, &text, module, err);
+    const int status = ot_target_compile_text(target, device, &text, module, err);
     ot_text_release(&text);
     return status;
 }

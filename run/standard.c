@@ -29,7 +29,7 @@ typedef struct setup {
     optune_target target;
     optune_device device;
     optune_task task; /* of these */
-    char text[OPTUNE_TEXT_SIZE];
+    char text[OPTUNE_CALL_TEXT_SIZE];
     const char *path;     /* modules are beside it */
     optune_config config; /* its default */
     ot_built built;

@@ -299,14 +299,16 @@ void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, vo
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m);
 
-/* ---- peak.c, peak_gpu.c, peak_build.c ------------------------------------------------------ */
+/* ---- peak.c, peak_gpu.c ------------------------------------------------------------------- */
 int ot_peak(ot_session *s, ot_peaks *peak, optune_err *err);
 /* As of a GPU, whatever the device is. */
 int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);
+
+/* ---- text_module.c ------------------------------------------------------------------------ */
 /* A text for the target's compiler, loaded; the caller unloads it. */
-int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err);
+int ot_session_load_text(ot_session *s, const ot_text *text, void **module, optune_err *err);
 /* The same without a session; *module: the bytes of the file. */
-int ot_peak_compile(const optune_target *target, const optune_device *device,
+int ot_target_compile_text(const optune_target *target, const optune_device *device,
                     const ot_text *text, ot_text *module, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */

@@ -192,7 +192,8 @@ conv2d|conv2d(f32[1,4,17,19],f32[8,4,3,3],padding=[1,1,1,1])
 conv2d|conv2d(f32[1,8,9,9],f32[8,1,3,3],groups=8)
 softmax|softmax(f32[5,129])
 sum|sum(f32[33,70],axis=[1])
-cumsum|cumsum(f32[3,301],axis=1)
+cumsum|cumsum(f32[3,9001],axis=1)
+cumsum|cumsum(f32[700,33],axis=0)
 topk|topk(f32[3,517],k=5)
 sort|sort(f32[3,301])
 transpose|transpose(f32[33,65])'
@@ -282,6 +283,8 @@ part_bandwidth() {
         policy=warm bench bandwidth.txt 4 "$op" "$workload" --trials 12 </dev/null
     done <<'END'
 cumsum|cumsum(f32[33554432])
+cumsum|cumsum(f32[4096,8192],axis=1)
+cumsum|cumsum(f32[8192,4096],axis=0)
 topk|topk(f32[2048,50257],k=50)
 softmax|softmax(f32[8192,8192],axis=-1)
 sum|sum(f32[8192,8192],axis=[1])

@@ -25,6 +25,9 @@ relocatable_install() {
     install -m 755 -s "$staging/b/lib/optune/optune-worker" "$out/lib/optune/optune-worker"
     cp -P "$staging"/b/lib/liboptune.so* "$staging"/b/lib/liboptune-kernels.a "$out/lib/"
     cp -R "$staging/b/include" "$out/"
+    if [[ -e $staging/b/lib/optune/_call.abi3.so ]]; then
+        install -m 644 -s "$staging/b/lib/optune/_call.abi3.so" "$out/lib/optune/_call.abi3.so"
+    fi
     rm -rf "$staging"
     # What draws the pages of reports, which says itself whose it is.
     if [[ -r /usr/share/javascript/chart.js/chart.min.js ]]; then

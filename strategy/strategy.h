@@ -126,7 +126,7 @@ int64_t ot_space_cross(const optune_space *space, int64_t a, int64_t b, uint64_t
 typedef struct ot_define {
     uint16_t name, value;
 } ot_define;
-enum { OT_PLAN_TEXT = 24 << 10, OT_DEFINE_SIZE = 256 };
+enum { OT_PLAN_TEXT = 48 << 10, OT_DEFINE_SIZE = 256 };
 typedef struct ot_module {
     int n_defines, n_flags;
     ot_define define[OPTUNE_MAX_DEFINES];

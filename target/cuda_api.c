@@ -68,23 +68,30 @@ static bool try_home(search *s, const char *variable)
     return try_folder(s, folder);
 }
 
-/* Where the Python of PATH keeps packages, and where it is installed really. */
-static bool try_python(search *s)
+int ot_cuda_python(const char *inside, char pattern[2][OT_CUDA_PLACE])
 {
-    char program[PATH_MAX], real[PATH_MAX], folder[PATH_MAX + 64];
+    char program[PATH_MAX], real[PATH_MAX];
+    int n = 0;
     if (!ot_find_program("python3", program, sizeof program))
-        return false;
+        return 0;
     const char *const place[] = {program, realpath(program, real) ? real : program};
     for (int i = 0; i < OT_COUNT(place); i++) {
         const char *bin = strstr(place[i], "/bin/");
-        if (!bin)
-            continue;
-        snprintf(folder, sizeof folder,
-                 "%.*s/{lib,local/lib}/python3*/{site,dist}-packages/nvidia/*/lib",
-                 (int)(bin - place[i]), place[i]);
-        if (try_folder(s, folder))
-            return true;
+        if (bin)
+            snprintf(pattern[n++], OT_CUDA_PLACE,
+                     "%.*s/{lib,local/lib}/python3*/{site,dist}-packages/nvidia/*/%s",
+                     (int)(bin - place[i]), place[i], inside);
     }
+    return n;
+}
+
+static bool try_python(search *s)
+{
+    char folder[2][OT_CUDA_PLACE];
+    const int n = ot_cuda_python("lib", folder);
+    for (int i = 0; i < n; i++)
+        if (try_folder(s, folder[i]))
+            return true;
     return false;
 }
 

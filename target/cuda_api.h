@@ -7,6 +7,8 @@
 #ifndef OPTUNE_TARGET_CUDA_API_H
 #define OPTUNE_TARGET_CUDA_API_H
 
+#include <limits.h>
+
 #include "base/base.h"
 
 typedef struct cuda_context *cuda_context;
@@ -120,6 +122,11 @@ void *ot_cuda_entry(const char *name);
 int ot_nvrtc_open(const ot_nvrtc **api, optune_err *err); /* ETOOL */
 int ot_nvml_open(const ot_nvml **api, optune_err *err);   /* ETOOL */
 const char *ot_cuda_error(int code);                      /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
+
+/* For glob with GLOB_BRACE: `inside` of all of NVIDIA's packages of the Python on PATH, where that
+ * keeps packages and where it is installed really. How many there are. */
+enum { OT_CUDA_PLACE = PATH_MAX + 128 };
+int ot_cuda_python(const char *inside, char pattern[2][OT_CUDA_PLACE]);
 
 /* Opens libSTEM.so.VERSION: on the library path, beside the toolkit, in Python's nvidia
  * packages, newest first. `path` may be NULL. ETOOL says where it was looked for. */

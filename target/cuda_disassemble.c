@@ -55,20 +55,11 @@ static bool try_home(const char *variable, char *path, size_t size)
 
 static bool try_python(char *path, size_t size)
 {
-    char program[PATH_MAX], real[PATH_MAX], pattern[PATH_MAX + 96];
-    if (!ot_find_program("python3", program, sizeof program))
-        return false;
-    const char *const place[] = {program, realpath(program, real) ? real : program};
-    for (int i = 0; i < OT_COUNT(place); i++) {
-        const char *bin = strstr(place[i], "/bin/");
-        if (!bin)
-            continue;
-        snprintf(pattern, sizeof pattern,
-                 "%.*s/{lib,local/lib}/python3*/{site,dist}-packages/nvidia/*/bin/nvdisasm",
-                 (int)(bin - place[i]), place[i]);
-        if (try_pattern(pattern, path, size))
+    char place[2][OT_CUDA_PLACE];
+    const int n = ot_cuda_python("bin/nvdisasm", place);
+    for (int i = 0; i < n; i++)
+        if (try_pattern(place[i], path, size))
             return true;
-    }
     return false;
 }
 

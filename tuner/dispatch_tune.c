@@ -8,7 +8,8 @@
  * so that a table has few rows. Where two neighbours differ in the end, the place where one
  * becomes the faster is found by comparing just these two. With several dims each is cut like
  * this while the others keep their middle, and every cell of the product is given the config that
- * is fastest in its middle.
+ * is fastest in its middle. Of more dims than there are shapes to tune, or cells to compare in, the
+ * rest is left whole.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,13 @@
 
 #include "tuner/shaping.h"
 
-enum { DEFAULT_POINTS = 8, DEFAULT_TRIALS = 48, DEFAULT_SHAPES = 4, MOST_POINTS = 64 };
+enum {
+    DEFAULT_POINTS = 8,
+    DEFAULT_TRIALS = 48,
+    DEFAULT_SHAPES = 4,
+    MOST_POINTS = 64,
+    MOST_CELLS = 64,
+};
 #define DEFAULT_SECONDS 240.0
 #define COMPARE_S 0.15
 #define NEAR_SIZES 1.15 /* neighbours within this need no closer look */
@@ -206,13 +213,13 @@ static int make_piece(ot_shaping *s, const ot_piece *piece, int points, optune_e
     line *l = ot_alloc(sizeof *l);
     cuts *c = ot_alloc(OT_MAX_SYMBOLS * sizeof *c);
     const ot_symbols *range = &piece->range;
-    int status = OPTUNE_OK, wide = 0, left = points;
+    int status = OPTUNE_OK, wide = 0, left = points, cells = 1;
     pool->piece = piece;
     for (int i = 0; i < range->n; i++)
         wide += range->dim[i].min < range->dim[i].max;
     for (int i = 0; i < range->n && status >= 0; i++) {
         const bool varies = range->dim[i].min < range->dim[i].max;
-        if (!varies && (wide || i > 0))
+        if ((!varies && (wide || i > 0)) || (left < 1 && pool->n))
             continue; /* c[i] is one cell */
         *l = (line){
             .s = s, .pool = pool, .dim = i, .lo = range->dim[i].min, .hi = range->dim[i].max};
@@ -224,6 +231,9 @@ static int make_piece(ot_shaping *s, const ot_piece *piece, int points, optune_e
         wide -= varies;
         if (status >= 0)
             status = cut_line(l, &c[i], err);
+        if (cells * (c[i].n + 1) > MOST_CELLS)
+            c[i] = (cuts){.entry = {c[i].entry[0]}};
+        cells *= c[i].n + 1;
     }
     if (status >= 0)
         status = add_cells(s, pool, c, err);

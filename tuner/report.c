@@ -177,7 +177,7 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     ot_peak_end(run, fastest, whose);
     ot_text table = {0};
     ot_run_rows *rows = ot_run_rows_of(run, all, tuned);
-    ot_run_table(rows, run->options->table, run->options->width, &table);
+    ot_run_table(rows, NULL, run->options->table, run->options->width, &table);
     if (!run->options->table || !strcmp(run->options->table, "text"))
         ot_in_graph_say(&run->in_graph, &table);
     if (!run->options->table || !strcmp(run->options->table, "text"))

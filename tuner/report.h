@@ -48,7 +48,9 @@ ot_run_rows *ot_run_rows_of(const ot_run *run, const ot_row *all, const ot_tuned
 void ot_run_rows_drop(void *rows);
 
 /* report_table.c: in the form that is named, which there is; for a terminal of `width` columns, 0:
- * as wide as it wants. */
-void ot_run_table(const ot_run_rows *rows, const char *form, int width, ot_text *to);
+ * as wide as it wants. `rows` (NULL: none) are of workloads of constants; `tables` (NULL: none) is
+ * a list of dispatch tables as a run's document has it, whose rows stand behind them. */
+void ot_run_table(const ot_run_rows *rows, const json_t *tables, const char *form, int width,
+                  ot_text *to);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table at the end of a run, and the lines below it. The one idea: it reads what every program
- * is given, rows and total, and nothing else.
+ * is given, rows and total and the document's dispatch tables, and nothing else.
  */
 #include <math.h>
 #include <string.h>
@@ -151,6 +151,58 @@ static void add_row(ot_table *table, const optune_run_row *r, bool all_move, ot_
     add_below(table, r, form);
 }
 
+/* ---- dispatch tables: what is used where, a row each -------------------------------------- */
+
+static const char *member(const json_t *json, const char *name)
+{
+    return json_string_value(json_object_get(json, name));
+}
+
+/* "where n <= 8: BM=4,BN=16" */
+static void add_where(const json_t *row, ot_text *to)
+{
+    const char *when = member(row, "when"), *tier = member(row, "tier");
+    char *text = json_dumps(json_object_get(row, "config"), JSON_COMPACT);
+    optune_config config;
+    ot_text_printf(to, "dispatch table, %s%s", when ? "where " : "otherwise", when ? when : "");
+    if (tier && strcmp(tier, "tuned"))
+        ot_text_printf(to, ", by %s", tier);
+    if (text && ot_config_parse(text, &config, NULL) >= 0 && config.n) {
+        ot_text_add(to, ": ");
+        ot_config_print_short(&config, to);
+    }
+    free(text);
+}
+
+static void add_tables(ot_table *table, const json_t *tables)
+{
+    size_t i, k;
+    json_t *one, *row;
+    json_array_foreach(tables, i, one)
+    {
+        const json_t *rows = json_object_get(one, "rows");
+        const char *call = member(one, "call"), *problem = member(one, "problem");
+        ot_text note = {0};
+        json_array_foreach(rows, k, row)
+        {
+            ot_text_clear(&note);
+            add_where(row, &note);
+            ot_table_row(table);
+            ot_table_cell(table, WORKLOAD, call);
+            ot_table_cell(table, WINNER, member(row, "impl"));
+            ot_table_below(table, ot_text_str(&note));
+        }
+        if (!json_array_size(rows)) {
+            ot_text_clear(&note);
+            ot_text_printf(&note, "no dispatch table: %s", problem ? problem : "interrupted");
+            ot_table_row(table);
+            ot_table_cell(table, WORKLOAD, call);
+            ot_table_rest(table, ot_text_str(&note));
+        }
+        ot_text_release(&note);
+    }
+}
+
 /* ---- the lines below it ------------------------------------------------------------------ */
 
 static void add_line(ot_text *line, int width, ot_text *to)
@@ -275,11 +327,14 @@ static void footer(const ot_run_rows *rows, ot_table_form form, int width, ot_te
     ot_text_release(&line);
 }
 
-void ot_run_table(const ot_run_rows *rows, const char *named, int width, ot_text *to)
+void ot_run_table(const ot_run_rows *rows, const json_t *tables, const char *named, int width,
+                  ot_text *to)
 {
     ot_table_form form = OT_TABLE_TEXT;
     ot_table table = {0};
-    const int n = rows->total.workloads;
+    const optune_run_total nothing = {0};
+    const optune_run_total *total = rows ? &rows->total : &nothing;
+    const int n = total->workloads;
     int n_move = 0, n_unitless = 0;
     ot_table_form_named(named, &form, NULL); /* checked when the run began */
     for (int i = 0; i < n; i++)
@@ -287,15 +342,16 @@ void ot_run_table(const ot_run_rows *rows, const char *named, int width, ot_text
     for (int i = 0; i < n; i++)
         n_unitless += rows->row[i].unitless;
     const bool all_move = n_move > 0 && n_move == n;
-    add_columns(&table, all_move, n_unitless == n && n > 0, &rows->total);
+    add_columns(&table, all_move, n_unitless == n && n > 0, total);
     for (int i = 0; i < n; i++) {
         add_row(&table, &rows->row[i], all_move, form);
         if (rows->row[i].winner)
-            add_metrics(&table, &rows->row[i], rows->total.n_metrics);
+            add_metrics(&table, &rows->row[i], total->n_metrics);
     }
+    add_tables(&table, tables);
     width = form == OT_TABLE_TEXT ? width : 0;
     ot_table_print(&table, form, width, to);
-    if (form != OT_TABLE_CSV)
+    if (form != OT_TABLE_CSV && rows)
         footer(rows, form, width, to);
     ot_table_release(&table);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/tune.h"
+#include "tuner/report.h"
 
 /* A table is of several shapes. */
 static const double TABLE_WEIGHT = 3;
@@ -52,12 +52,19 @@ static void take_told(tables *t, const char *workload, const optune_result *told
     json_array_append_new(t->list, json);
 }
 
-/* One that is not made, and that is no failure. */
-static void take_left_out(tables *t, const ot_ranged *one)
+/* Those that are not made, which is no failure. */
+static void take_left_out(tables *t, int begun)
 {
-    json_array_append_new(
-        t->list, json_pack("{s:s, s:s}", "call", one->workload, "problem", one->problem));
-    ot_text_printf(&t->text, "\n%s\n  no table: %s\n", one->workload, one->problem);
+    for (int i = 0, n = 0; i < t->n_all; i++) {
+        const ot_ranged *one = &t->all[i];
+        const char *why = one->problem;
+        if (!why && n++ < begun)
+            continue;
+        why = why ? why : "not begun: the run was interrupted before; it goes on from here";
+        json_array_append_new(t->list,
+                              json_pack("{s:s, s:s}", "call", one->workload, "problem", why));
+        ot_text_printf(&t->text, "\n%s\n  no table: %s\n", one->workload, why);
+    }
 }
 
 /* A table gets its share of what is left until `end` (infinity: no limit), or a second, and is not
@@ -92,9 +99,7 @@ static int make_tables(optune *o, tables *t, double end, optune_err *err)
         if (status == OPTUNE_EINTERRUPTED)
             optune_fail(err, status, "%s", own.text);
     }
-    for (int i = 0; i < t->n_all; i++)
-        if (t->all[i].problem)
-            take_left_out(t, &t->all[i]);
+    take_left_out(t, n);
     return status == OPTUNE_EINTERRUPTED ? status : OPTUNE_OK;
 }
 
@@ -117,15 +122,22 @@ static optune_result *nothing_constant(const optune *o, const char *search, doub
 static optune_result *together(const optune *o, optune_result *constants, const tables *t,
                                double began, bool interrupted)
 {
-    optune_result *all = constants ? constants : nothing_constant(o, t->options->search, began);
+    const optune_run_options *options = t->options;
+    optune_result *all = constants ? constants : nothing_constant(o, options->search, began);
     json_t *json = json_loads(optune_result_json(all), 0, NULL);
-    const bool text = !t->options->table || !strcmp(t->options->table, "text");
+    const bool text = !options->table || !strcmp(options->table, "text");
     json_t *more = json_pack("{s:O, s:i, s:i, s:b, s:f}", "tables", t->list, "new_trials",
                              t->new_trials + count_of(json, "new_trials"), "failures",
                              t->failures + count_of(json, "failures"), "interrupted",
                              (int)interrupted, "seconds", ot_now() - began);
     json_decref(json);
     ot_result_extend(all, text ? ot_text_str(&t->text) : "", more);
+    if (!text) { /* one table of both */
+        ot_text table = {0};
+        ot_run_table(ot_result_rows(all, ot_run_rows_drop), t->list, options->table,
+                     options->width, &table);
+        ot_result_retell(all, table.s);
+    }
     return all;
 }
 
@@ -162,6 +174,10 @@ static int run_both(optune *o, tables *t, optune_result **result, optune_err *er
         constants.seconds =
             seconds > 0 ? seconds * n / (n + TABLE_WEIGHT * t->n) : constants.seconds;
         status = ot_run_constants(o, &constants, result, &first);
+        if (status == OPTUNE_EINTERRUPTED) {
+            take_left_out(t, 0);
+            *result = together(o, *result, t, began, true);
+        }
         if (status < 0 && status != OPTUNE_EPARTIAL)
             return optune_fail(err, status, "%s", first.text);
     }

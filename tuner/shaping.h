@@ -14,7 +14,7 @@ typedef struct ot_pool_entry {
 typedef struct ot_pool { /* what was found to be best somewhere in one piece */
     const ot_piece *piece;
     int n;
-    ot_pool_entry entry[24];
+    ot_pool_entry entry[32];
 } ot_pool;
 typedef struct ot_point {
     int64_t size[OT_MAX_SYMBOLS];

@@ -122,8 +122,7 @@ static ot_dispatch *table_of(optune *o, const optune_call *call)
     ot_text_release(&text);
     if (status >= 0)
         return table;
-    ot_context_log(o, OPTUNE_LOG_WARNING, "%s is not used: %s; a run makes it anew", path,
-                   why.text);
+    ot_context_warn_once(o, "%s is not used: %s; a run makes it anew", path, why.text);
     ot_dispatch_free(table);
     return NULL;
 }

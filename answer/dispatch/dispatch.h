@@ -13,7 +13,7 @@ int ot_dispatch_path(optune *o, const optune_call *call, char *path, size_t size
 /* Whether a table is of this device and target and holds here; ENOENT, EVERSION. */
 int ot_dispatch_judge(optune *o, const ot_dispatch *table, optune_err *err);
 /* The database's table of this very call, computed dims by other names (ot_call_rename), where it
- * holds; NULL: there is none. A stale one is told of in the log. */
+ * holds; NULL: there is none. A stale one is told of in the log, once. */
 ot_dispatch *ot_dispatch_of(optune *o, const optune_call *call);
 /* The sizes of the table's dims in a call of constants that is one of its calls. */
 void ot_dispatch_sizes(const ot_dispatch *table, const optune_call *call, int64_t *size);

@@ -145,6 +145,17 @@ static int fill(const optune_task *task, ot_piece *piece, optune_err *err)
     return status;
 }
 
+/* What only parts of a range admit is no use where there would be too many of them: the last cut of
+ * the dim that has most is none, and what takes the whole range computes what is behind it. */
+static void leave_whole(int n_dims, int *n_cuts, int *n)
+{
+    int most = 0;
+    for (int i = 1; i < n_dims; i++)
+        most = n_cuts[i] > n_cuts[most] ? i : most;
+    *n = *n / (n_cuts[most] + 1) * n_cuts[most];
+    n_cuts[most]--;
+}
+
 int ot_pieces_make(const optune_task *task, const ot_symbols *dims, ot_piece **piece, int *n,
                    optune_err *err)
 {
@@ -157,14 +168,10 @@ int ot_pieces_make(const optune_task *task, const ot_symbols *dims, ot_piece **p
     for (int i = 0; i < dims->n; i++) {
         n_cuts[i] = find_cuts(s, i, cut[i]);
         *n *= n_cuts[i] + 1;
+        while (*n > OT_MAX_PIECES)
+            leave_whole(i + 1, n_cuts, n);
     }
     free(s);
-    if (*n > OT_MAX_PIECES)
-        return optune_fail(
-            err, OPTUNE_ELIMIT,
-            "the implementations that may be used change in more than %d places: "
-            "narrow the ranges",
-            OT_MAX_PIECES);
     *piece = ot_alloc((size_t)*n * sizeof **piece);
     for (int k = 0; k < *n && status >= 0; k++) {
         ot_piece *to = &(*piece)[k];

@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer/emit/scope.h"
 #include "answer/emit/source.h"
+#include "call/cursor.h"
 
 void ot_source_layout(ot_source *e)
 {
@@ -274,221 +276,26 @@ void ot_source_quiet(ot_text *to)
 
 /* ---- apart ------------------------------------------------------------------------------- */
 
-typedef struct names {
-    int n, capacity;
-    char (*name)[OPTUNE_NAME_SIZE];
-} names;
-
-static bool has_name(const names *all, const char *name, size_t n)
-{
-    for (int i = 0; i < all->n; i++)
-        if (strlen(all->name[i]) == n && strncmp(all->name[i], name, n) == 0)
-            return true;
-    return false;
-}
-
-static void add_name(names *all, const char *name, size_t n)
-{
-    if (!n || n >= OPTUNE_NAME_SIZE || has_name(all, name, n))
-        return;
-    all->name = ot_room(all->name, all->n, &all->capacity, sizeof *all->name);
-    snprintf(all->name[all->n++], OPTUNE_NAME_SIZE, "%.*s", (int)n, name);
-}
-
-static size_t identifier(const char *p)
-{
-    size_t n = 0;
-    if (!isalpha((unsigned char)*p) && *p != '_')
-        return 0;
-    while (isalnum((unsigned char)p[n]) || p[n] == '_')
-        n++;
-    return n;
-}
-
-/* Names that a macro makes of numbers, `static const T a##i = ...` of an op's own attributes
- * (include/optune/define.h) or `VECTOR(vec_x##k, ...)` and what follows it, are in no text. */
-static void add_numbered(names *own, const char *value, const char *end)
-{
-    const char *vector = strstr(value, "VECTOR(");
-    if ((identifier(value) != 6 || strncmp(value, "static", 6) != 0) &&
-        (!vector || vector >= end))
-        return;
-    for (const char *paste = value; (paste = strstr(paste, "##")) && paste < end; paste += 2) {
-        const char *from = paste, *number = paste + 2;
-        while (isalnum((unsigned char)from[-1]) || from[-1] == '_')
-            from--;
-        if (!islower((unsigned char)*from) || strncmp(number + identifier(number), "##", 2) == 0)
-            continue;
-        for (int i = 0; i < OPTUNE_MAX_NUMBERS; i++) {
-            char name[OPTUNE_NAME_SIZE];
-            snprintf(name, sizeof name, "%.*s%d", (int)(paste - from), from, i);
-            add_name(own, name, strlen(name));
-        }
-    }
-}
-
-/* Behind a comment, a literal or a preprocessor line that starts here; else `p`. */
-static const char *skip_apart(const char *p, bool line_start, names *macros, names *asked,
-                              names *own)
-{
-    if (p[0] == '/' && p[1] == '*') {
-        const char *end = strstr(p + 2, "*/");
-        return end ? end + 2 : p + strlen(p);
-    }
-    if (p[0] == '/' && p[1] == '/')
-        return p + strcspn(p, "\n");
-    if (*p == '"' || *p == '\'') {
-        const char quote = *p++;
-        while (*p && *p != quote)
-            p += *p == '\\' && p[1] ? 2 : 1;
-        return *p ? p + 1 : p;
-    }
-    if (*p == '#' && line_start) {
-        const char *word = p + 1 + strspn(p + 1, " \t");
-        const size_t n = identifier(word);
-        const char *name = word + n + strspn(word + n, " \t");
-        if (n == 6 && strncmp(word, "define", n) == 0)
-            add_name(macros, name, identifier(name));
-        else if ((n == 5 && strncmp(word, "ifdef", n) == 0) ||
-                 (n == 6 && strncmp(word, "ifndef", n) == 0))
-            add_name(asked, name, identifier(name));
-        while (*p && !(*p == '\n' && p[-1] != '\\'))
-            p++;
-        const char *value = name + identifier(name);
-        value += *value == '(' ? strcspn(value, ")") + 1 : 0;
-        if (n == 6 && strncmp(word, "define", n) == 0 && value < p)
-            add_numbered(own, value + strspn(value, " \t"), p);
-    }
-    return p;
-}
-
-/* True when what follows the parameters is a body: a declaration alone names something that is
- * elsewhere. */
-static bool is_defined(const char *p)
-{
-    int depth = 0;
-    for (; *p; p++) {
-        depth += *p == '(';
-        depth -= *p == ')';
-        if (depth == 0 && (*p == '{' || *p == ';' || *p == ','))
-            return *p == '{';
-    }
-    return false;
-}
-
-/* True when a body is all that follows the parameters. */
-static bool is_function(const char *p)
-{
-    int depth = 0;
-    do {
-        depth += *p == '(';
-        depth -= *p == ')';
-    } while (*p++ && depth > 0);
-    return p[-1] && p[strspn(p, " \t\r\n")] == '{';
-}
-
-/* What OpenCL's compiler has names for: uint, float4. */
-static bool is_opencl_type(const char *p, size_t n)
-{
-    static const char *const words[] = {"char", "short", "int", "long", "float", "double",
-                                        "half", "bool"};
-    const size_t sign = n && *p == 'u';
-    while (n && isdigit((unsigned char)p[n - 1]))
-        n--;
-    for (int i = 0; i < OT_COUNT(words); i++)
-        for (size_t from = 0; from <= sign; from++)
-            if (strlen(words[i]) == n - from && strncmp(words[i], p + from, n - from) == 0)
-                return true;
-    return false;
-}
-
-static bool is_keyword(const char *p, size_t n)
-{
-    static const char *const words[] = {
-        "typedef", "static",   "inline",   "extern",   "const",          "volatile", "restrict",
-        "void",    "char",     "short",    "int",      "long",           "float",    "double",
-        "signed",  "unsigned", "struct",   "union",    "enum",           "register", "sizeof",
-        "asm",     "_Bool",    "_Complex", "_Float16", "_Static_assert", "_Alignas"};
-    for (int i = 0; i < OT_COUNT(words); i++)
-        if (strlen(words[i]) == n && strncmp(words[i], p, n) == 0)
-            return true;
-    return (n > 1 && p[0] == '_' && p[1] == '_') || /* the compiler's own */
-           is_opencl_type(p, n);
-}
-
-/* What the text defines at file scope: macros, and names of functions, types and constants. What it
- * asks for by #ifdef is a macro, if any: a name of ours would be its answer. */
-static void find_names(const char *text, names *macros, names *asked, names *own,
-                       names *functions)
-{
-    int braces = 0, parens = 0;
-    bool line_start = true, type = false, constants = false, pending_enum = false;
-    for (const char *p = text; *p;) {
-        const char *behind = skip_apart(p, line_start, macros, asked, own);
-        if (behind != p) {
-            p = behind;
-            line_start = false;
-            continue;
-        }
-        line_start = *p == '\n' || (line_start && isspace((unsigned char)*p));
-        const size_t n = identifier(p);
-        const bool scope = parens == 0 && (braces == 0 || (braces == 1 && constants));
-        if (n && scope) {
-            type = type || (n == 7 && strncmp(p, "typedef", n) == 0);
-            pending_enum = n == 4 && strncmp(p, "enum", n) == 0 ? true : pending_enum;
-            const char *next = p + n + strspn(p + n, " \t\n");
-            if (!is_keyword(p, n) && (type || *next != '(' || is_defined(next)))
-                add_name(own, p, n);
-            if (functions && *next == '(' && is_function(next))
-                add_name(functions, p, n);
-            if (*next == '(' && has_name(macros, p, n)) { /* VECTOR(tile_rows, float, 4); */
-                const char *first = next + 1 + strspn(next + 1, " \t\n");
-                if (!is_keyword(first, identifier(first)))
-                    add_name(own, first, identifier(first));
-            }
-        }
-        if (n) {
-            p += n;
-            continue;
-        }
-        if (isdigit((unsigned char)*p)) {
-            p += strspn(p, "0123456789abcdefABCDEFxXuUlL.");
-            continue;
-        }
-        parens += *p == '(';
-        parens -= *p == ')';
-        if (*p == '{' && braces++ == 0) {
-            constants = pending_enum;
-            pending_enum = false;
-        }
-        braces -= *p == '}';
-        if (*p == ';' && braces == 0)
-            type = pending_enum = false;
-        p++;
-    }
-}
-
 /* Functions that somebody's code defines: two configs or sizes of one kernel are linked into one
  * program. */
 static void rename_functions(const ot_source *e, int module, const char *text, ot_text *to)
 {
-    names macros = {0}, asked = {0}, own = {0};
-    find_names(text, &macros, &asked, &own, NULL);
-    for (int i = 0; i < own.n; i++) {
-        const char *name = own.name[i];
+    ot_scope scope = {0};
+    ot_scope_of(text, &scope);
+    for (int i = 0; i < scope.own.n; i++) {
+        const char *name = scope.own.name[i];
         const size_t n = strlen(name);
         bool function = false;
         for (const char *p = strstr(text, name); p && !function; p = strstr(p + 1, name)) {
             const char *behind = p + n + strspn(p + n, " \t\r\n");
-            function = *behind == '(' && is_defined(behind);
+            function = *behind == '(' && ot_function_is_defined(behind);
         }
-        if (function && !has_name(&macros, name, n) && !has_name(&asked, name, n))
+        if (function && !ot_scope_has(&scope.macros, name, n) &&
+            !ot_scope_has(&scope.asked, name, n))
             ot_text_printf(to, "#undef %s\n#define %s %s_m%d_%s\n", name, name, e->name, module,
                            name);
     }
-    free(macros.name);
-    free(asked.name);
-    free(own.name);
+    ot_scope_release(&scope);
 }
 
 /* Functions of a module are renamed; later modules undo what earlier ones defined. */
@@ -509,16 +316,16 @@ void ot_source_module(const ot_source *e, int module, ot_text *to)
 
 /* The text; what one branch of it defines as a function and another as a macro was renamed, and is
  * not where it is a macro. */
-static void add_text(const char *text, const names *macros, const names *functions,
-                     ot_text *to)
+static void add_text(const char *text, const ot_scope *scope, ot_text *to)
 {
     static const char define[] = "#define ";
     for (const char *line = text; *line;) {
         const size_t length = strcspn(line, "\n") + (strchr(line, '\n') != NULL);
         const char *name = line + sizeof define - 1;
         if (strncmp(line, define, sizeof define - 1) == 0) {
-            const size_t n = identifier(name);
-            if (has_name(functions, name, n) && has_name(macros, name, n))
+            const size_t n = ot_identifier(name);
+            if (ot_scope_has(&scope->functions, name, n) &&
+                ot_scope_has(&scope->macros, name, n))
                 ot_text_printf(to, "#undef %.*s\n", (int)n, name);
         }
         ot_text_add_n(to, line, length);
@@ -529,33 +336,31 @@ static void add_text(const char *text, const names *macros, const names *functio
 void ot_source_module_apart(const ot_source *e, int module, ot_text *to)
 {
     ot_text source = {0};
-    names macros = {0}, asked = {0}, own = {0}, functions = {0};
+    ot_scope scope = {0};
     ot_plan_source(&e->task, e->plan, module, &source);
-    find_names(ot_text_str(&source), &macros, &asked, &own, &functions);
+    ot_scope_of(ot_text_str(&source), &scope);
+    ot_scope_names *const own = &scope.own, *const macros = &scope.macros;
     int n = 0, at;
-    const char
-        *function; /* what stages call may be written by a macro, where no text shows it */
+    const char *function; /* a macro may write what stages call, where no text shows it */
     for (int i = 0; (function = function_at(e->plan, i, &at)); i++)
         if (at == module)
-            add_name(&own, function, strlen(function));
-    for (int i = 0; i < own.n; i++) {
-        const char *name = own.name[i];
+            ot_scope_add(own, function, strlen(function));
+    for (int i = 0; i < own->n; i++) {
+        const char *name = own->name[i];
         const size_t length = strlen(name);
-        if ((has_name(&macros, name, length) && !has_name(&functions, name, length)) ||
-            has_name(&asked, name, length))
+        if ((ot_scope_has(macros, name, length) &&
+             !ot_scope_has(&scope.functions, name, length)) ||
+            ot_scope_has(&scope.asked, name, length))
             continue;
         ot_text_printf(to, "#define %s %s_m%d_%s\n", name, e->name, module, name);
-        memmove(own.name[n++], name, sizeof own.name[0]);
+        memmove(own->name[n++], name, sizeof own->name[0]);
     }
-    add_text(ot_text_str(&source), &macros, &functions, to);
+    add_text(ot_text_str(&source), &scope, to);
     for (int i = 0; i < n; i++)
-        ot_text_printf(to, "#undef %s\n", own.name[i]);
-    for (int i = 0; i < macros.n; i++)
-        ot_text_printf(to, "#undef %s\n", macros.name[i]);
-    free(macros.name);
-    free(asked.name);
-    free(own.name);
-    free(functions.name);
+        ot_text_printf(to, "#undef %s\n", own->name[i]);
+    for (int i = 0; i < macros->n; i++)
+        ot_text_printf(to, "#undef %s\n", macros->name[i]);
+    ot_scope_release(&scope);
     ot_text_release(&source);
 }
 

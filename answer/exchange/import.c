@@ -11,6 +11,7 @@
 
 #include "answer/answer.h"
 #include "base/record.h"
+#include "db/bulk.h"
 #include "db/recorded.h"
 #include "run/run.h"
 
@@ -29,6 +30,8 @@ typedef struct importing {
     ot_log *log;              /* opened for the first thing that is new */
     double now;
     ot_intake *in;
+    ot_bulk *bulk; /* of all from the first full batch on; NULL: there was none */
+    bool lost;     /* what it had is only in the log */
     optune_device device[DEVICES], seen; /* the last one that a line told of; key empty: none */
     int n_device;
     int64_t taken, added, refused, mismatched, devices, problems;
@@ -88,6 +91,20 @@ static int log_batch(importing *im, ot_batch *batch, optune_err *err)
     return ot_log_sync(im->log, err); /* the log is the truth: it comes first */
 }
 
+/* Where more than one batch comes, they are stored together, at the end. */
+static int store_batch(importing *im, ot_batch *batch, int *added, optune_err *err)
+{
+    if (!im->bulk && !im->lost && ot_batch_full(batch))
+        OT_RETURN_UNLESS_OK(ot_bulk_open(im->o->db, &im->bulk, err));
+    const int status = im->bulk ? ot_bulk_take(im->bulk, batch, err) : OPTUNE_OK;
+    im->lost |= status < 0 && ot_bulk_gone(im->bulk);
+    if (im->bulk && !im->lost)
+        return status;
+    ot_bulk_close(im->bulk);
+    im->bulk = NULL;
+    return ot_context_put_batch(im->o, batch, added, err);
+}
+
 static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
     importing *im = arg;
@@ -95,17 +112,42 @@ static int write_batch(void *arg, ot_batch *batch, optune_err *err)
     if (ot_batch_settle(batch, im->o->store)) {
         status = *im->log_path ? log_batch(im, batch, err) : OPTUNE_OK;
         if (status >= 0)
-            status = ot_context_put_batch(im->o, batch, &added, err);
+            status = store_batch(im, batch, &added, err);
     }
     im->added += added;
     return status;
 }
 
-/* Devices go in front of the records that name them. */
-static int flush(importing *im)
+/* What waited to be stored together. The log is still open: others take it for one that is being
+ * written to, which it is. */
+static int store_bulk(importing *im, const char *path)
 {
-    const int status = flush_devices(im);
-    return status < 0 ? status : ot_intake_flush(im->in, im->err);
+    int64_t added = 0;
+    bool replaced = false;
+    int status = im->bulk ? ot_bulk_store(im->bulk, &added, &replaced, im->err) : OPTUNE_OK;
+    if (im->bulk && status < 0 && ot_bulk_gone(im->bulk)) {
+        im->lost = true;
+        status = OPTUNE_OK;
+    }
+    ot_bulk_close(im->bulk);
+    im->bulk = NULL;
+    if (status >= 0 && (replaced || im->lost))
+        status = ot_context_store(im->o, OT_STORE_WRITE, im->err);
+    if (status >= 0 && im->lost)
+        status = ot_store_read_log(im->o->store, *im->log_path ? im->log_path : path, false,
+                                   &added, NULL, im->err);
+    im->added += added;
+    return status;
+}
+
+/* Devices go in front of the records that name them. */
+static int flush(importing *im, const char *path)
+{
+    int status = flush_devices(im);
+    if (status >= 0)
+        status = ot_intake_flush(im->in, im->err);
+    const int stored = store_bulk(im, path);
+    return status < 0 ? status : stored;
 }
 
 static bool same_device(const optune_device *a, const optune_device *b)
@@ -355,7 +397,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
                                           : ot_log_read_from(&log, on_line, im, err);
         /* However it ended: what was taken is taken. */
         im->err = status < 0 ? NULL : err;
-        const int last = flush(im);
+        const int last = flush(im, path);
         status = status < 0 ? status : last;
     }
     if (status >= 0)

@@ -291,17 +291,11 @@ static int make_types(optune_program *p, optune_err *err)
             *type = g->node[id].out[o];
             if (optune_tensor_known(type))
                 continue;
-            if (g->node[id].kind == OT_NODE_CONST || type->rank < 0 ||
-                type->dtype.code == OPTUNE_DTYPE_UNKNOWN)
+            OT_RETURN_UNLESS_OK(ot_graph_need_bound(g, id, o, err));
+            if (g->node[id].kind == OT_NODE_CONST)
                 return ot_graph_fail(g, id, -1, OPTUNE_ETYPE,
                                      "its type is not known: give dims values with --bind",
                                      err);
-            if (ot_tensor_most_bytes(type) < 0)
-                return ot_graph_fail(
-                    g, id, -1, OPTUNE_ETYPE,
-                    "its size has no bound, so there is no buffer for it: give "
-                    "dims values or bounds with --bind, or cut it in front of this",
-                    err);
             for (int d = 0; d < type->rank; d++)
                 type->dim[d] = optune_dim_of(type->dim[d].max);
         }

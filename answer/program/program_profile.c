@@ -8,7 +8,8 @@
  * The one idea: both are taken in turns, a group by itself right where it stands in the run, so
  * that its inputs are what they are there and what drifts hits all alike. The fastest counts, as a
  * machine that is shared makes runs longer, never shorter. By itself a group also restores what it
- * reads of its outputs, which no measurement counts.
+ * reads of its outputs, which no measurement counts. Where dims are ranges all of it is at sizes in
+ * their middle, and a group's time in the model has that of finding its sizes.
  */
 #include <math.h>
 #include <sys/resource.h>
@@ -24,7 +25,9 @@ typedef struct group_times {
 } group_times;
 
 typedef struct profile {
-    const optune_program *program;
+    optune_program *program;
+    optune_tensor *given; /* of each input, a choice of ours where `sized` */
+    bool sized;
     group_times *group;
     double whole[MOST];
     int n;
@@ -41,14 +44,17 @@ static bool runs(const optune_program *p, int i)
 /* `turn` -1: nobody looks between groups. */
 static int run_whole(profile *f, int turn, double *seconds, optune_err *err)
 {
-    const optune_program *p = f->program;
+    optune_program *p = f->program;
     int status = OPTUNE_OK;
     const double start = ot_now();
     double before = start;
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++) {
         if (!runs(p, i))
             continue;
-        status = ot_kernel_run(&p->kernel[i], err);
+        if (p->by_values) /* as a run does */
+            status = ot_program_shapes(p, i, err);
+        if (status >= 0)
+            status = ot_kernel_run(ot_program_kernel(p, i), err);
         if (turn < 0)
             continue;
         const double after = ot_now();
@@ -78,10 +84,12 @@ static int run_alone(profile *f, int turn, optune_err *err)
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++) {
         if (!runs(p, i))
             continue;
-        const ot_kernel *k = &p->kernel[i];
+        ot_kernel *k = ot_program_kernel(p, i);
+        if (k->nothing)
+            continue; /* 0 s */
         const double each = fmax(f->group[i].in_model[turn], 1e-9);
         const int64_t count = (int64_t)fmin(fmax(ceil(ALONE_S / each), 3), MOST_RUNS);
-        status = ot_kernel_run(&p->kernel[i], err);
+        status = ot_kernel_run(k, err);
         if (status < 0)
             break;
         const double seconds =
@@ -138,13 +146,13 @@ static json_t *report_group(const profile *f, int i, sums *sum, ot_text *text)
     group_times *own = &f->group[i];
     const double here = fastest(own->in_model, f->n), hot = fastest(own->alone, f->n);
     const double cost = row->selection ? optune_selection_cost(row->selection) : INFINITY;
-    const char *impl = f->program->kernel[i].impl->name;
+    const char *impl = ot_program_kernel(f->program, i)->impl->name;
     ot_text_printf(text, "%11.1f %11.1f ", here * 1e6, hot * 1e6);
     if (isfinite(cost))
         ot_text_printf(text, "%11.1f", cost * 1e6);
     else
         ot_text_printf(text, "%11s", "-");
-    ot_text_printf(text, " %11.2f  %s: %s\n", here / hot, row->nodes, impl);
+    ot_text_printf(text, " %11.2f  %s: %s\n", hot > 0 ? here / hot : 1, row->nodes, impl);
     sum->in_model += here;
     sum->alone += hot;
     sum->measured += cost;
@@ -161,6 +169,7 @@ static optune_result *report(profile *f)
     ot_text text = {0};
     json_t *groups = json_array();
     sums sum = {0};
+    json_t *inputs = f->sized ? ot_graph_say_sizes(p->given, f->given, &text) : NULL;
     ot_text_add(&text, "in model us    alone us measured us model/alone  group\n");
     for (int i = 0; i < p->groups.n; i++)
         if (runs(f->program, i))
@@ -174,12 +183,12 @@ static optune_result *report(profile *f)
                    "loses its core %.1f times\n",
                    f->faults / n, f->waits / n, f->preempted / n);
     return ot_result_new(
-        text.s,
-        json_pack("{s:o, s:f, s:f, s:o, s:i, s:f, s:f, s:f, s:o}", "whole",
-                  times_json(f->whole, f->n), "in_model", sum.in_model, "alone", sum.alone,
-                  "measured", isfinite(sum.measured) ? json_real(sum.measured) : json_null(),
-                  "turns", f->n, "faults", f->faults / n, "waits", f->waits / n, "preempted",
-                  f->preempted / n, "groups", groups));
+        text.s, json_pack("{s:o*, s:o, s:f, s:f, s:o, s:i, s:f, s:f, s:f, s:o}", "inputs",
+                          inputs, "whole", times_json(f->whole, f->n), "in_model", sum.in_model,
+                          "alone", sum.alone, "measured",
+                          isfinite(sum.measured) ? json_real(sum.measured) : json_null(),
+                          "turns", f->n, "faults", f->faults / n, "waits", f->waits / n,
+                          "preempted", f->preempted / n, "groups", groups));
 }
 
 int optune_partition_profile(optune_partition *p, uint64_t seed, optune_result **result,
@@ -187,16 +196,18 @@ int optune_partition_profile(optune_partition *p, uint64_t seed, optune_result *
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"result", result}));
     *result = NULL;
-    if (!ot_graph_all_known(p->graph))
-        return optune_fail(err, OPTUNE_EUNSUPPORTED,
-                           "groups are profiled where all dims are constants: bind them");
     optune_program *program = NULL;
     profile f = {.n = 0};
-    int status = ot_partition_fill(p, seed, err);
+    f.given = ot_alloc((size_t)(optune_graph_inputs(p->given) + 1) * sizeof *f.given);
+    int status = ot_graph_choose_sizes(p->given, f.given, &f.sized, err);
+    if (status >= 0)
+        status = ot_partition_fill(p, seed, err);
     if (status >= 0)
         status = optune_partition_select(p, err);
     if (status >= 0)
         status = optune_program_open(p, &program, err);
+    if (status >= 0 && f.sized)
+        status = optune_program_resize(program, f.given, err);
     if (status >= 0)
         status = ot_program_fill_inputs(program, seed, err);
     if (status >= 0) {
@@ -207,6 +218,7 @@ int optune_partition_profile(optune_partition *p, uint64_t seed, optune_result *
     if (status >= 0)
         *result = report(&f);
     free(f.group);
+    free(f.given);
     optune_program_close(program);
     return status;
 }

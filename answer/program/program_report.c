@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "answer/graph.h"
-#include "call/dim_expr.h"
 
 typedef struct execution {
     optune_partition *partition;
@@ -26,60 +25,6 @@ typedef struct execution {
     bool sized; /* the graph has ranges: `given` is a choice of ours */
     ot_program_figures figures;
 } execution;
-
-/* ---- sizes of dims that are ranges ------------------------------------------------------- */
-
-/* From the middle of the range on the next that halves and halves again, as networks like them. */
-static int64_t size_in(const optune_dim *dim)
-{
-    const int64_t middle = dim->min + (dim->max - dim->min + 1) / 2;
-    for (int64_t step = 64; step > 1; step /= 2)
-        if ((middle + step - 1) / step * step <= dim->max)
-            return (middle + step - 1) / step * step;
-    return middle;
-}
-
-/* A name's size: of the range that the first variable with it has. */
-static bool size_of(const void *graph, const char *name, optune_dim *is)
-{
-    const optune_graph *g = graph;
-    for (int i = 0; i < optune_graph_inputs(g); i++) {
-        const optune_tensor *type = optune_graph_input_type(g, i);
-        for (int d = 0; d < type->rank; d++)
-            if (strcmp(type->dim[d].name, name) == 0) {
-                *is = optune_dim_of(size_in(&type->dim[d]));
-                return true;
-            }
-    }
-    return false;
-}
-
-/* Sizes for all inputs, in the middle of ranges; ETYPE: one has no bound. */
-static int choose_sizes(execution *e, optune_err *err)
-{
-    e->n_in = optune_graph_inputs(e->g);
-    e->given = ot_alloc((size_t)(e->n_in + 1) * sizeof *e->given);
-    for (int i = 0; i < e->n_in; i++) {
-        optune_tensor *type = &e->given[i];
-        *type = *optune_graph_input_type(e->g, i);
-        const int node = optune_graph_input_node(e->g, i);
-        if (type->rank < 0 || type->dtype.code == OPTUNE_DTYPE_UNKNOWN ||
-            ot_tensor_most_bytes(type) < 0)
-            return ot_graph_fail(e->g, node, -1, OPTUNE_ETYPE,
-                                 "it has dims without a bound: give them values or bounds "
-                                 "with --bind",
-                                 err);
-        for (int d = 0; d < type->rank; d++) {
-            optune_dim *dim = &type->dim[d];
-            if (ot_dim_computed(dim) && !ot_dim_settle(dim, size_of, e->g))
-                return ot_graph_fail(e->g, node, -1, OPTUNE_ETYPE, "no sizes fit its dims",
-                                     err);
-            e->sized = e->sized || !optune_dim_known(dim);
-            *dim = optune_dim_of(size_in(dim));
-        }
-    }
-    return OPTUNE_OK;
-}
 
 static int make_elements(execution *e, optune_err *err)
 {
@@ -223,24 +168,6 @@ static int compute(execution *e, optune_err *err)
     return status;
 }
 
-/* What was computed of a graph with ranges. */
-static json_t *report_inputs(const execution *e, ot_text *text)
-{
-    json_t *inputs = json_array();
-    for (int i = 0; i < e->n_in; i++) {
-        ot_text type = {0}, range = {0};
-        ot_tensor_print(&e->given[i], &type);
-        ot_tensor_print(optune_graph_input_type(e->g, i), &range);
-        ot_text_printf(text, "input %d   %-28s of %s\n", i, ot_text_str(&type),
-                       ot_text_str(&range));
-        json_array_append_new(inputs, json_pack("{s:s, s:s}", "type", ot_text_str(&type),
-                                                "range", ot_text_str(&range)));
-        ot_text_release(&type);
-        ot_text_release(&range);
-    }
-    return inputs;
-}
-
 static json_t *report_memory(const ot_program_figures *f, ot_text *text)
 {
     ot_text_printf(text,
@@ -259,7 +186,7 @@ static optune_result *report(const execution *e)
     ot_text text = {0};
     json_t *json = json_object(), *outputs = json_array();
     if (e->sized)
-        json_object_set_new(json, "inputs", report_inputs(e, &text));
+        json_object_set_new(json, "inputs", ot_graph_say_sizes(e->g, e->given, &text));
     for (int i = 0; i < e->n_out; i++) {
         ot_text type = {0};
         ot_tensor_print(&e->type[i], &type);
@@ -302,7 +229,9 @@ int optune_partition_execute(optune_partition *p, uint64_t seed, optune_result *
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"result", result}));
     *result = NULL;
     execution e = {.partition = p, .g = p->given, .seed = seed, .wrongs = json_array()};
-    int status = choose_sizes(&e, err);
+    e.n_in = optune_graph_inputs(e.g);
+    e.given = ot_alloc((size_t)(e.n_in + 1) * sizeof *e.given);
+    int status = ot_graph_choose_sizes(e.g, e.given, &e.sized, err);
     if (status >= 0)
         status = ot_partition_fill(p, seed, err);
     if (status >= 0)

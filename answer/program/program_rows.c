@@ -98,7 +98,9 @@ void ot_program_release_rows(optune_program *p, int group)
     for (int k = 0; k < rows->n; k++)
         ot_kernel_release(&rows->kernel[k]);
     free(rows->kernel);
-    free(rows->of_row);
-    ot_dispatch_free(rows->table);
+    if (!p->origin) {
+        free(rows->of_row);
+        ot_dispatch_free(rows->table);
+    }
     *rows = (ot_program_rows){0};
 }

@@ -106,6 +106,29 @@ static bool dim_fits(const given *all, const optune_dim *dim, const optune_dim *
     return !dim->name[0] || (of_given(all, dim->name, &same) && same.min == is->min);
 }
 
+/* What is wrong with the size of a dim that has a name: its range, or what others make of it. */
+static void say_misfit(const given *all, const optune_dim *dim, const optune_dim *is,
+                       ot_text *to)
+{
+    const char *text = optune_dim_text(dim);
+    const long long size = (long long)is->min;
+    optune_dim same = *dim;
+    if (!*text || !optune_dim_known(is) || dim_fits(all, dim, is))
+        return;
+    if (is->min < dim->min || is->min > dim->max)
+        ot_text_printf(to, ": '%s' is %lld, not %lld to %lld", text, size, (long long)dim->min,
+                       (long long)dim->max);
+    else if (!ot_dim_computed(dim))
+        ot_text_printf(to, ": '%s' is %lld in an input before", text,
+                       of_given(all, dim->name, &same) ? (long long)same.min : size);
+    else if (ot_dim_settle(&same, of_given, all) && optune_dim_known(&same))
+        ot_text_printf(to, ": '%s' is %lld with the sizes of the other inputs, not %lld", text,
+                       (long long)same.min, size);
+    else
+        ot_text_printf(to, ": '%s' cannot be %lld with the sizes of the other inputs", text,
+                       size);
+}
+
 /* Whether the i-th variable, this node, may be as large. */
 static int check_given(const given *all, int id, const optune_tensor *is, optune_err *err)
 {
@@ -121,13 +144,8 @@ static int check_given(const given *all, int id, const optune_tensor *is, optune
     ot_text_add(&text, is->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
     ot_tensor_print(type, &text);
     ot_text_add(&text, " with one size for each name");
-    for (int d = 0; d < type->rank && type->rank == is->rank; d++) {
-        optune_dim first;
-        if (type->dim[d].name[0] && of_given(all, type->dim[d].name, &first) &&
-            optune_dim_known(&first) && first.min != is->dim[d].min)
-            ot_text_printf(&text, ": '%s' is %lld in an input before", type->dim[d].name,
-                           (long long)first.min);
-    }
+    for (int d = 0; d < type->rank && type->rank == is->rank; d++)
+        say_misfit(all, &type->dim[d], &is->dim[d], &text);
     const int status = ot_graph_fail(all->g, id, -1, OPTUNE_ETYPE, ot_text_str(&text), err);
     ot_text_release(&text);
     return status;

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 11
+#define OPTUNE_ABI 12
 
 /* ---- plugins ----------------------------------------------------------------------------- */
 

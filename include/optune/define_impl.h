@@ -280,10 +280,10 @@ typedef struct optune_arg {
 
 enum {
     OPTUNE_MAX_MODULES = 6,
-    OPTUNE_MAX_DEFINES = 96, /* of one module */
+    OPTUNE_MAX_DEFINES = 448, /* of one module */
     OPTUNE_MAX_SCRATCH = 16,
     OPTUNE_MAX_STAGES = 16,
-    OPTUNE_MAX_ARGS = 24, /* of one stage */
+    OPTUNE_MAX_ARGS = 80, /* of one stage */
     OPTUNE_MAX_TENSOR_MAPS = 6,
     OPTUNE_MAX_DIM_LISTS = 8,
     OPTUNE_TENSOR_MAP_RANK = 5,

@@ -91,7 +91,7 @@ enum {
     OPTUNE_MAX_OPERANDS = 4, /* x0 .. x3 of a scalar expression */
     OPTUNE_MAX_NUMBERS = 8,  /* a0 .. a7 */
     OPTUNE_MAX_AXES = 12,    /* loops of a piece */
-    OPTUNE_MAX_PIECES = 24,
+    OPTUNE_MAX_PIECES = 80,
 };
 
 #define OPTUNE_SCALAR_FUNCTION(name, type, wide, ...)                                          \

@@ -292,8 +292,9 @@ OPTUNE_API int optune_program_time(optune_program *program, double *median, doub
                                    double *high, optune_err *err);
 /* The same program for one more thread: modules, constants and what was packed of them are shared,
  * everything that a run writes is its own. It runs, is timed, cloned and closed like any other, in
- * any order, while others run; what they share goes with the last. EUNSUPPORTED: the target's
- * kernels do not run in the memory of this process, or dims follow from values. */
+ * any order, while others run; what they share goes with the last. Where dims are ranges its sizes
+ * are its own, too: until optune_program_resize tells some, the largest. EUNSUPPORTED: the target's
+ * kernels do not run in the memory of this process. */
 OPTUNE_API int optune_program_clone(optune_program *program, optune_program **clone,
                                     optune_err *err);
 OPTUNE_API void optune_program_close(optune_program *program); /* NULL is fine */
@@ -307,8 +308,8 @@ OPTUNE_API int optune_graph_execute(struct optune *handle, optune_graph *graph,
 OPTUNE_API int optune_partition_execute(optune_partition *partition, uint64_t seed,
                                         struct optune_result **result, optune_err *err);
 /* Where its time goes, with made-up elements and nothing compared: what each group takes while the
- * whole runs, by itself right there, again and again, and as it was measured. EUNSUPPORTED: dims
- * follow from values or are ranges. */
+ * whole runs, by itself right there, again and again, and as it was measured. Where dims are
+ * ranges all of it is at sizes in their middle, which the result names. */
 OPTUNE_API int optune_partition_profile(optune_partition *partition, uint64_t seed,
                                         struct optune_result **result, optune_err *err);
 

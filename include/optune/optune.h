@@ -236,7 +236,8 @@ typedef struct optune_brought {
     size_t size; /* sizeof(optune_brought) */
     char op[OPTUNE_NAME_SIZE], impl[OPTUNE_NAME_SIZE];
     char target[OPTUNE_NAME_SIZE];   /* whose language it is in: "cpu", "opencl", "cuda" */
-    char workload[OPTUNE_TEXT_SIZE]; /* the call of the sizes that the file names */
+    char workload[OPTUNE_TEXT_SIZE]; /* the call of the sizes that the file names; empty: it is
+                                        longer, optune_list_preset has it */
     char reference[OPTUNE_WHY_SIZE]; /* what its outputs are compared with, for people */
     double absolute, relative; /* and how near they must be; negative: usual for each type */
     double combinations;             /* of all knobs' values */

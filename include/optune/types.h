@@ -30,8 +30,9 @@ extern "C" {
 
 enum {
     OPTUNE_MAX_RANK = 8,       /* dims of one tensor */
-    OPTUNE_MAX_INPUTS = 16,    /* inputs of one call */
+    OPTUNE_MAX_INPUTS = 64,    /* inputs of one call */
     OPTUNE_MAX_OUTPUTS = 8,    /* outputs of one call */
+    OPTUNE_MAX_SYMBOLS = 16,   /* symbolic dims of one dispatch table */
     OPTUNE_MAX_ATTRS = 24,     /* attributes of one operator */
     OPTUNE_MAX_LIST = 12,      /* integers in one attribute or one knob entity */
     OPTUNE_MAX_EPILOGUES = 4,  /* operators fused behind the one of a call */
@@ -43,7 +44,8 @@ enum {
     OPTUNE_DIM_NAME_SIZE = 16, /* a symbolic dim's name, likewise */
     OPTUNE_KNOB_NAME_SIZE = 32,
     OPTUNE_WORD_SIZE = 32,   /* a text-valued attribute or knob, e.g. a layout */
-    OPTUNE_TEXT_SIZE = 1024, /* canonical text of a call, a config, a target or a device key */
+    OPTUNE_TEXT_SIZE = 1024, /* canonical text of a config, a target or a device key */
+    OPTUNE_CALL_TEXT_SIZE = 32768, /* that of any call */
     OPTUNE_WHY_SIZE = 256,   /* one sentence saying why something does not apply */
     OPTUNE_ERR_SIZE = 1024,
 };

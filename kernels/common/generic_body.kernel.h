@@ -15,6 +15,7 @@
 #ifndef OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
 #define OPTUNE_KERNELS_COMMON_GENERIC_BODY_H
 
+#include "kernels/common/times.kernel.h"
 #ifdef OT_WARP
 #include "kernels/common/gpu.kernel.h"
 #else
@@ -30,48 +31,13 @@
 #define GENERIC_INFINITY __builtin_inff()
 #endif
 
-#define GENERIC_0(what)
-#define GENERIC_1(what) what(0)
-#define GENERIC_2(what) GENERIC_1(what) what(1)
-#define GENERIC_3(what) GENERIC_2(what) what(2)
-#define GENERIC_4(what) GENERIC_3(what) what(3)
-#define GENERIC_5(what) GENERIC_4(what) what(4)
-#define GENERIC_6(what) GENERIC_5(what) what(5)
-#define GENERIC_7(what) GENERIC_6(what) what(6)
-#define GENERIC_8(what) GENERIC_7(what) what(7)
-#define GENERIC_9(what) GENERIC_8(what) what(8)
-#define GENERIC_10(what) GENERIC_9(what) what(9)
-#define GENERIC_11(what) GENERIC_10(what) what(10)
-#define GENERIC_12(what) GENERIC_11(what) what(11)
-#define GENERIC_13(what) GENERIC_12(what) what(12)
-#define GENERIC_14(what) GENERIC_13(what) what(13)
-#define GENERIC_15(what) GENERIC_14(what) what(14)
-#define GENERIC_16(what) GENERIC_15(what) what(15)
-#define GENERIC_17(what) GENERIC_16(what) what(16)
-#define GENERIC_18(what) GENERIC_17(what) what(17)
-#define GENERIC_19(what) GENERIC_18(what) what(18)
-#define GENERIC_20(what) GENERIC_19(what) what(19)
-#define GENERIC_21(what) GENERIC_20(what) what(20)
-#define GENERIC_22(what) GENERIC_21(what) what(21)
-#define GENERIC_23(what) GENERIC_22(what) what(22)
-#define GENERIC_24(what) GENERIC_23(what) what(23)
-#define GENERIC_25(what) GENERIC_24(what) what(24)
-#define GENERIC_26(what) GENERIC_25(what) what(25)
-#define GENERIC_27(what) GENERIC_26(what) what(26)
-#define GENERIC_28(what) GENERIC_27(what) what(27)
-#define GENERIC_29(what) GENERIC_28(what) what(28)
-#define GENERIC_30(what) GENERIC_29(what) what(29)
-#define GENERIC_31(what) GENERIC_30(what) what(30)
-#define GENERIC_32(what) GENERIC_31(what) what(31)
-#define GENERIC_TIMES_(n, what) GENERIC_##n(what)
-#define GENERIC_TIMES(n, what) GENERIC_TIMES_(n, what)
-#define EACH_INPUT(what) GENERIC_TIMES(INPUTS, what)
+#define EACH_INPUT(what) TIMES(INPUTS, what)
 
 #define GENERIC_X(k) GLOBAL const X##k##_T *x##k;
 #define GENERIC_O(k) GLOBAL O##k##_T *o##k;
 typedef struct generic_call {
-    GENERIC_TIMES(INPUTS, GENERIC_X)
-    GENERIC_TIMES(OUTPUTS, GENERIC_O)
+    TIMES(INPUTS, GENERIC_X)
+    TIMES(OUTPUTS, GENERIC_O)
 #if SYMBOLS
     GLOBAL const i64 *s; /* dims known at run time; read by the text of DIMS */
 #endif
@@ -128,7 +94,7 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
     {                                                                                          \
         generic_call call;                                                                     \
         EACH_INPUT(GENERIC_X_SET)                                                              \
-        GENERIC_TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
+        TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
         GENERIC_S_SET                                                                          \
         const i64 all = items(&call);                                                          \
         for (i64 i = (i64)BLOCK_X * THREADS + THREAD_X; i < all; i += (i64)BLOCKS * THREADS)   \
@@ -150,7 +116,7 @@ INLINE void place(i64 n, const i64 *dim, int rank, i64 *at)
     {                                                                                          \
         generic_call call;                                                                     \
         EACH_INPUT(GENERIC_X_SET)                                                              \
-        GENERIC_TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
+        TIMES(OUTPUTS, GENERIC_O_SET)                                                  \
         GENERIC_S_SET                                                                          \
         const i64 all = items(&call), share = all / (8 * OT_THREADS) + 1;                      \
         const i64 task = MIN(share, (i64)4096);                                                \

@@ -25,6 +25,7 @@
 #define OPTUNE_KERNELS_COMMON_WGMMA_GPU_H
 
 #include "kernels/common/pairs_gpu.kernel.h"
+#include "kernels/common/warp_gpu.kernel.h"
 
 #define WARPGROUP_SLACK 1024
 
@@ -167,9 +168,6 @@ INLINE void shared_visible()
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-
-/* The barrier of a warp. */
-#define WARP_BARRIER() __syncwarp()
 
 INLINE void shared_write(u32 address, u32 word)
 {

@@ -49,6 +49,28 @@ void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_
     optune_plan_define_text(plan, m, macro, whole);
 }
 
+void host_lead_define_gpu(optune_plan *plan, int m, const char *macro, const char *parameters,
+                          const optune_call *call, int input, int to)
+{
+    const optune_tensor *type = &call->input[input].type;
+    char product[24 * OPTUNE_MAX_RANK + 32] = "", declared[24 * OPTUNE_MAX_RANK] = "";
+    int64_t constant = 1;
+    int at = 0, declared_at = 0;
+    for (int d = 0; d < to; d++) {
+        if (optune_dim_known(&type->dim[d])) {
+            constant *= type->dim[d].min;
+            continue;
+        }
+        at += snprintf(product + at, sizeof product - (size_t)at, "*lead%d", d);
+        declared_at += snprintf(declared + declared_at, sizeof declared - (size_t)declared_at,
+                                ", i64 lead%d", d);
+    }
+    char whole[sizeof product + 32];
+    snprintf(whole, sizeof whole, "((i64)%" PRId64 "%s)", constant, product);
+    optune_plan_define_text(plan, m, macro, whole);
+    optune_plan_define_text(plan, m, parameters, declared);
+}
+
 void host_lead_args(const optune_call *call, int input, int to, optune_stage *stage)
 {
     for (int d = 0; d < to; d++)

@@ -2,8 +2,8 @@
 /*
  * Leading dims that are known at run time: rows, batches, whatever stands in front of what a body
  * works on. Their product is a macro of the body, which is a constant where they are, and else
- * made of arguments behind the stage's own. A body uses it where its `arg` is in scope. Host code
- * for rows on CPUs.
+ * made of arguments behind the stage's own. A body for CPUs uses it where its `arg` is in scope,
+ * one for GPUs in entry points that end their parameters with another macro. Host code.
  */
 #ifndef OPTUNE_KERNELS_HOST_LEAD_H
 #define OPTUNE_KERNELS_HOST_LEAD_H
@@ -27,6 +27,10 @@ host_axis host_lead_around(const optune_tensor *type, int64_t axis);
  * on are those that host_lead_args adds. */
 void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
                       int input, int to, int first);
+
+/* The same for a GPU: `parameters` is the macro that declares them, each behind a comma. */
+void host_lead_define_gpu(optune_plan *plan, int m, const char *macro, const char *parameters,
+                          const optune_call *call, int input, int to);
 
 /* Adds an argument for each of these dims that is known at run time. */
 void host_lead_args(const optune_call *call, int input, int to, optune_stage *stage);

@@ -5,6 +5,7 @@
  * stored behind it.
  */
 #include "kernels/common/gpu.kernel.h"
+#include "kernels/common/times.kernel.h"
 
 VECTOR(vec1, ELEMENT, 1);
 VECTOR(vec2, ELEMENT, 2);
@@ -13,6 +14,8 @@ VECTOR(vec8, ELEMENT, 8);
 VECTOR(vec16, ELEMENT, 16);
 
 #define INPUT(k) , GLOBAL const ELEMENT *RESTRICT in##k
+#define PIECE_OF(k) PIECE##k
+#define STORE_OF(k) STORE##k
 
 /* Each thread EACH vectors of V elements, a block's width apart; `i` numbers elements. */
 #define EVERY(first, end, v, items, ...)                                                       \
@@ -68,7 +71,7 @@ VECTOR(vec16, ELEMENT, 16);
 #define COL_TILES(cols) CEIL_DIV(cols, TILE)
 
 KERNEL(THREADS, 1, 1)
-move(GLOBAL ELEMENT *RESTRICT out ALL_INPUTS)
+move(GLOBAL ELEMENT *RESTRICT out TIMES(INPUTS, INPUT))
 {
 #if TILE
     SHARED(pool, TILE * (TILE + 1) * sizeof(ELEMENT));
@@ -76,9 +79,9 @@ move(GLOBAL ELEMENT *RESTRICT out ALL_INPUTS)
     const int tx = THREAD_X % TILE, ty = THREAD_X / TILE;
 #endif
     const int block = BLOCK_X;
-    ALL_PIECES
+    TIMES(PIECES, PIECE_OF)
 #if TILE
     BARRIER();
-    ALL_STORES
+    TIMES(PIECES, STORE_OF)
 #endif
 }

@@ -34,10 +34,12 @@ static const struct {
     {"layout_transform", layout_transform_places},
 };
 
-/* False: nothing is known at run time only, or the operator does not say. */
+/* False: nothing is known at run time only, or the operator does not say. So many inputs, whose
+ * pieces have code of their own each, are told by their places, too. */
 static bool places_of(const optune_call *call, injective_places *to)
 {
-    bool known = true;
+    enum { MOST_PIECES = 16 };
+    bool known = call->n_inputs <= MOST_PIECES;
     for (int i = 0; i < call->n_inputs; i++)
         known = known && optune_tensor_known(&call->input[i].type);
     if (known)

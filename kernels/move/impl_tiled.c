@@ -22,7 +22,7 @@ static bool tiles_of(const optune_call *call, moves *m)
 static bool applies(const optune_task *task, char *why)
 {
     moves m;
-    return moves_applies(task, why) &&
+    return moves_gpu_applies(task, why) &&
            (tiles_of(task->call, &m) || optune_refuse(why, "nothing is transposed"));
 }
 

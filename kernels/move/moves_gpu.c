@@ -22,6 +22,14 @@ static uint64_t moves_fill_bits(optune_dtype dtype, double fill)
     return dtype.bits < 64 ? bits & (((uint64_t)1 << dtype.bits) - 1) : bits;
 }
 
+bool moves_gpu_applies(const optune_task *task, char *why)
+{
+    enum { MOST = 24 };
+    return moves_applies(task, why) &&
+           (moves_of(task->call).n <= MOST ||
+            optune_refuse(why, "is for at most %d pieces of an output", MOST));
+}
+
 /* The longest vector, of at most 16 bytes, that a piece of rows can be moved by. */
 static int64_t moves_vector(const moves_piece *p, int64_t most)
 {
@@ -80,8 +88,8 @@ static int64_t moves_all_blocks(const moves *m, const moves_launch *by)
     return n;
 }
 
-/* PIECEn, a use of the body's macro ROWS, FILL or LOAD (and STOREn of STORE), with the blocks
- * first .. end. */
+/* PIECEn, a use of the body's macro ROWS, FILL or LOAD, and STOREn, one of STORE or nothing, with
+ * the blocks first .. end. */
 static void moves_define_piece(optune_plan *plan, int module, const optune_call *call,
                                const moves *m, int i, int64_t first, const moves_launch *by)
 {
@@ -119,10 +127,8 @@ static void moves_define_piece(optune_plan *plan, int module, const optune_call 
                  first, end, p->input, i, i, v, moves_elements(p) / v);
     snprintf(name, sizeof(name), "PIECE%d", i);
     optune_plan_define_text(plan, module, name, text);
-    if (tiles) {
-        snprintf(name, sizeof(name), "STORE%d", i);
-        optune_plan_define_text(plan, module, name, stores);
-    }
+    snprintf(name, sizeof(name), "STORE%d", i);
+    optune_plan_define_text(plan, module, name, stores);
 }
 
 void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
@@ -131,24 +137,15 @@ void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
     const optune_call *call = task->call;
     const int64_t bytes = pattern_bytes(call->output[0].dtype);
     const int module = optune_plan_module(plan);
-    char inputs[256] = "", pieces[256] = "", stores[256] = "";
-    int at = 0, stored = 0;
-    for (int i = 0; i < call->n_inputs; i++)
-        at += snprintf(inputs + at, sizeof(inputs) - (size_t)at, "INPUT(%d) ", i);
-    at = 0;
     int64_t first = 0;
     for (int i = 0; i < m->n; i++) {
         moves_define_piece(plan, module, call, m, i, first, by);
         first += moves_blocks(&m->piece[i], by);
-        at += snprintf(pieces + at, sizeof(pieces) - (size_t)at, "PIECE%d ", i);
-        if (m->piece[i].mode == MOVES_TILES)
-            stored += snprintf(stores + stored, sizeof(stores) - (size_t)stored, "STORE%d ", i);
     }
     gpu_define_index(plan, module, call);
     optune_plan_define_text(plan, module, "ELEMENT", moves_bits(bytes));
-    optune_plan_define_text(plan, module, "ALL_INPUTS", inputs);
-    optune_plan_define_text(plan, module, "ALL_PIECES", pieces);
-    optune_plan_define_text(plan, module, "ALL_STORES", stores);
+    optune_plan_define(plan, module, "INPUTS", call->n_inputs);
+    optune_plan_define(plan, module, "PIECES", m->n);
     optune_plan_define(plan, module, "THREADS", by->threads);
     optune_plan_define(plan, module, "EACH", by->each);
     optune_plan_define(plan, module, "TILE", by->tile);

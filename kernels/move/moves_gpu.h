@@ -9,6 +9,10 @@
 #include "kernels/host/pattern_gpu.h"
 #include "kernels/move/moves.h"
 
+/* moves_applies, and no more pieces than compilers of kernels take in a moment: the code of each is
+ * its own. */
+bool moves_gpu_applies(const optune_task *task, char *why);
+
 /* The longest of all pieces. */
 int64_t moves_longest_vector(const optune_task *task, const moves *m);
 

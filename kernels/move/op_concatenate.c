@@ -1,28 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* concatenate: up to 16 tensors one after another along an axis; other dims are equal. */
+/* concatenate: tensors one after another along an axis; other dims are equal. */
 #include <stdio.h>
 
 #include "kernels/host/host.h"
 #include "kernels/move/injective.h"
 
-static const optune_op_input inputs[] = {
+#define NEXT(k)                                                                                \
+    {                                                                                          \
+        "data" #k, "tensor", "the next", true, false                                           \
+    }
+#define NEXT_TEN(k)                                                                            \
+    NEXT(k##0), NEXT(k##1), NEXT(k##2), NEXT(k##3), NEXT(k##4), NEXT(k##5), NEXT(k##6),        \
+        NEXT(k##7), NEXT(k##8), NEXT(k##9)
+
+static const optune_op_input inputs[OPTUNE_MAX_INPUTS + 1] = {
     {"data0", "tensor", "the first", false, false},
-    {"data1", "tensor", "the next", true, false},
-    {"data2", "tensor", "the next", true, false},
-    {"data3", "tensor", "the next", true, false},
-    {"data4", "tensor", "the next", true, false},
-    {"data5", "tensor", "the next", true, false},
-    {"data6", "tensor", "the next", true, false},
-    {"data7", "tensor", "the next", true, false},
-    {"data8", "tensor", "the next", true, false},
-    {"data9", "tensor", "the next", true, false},
-    {"data10", "tensor", "the next", true, false},
-    {"data11", "tensor", "the next", true, false},
-    {"data12", "tensor", "the next", true, false},
-    {"data13", "tensor", "the next", true, false},
-    {"data14", "tensor", "the next", true, false},
-    {"data15", "tensor", "the next", true, false},
-    {NULL, NULL, NULL, false, false},
+    NEXT(1),     NEXT(2),     NEXT(3),     NEXT(4),     NEXT(5),  NEXT(6),  NEXT(7),
+    NEXT(8),     NEXT(9),     NEXT_TEN(1), NEXT_TEN(2), NEXT_TEN(3), NEXT_TEN(4),
+    NEXT_TEN(5), NEXT(60),    NEXT(61),    NEXT(62),    NEXT(63),
 };
 
 static const optune_op_attr attrs[] = {
@@ -38,7 +33,7 @@ static const optune_op_attr attrs[] = {
 static bool join_axis(optune_call *call, int axis)
 {
     optune_dim *all = &call->output[0].dim[axis];
-    const optune_dim *part[OPTUNE_MAX_INPUTS];
+    const optune_dim *part[OPTUNE_MAX_INPUTS] = {NULL};
     int64_t low = 0, high = 0;
     for (int i = 0; i < call->n_inputs; i++) {
         const optune_tensor *in = &call->input[i].type;

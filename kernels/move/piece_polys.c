@@ -7,6 +7,7 @@
  * asking at a few sizes and held against the op's own answers at others.
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -396,7 +397,10 @@ static bool print_piece(const fit *f, int piece, char text[PIECE_TEXT], piece_po
 static bool print_pieces_at(const optune_call *call, polys_kind kind, bool top, fit *f,
                             piece_polys *to)
 {
-    *f = (fit){.call = call, .rows = kind == POLYS_ROWS, .symbols = generic_symbols_of(call)};
+    memset(f, 0, offsetof(fit, piece)); /* what is behind is written before it is read */
+    f->call = call;
+    f->rows = kind == POLYS_ROWS;
+    f->symbols = generic_symbols_of(call);
     if (f->symbols.n > (f->rows ? FEW_SYMBOLS : SYMBOLS_MOST))
         return false;
     for (int k = 0; k < f->symbols.n; k++) {

@@ -11,7 +11,7 @@
 
 enum {
     POLYS_SYMBOLS = 8,
-    POLYS_PIECES = 16, /* what the generic body's words can repeat */
+    POLYS_PIECES = OPTUNE_MAX_PIECES, /* what the bodies' words can repeat */
     POLYS_TEXT = 256,
     POLYS_NUMBERS = 40, /* that have macros of their own, N0 ... */
 };

@@ -31,7 +31,7 @@ INLINE i64 piece_items(const i64 *p)
 INLINE i64 items(const generic_call *c)
 {
     i64 n = 0;
-    GENERIC_TIMES(PIECES, COUNT_PIECE)
+    TIMES(PIECES, COUNT_PIECE)
     return n;
 }
 
@@ -68,5 +68,5 @@ INLINE void move_piece(const generic_call *c, const i64 *p, i64 first, i64 last)
 INLINE void some(const generic_call *c, i64 first, i64 last)
 {
     i64 base = 0;
-    GENERIC_TIMES(PIECES, MOVE_PIECE)
+    TIMES(PIECES, MOVE_PIECE)
 }

@@ -8,7 +8,11 @@
 #define OPTUNE_KERNELS_ROWS_BODY_H
 
 #include "kernels/common/stream.kernel.h"
+#include "kernels/common/times.kernel.h"
 #include "kernels/move/cut.kernel.h"
+
+/* Of so many pieces one code does all. */
+#define MANY (PIECES > 16)
 
 /* A piece's array: mode, input, offsets, rank, then extent, input stride, output stride of each
  * loop. */
@@ -89,7 +93,7 @@ INLINE void row_by(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, con
 INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const i64 step,
                 const i64 to, const i64 mode)
 {
-    if (VARIES && step == 1 && to == 1 && mode != MODE_FILL)
+    if ((VARIES || MANY) && step == 1 && to == 1 && mode != MODE_FILL)
         row_by(out, in, n, 1, 1, MODE_ROWS);
     else
         row_by(out, in, n, step, to, mode);
@@ -133,11 +137,10 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
 #define PIECE_STORAGE static
 #endif
 
-/* Defines `move`, which does every piece by `how`. */
 #define DO(k)                                                                                  \
-    do {                                                                                       \
+    {                                                                                          \
         PIECE_STORAGE const i64 piece[] = PIECE##k;                                            \
-        HOW(piece, arg);                                                                       \
-    } while (0)
+        by_how(piece, arg);                                                                    \
+    }
 
 #endif

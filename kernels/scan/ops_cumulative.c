@@ -62,6 +62,7 @@ static const char *const sum_samples[] = {
     "cumsum(i64[6,40], axis=0)",
     "cumsum(bool[13,70], axis=1, dtype=i32)",
     "cumsum(i32[70000])",
+    "cumsum(f32[2,811,3], axis=1)",
     NULL,
 };
 
@@ -151,6 +152,7 @@ static const optune_preset product_presets[] = {
 static const char *const product_samples[] = {
     "cumprod(f32[1])",
     "cumprod(f32[531])",
+    "cumprod(f64[2,2500], axis=1)",
     "cumprod(f32[3,101], axis=1, exclusive=true)",
     "cumprod(f32[5,7,19], axis=1)",
     "cumprod(f64[23,131], axis=0, exclusive=true)",

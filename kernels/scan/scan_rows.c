@@ -46,7 +46,7 @@ static void scan_store_fallback(const optune_task *task, const optune_space *spa
                               scan_bytes(task) > host_far(task) ? "stream" : "plain");
 }
 
-int scan_module(const optune_task *task, optune_plan *plan, bool stream)
+int scan_module_of_lines(const optune_task *task, optune_plan *plan)
 {
     const scan_shape s = scan_shape_of(task->call);
     const int m = optune_plan_module(plan);
@@ -55,11 +55,17 @@ int scan_module(const optune_task *task, optune_plan *plan, bool stream)
                             host_is_float(s.out) ? host_c_type(s.out)
                             : s.out.bits == 32   ? "u32"
                                                  : "u64");
-    host_lead_define(plan, m, "OUTER", task->call, 0, scan_lead(task->call), 3);
     optune_plan_define(plan, m, "N", s.at.n);
     optune_plan_define(plan, m, "INNER", s.at.inner);
     optune_plan_define(plan, m, "PRODUCT", s.product);
     optune_plan_define(plan, m, "EXCLUSIVE", s.exclusive);
+    return m;
+}
+
+int scan_module(const optune_task *task, optune_plan *plan, bool stream)
+{
+    const int m = scan_module_of_lines(task, plan);
+    host_lead_define(plan, m, "OUTER", task->call, 0, scan_lead(task->call), 3);
     optune_plan_define(plan, m, "STREAM", stream);
     return m;
 }

@@ -17,7 +17,11 @@ static inline int64_t scan_elem(const scan_shape *s)
     return s->out.bits / 8;
 }
 
-/* A module with everything the bodies share; returns its index. */
+/* A module with what the bodies share but OUTER, which is how many lines there are in front of the
+ * axis; returns its index. */
+int scan_module_of_lines(const optune_task *task, optune_plan *plan);
+
+/* A module with everything that those for CPUs share; returns its index. */
 int scan_module(const optune_task *task, optune_plan *plan, bool stream);
 
 /* ---- row: a contiguous axis -------------------------------------------------------------- */

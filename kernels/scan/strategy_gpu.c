@@ -5,7 +5,9 @@
 OPTUNE_STRATEGY(scan, gpu) = {
     .family = "scan",
     .key = "gpu",
-    .rows = (const optune_strategy_row[]){{.impl = "team.gpu", .plevel = 11},
+    .rows = (const optune_strategy_row[]){{.impl = "lookback.cuda", .plevel = 13},
+                                          {.impl = "lookback_across.cuda", .plevel = 12},
+                                          {.impl = "team.gpu", .plevel = 11},
                                           {.impl = "across.gpu"},
                                           {0}},
 };

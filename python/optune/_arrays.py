@@ -13,6 +13,7 @@ from ctypes import (POINTER, Structure, c_char_p, c_int, c_int32, c_int64, c_siz
                     c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object)
 from typing import Any, List, Optional, Tuple
 
+from ._caller import native
 from ._errors import UnsupportedError, UsageError
 from ._types import DTYPE_NAMES, TensorType
 
@@ -65,6 +66,7 @@ class Numpy:
     ndarray: Any = None
     head: int = 0  # bytes in front of the address; 0: it is not believed
     words: Any = None  # this process's memory, to be read at id(array) + head
+    agrees = False  # so does what the part in C reads there
 
     @classmethod
     def load(cls) -> bool:
@@ -82,6 +84,10 @@ class Numpy:
             cls.head = head if all(
                 cls.words[(id(a) + head) >> 3] == a.__array_interface__["data"][0]
                 for a in samples) else 0
+        if cls.head and native is not None:
+            cls.agrees = all(
+                native.fields(a, cls.head) == (a.__array_interface__["data"][0], a.shape,
+                                               a.flags.num, a.dtype) for a in samples)
         cls.ready = True
         return True
 

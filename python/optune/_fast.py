@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The short way of a call: arrays of numpy or torch that are all as they should be.
 
-Each way is made for one function once and gives None for whatever it does not take, so that the
+Where there is a part in C (``_caller``) it learns what to take, and a call comes here no more. Else
+each way is made for one function once and gives None for whatever it does not take, so that the
 long way (``Function._prepare``) takes it or says what is wrong. Nothing is believed here that the
 long way would refuse.
 """
@@ -129,6 +130,45 @@ def _torch_way(function: Any) -> Way:
                 lambda shape, dtype: torch.empty(shape, dtype=dtype))
 
 
+#: DLPack's codes of kinds of numbers.
+_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
+
+
+def _spec(place: int, type: TensorType, dtype: Any) -> Tuple[Any, ...]:
+    name = DTYPE_NAMES[type.dtype]
+    return (place, dtype, _CODES[name.rstrip("0123456789")], 8 * type.itemsize, _shape(type),
+            type.itemsize, type.nbytes)
+
+
+def _teach(function: Any, kind: Any, dtype_of: Callable[[str], Any], *how: Any) -> None:
+    """``how``: the bytes in front of numpy's fields, what must not hold of an array, and what makes
+    a new one."""
+    type_: CallType = function.type
+    function._learn(kind, *how, tuple(_spec(i, type_.inputs[i], dtype_of(type_.inputs[i].dtype))
+                                      for i in function._places),
+                    _spec(0, type_.outputs[0], dtype_of(type_.outputs[0].dtype)))
+
+
+def _teach_numpy(function: Any) -> None:
+    import numpy
+    output: TensorType = function.type.outputs[0]
+    _teach(function, numpy.ndarray, numpy_dtype, Numpy.head, (), numpy.empty,
+           (_shape(output), numpy_dtype(output.dtype)), {})
+
+
+def _teach_torch(function: Any) -> None:
+    torch: Any = sys.modules["torch"]
+    output: TensorType = function.type.outputs[0]
+    strides = [1]
+    for n in _shape(output)[:0:-1]:
+        strides.insert(0, max(n, 1) * strides[0])
+    _teach(function, torch.Tensor, lambda dtype: None, 0,
+           (torch.Tensor.requires_grad.__get__, torch.Tensor.is_neg),
+           torch.empty_strided,  # half as long as `empty`
+           (_shape(output), tuple(strides[:len(_shape(output))])),
+           {"dtype": getattr(torch, DTYPE_NAMES[output.dtype])})
+
+
 def ways(function: Any, known: Dict[Any, Optional[Way]], kind: Any) -> None:
     """Adds the way for arrays of a kind to those that are known; None: there is none."""
     known[kind] = None
@@ -137,7 +177,11 @@ def ways(function: Any, known: Dict[Any, Optional[Way]], kind: Any) -> None:
     try:
         if Numpy.load() and Numpy.head and kind is Numpy.ndarray:
             known[kind] = _numpy_way(function)
+            if function._native and Numpy.agrees:
+                _teach_numpy(function)
         elif "torch" in sys.modules and kind is getattr(sys.modules["torch"], "Tensor", None):
             known[kind] = _torch_way(function)
+            if function._native and hasattr(kind, "__dlpack_c_exchange_api__"):
+                _teach_torch(function)
     except Error:  # a dtype that this package does not have
         pass

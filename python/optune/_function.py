@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import ctypes
 import json
-import threading
 from ctypes import c_int64, c_void_p
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._arrays import empty, memory, overlap, part
-from ._errors import UnsupportedError, UsageError, WorkloadTypeError, failure, text_of
+from ._caller import Caller, Step, most_inputs, new_lock, raises, usable
+from ._errors import UnsupportedError, UsageError, WorkloadTypeError, text_of
 from ._fast import Way, ways
 from ._library import Counted, Err, Forks, Here, check, computing, encode, lib, opened
 from ._types import CallType, TensorType
@@ -85,7 +85,7 @@ def _constant_arrays(type: CallType, given: Constants) -> Dict[int, Any]:
     return arrays
 
 
-class Function(Here):
+class Function(Here, Caller):
     """What is selected for a workload, compiled and loaded into this process.
 
     Made by :meth:`optune.Optune.function`. Call it with one array for each input that is no
@@ -132,7 +132,7 @@ class Function(Here):
             pointer = opened(computing(lib.optune_function_open), o, call.pointer, given)
             self._counted = Counted("function", pointer, lib.optune_function_close, handle)
         self._pointer = pointer.value
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._err = Err()
         self._inputs = (c_void_p * (len(call.type.inputs) + 1))()
         self._outputs = (c_void_p * (len(call.type.outputs) + 1))()
@@ -141,6 +141,12 @@ class Function(Here):
         self._args = (self._pointer, ctypes.addressof(self._inputs),
                       ctypes.addressof(self._outputs), ctypes.addressof(self._err))
         self._ways: Dict[Any, Optional[Way]] = {}  # by the kind of the first array
+        #: Whether calls may take the part that is in C.
+        self._native = usable() and len(self._places) <= most_inputs
+        if self._native:
+            self._ready(self._lock, ctypes.cast(lib.optune_function_run, c_void_p).value,
+                        self._pointer, self._err, ctypes.addressof(self._err), raises,
+                        len(self._places))
 
     # ---- looking ----
 
@@ -225,8 +231,8 @@ class Function(Here):
                              "memory of its own")
         return sources, targets, made[0] if len(made) == 1 else tuple(made), kept
 
-    def __call__(self, *arrays: Any, out: Any = None) -> Any:
-        """Computes; see the class. ``out``: an array, or one for each output in a tuple."""
+    def _call(self, *arrays: Any, out: Any = None) -> Any:
+        """A call that the part in C does not take: ``out`` is an array, or a tuple of them."""
         kind = type(arrays[0]) if arrays else None
         way = self._ways.get(kind)
         if way is not None:
@@ -241,7 +247,7 @@ class Function(Here):
                 self._outputs[i] = target
             status = self._run(*self._args)
             if status < 0:
-                raise failure(status, text_of(self._err.text))
+                raises(self._err, status)
             if self._by_values:
                 shapes = self._shapes(pointer)
                 made = tuple(map(part, made, shapes)) if isinstance(made, tuple) \
@@ -253,7 +259,7 @@ class Function(Here):
 
     def bind(self, *arrays: Any, out: Any = None) -> "Bound":
         """Checks the arrays once; what it gives runs on them again and again, for loops in which
-        half a microsecond counts::
+        a tenth of a microsecond counts::
 
             step = dense.bind(x, out=y)
             for _ in range(1000):
@@ -267,6 +273,8 @@ class Function(Here):
         """Frees it; a call that is under way ends first. Calling it again is fine."""
         if self._counted is not None and self._counted.generation == Forks.generation:
             with self._lock:
+                if self._native:
+                    self._shut()
                 self._counted.close()
 
     def __enter__(self) -> "Function":
@@ -276,7 +284,7 @@ class Function(Here):
         self.close()
 
 
-class Bound(Here):
+class Bound(Here, Step):
     """A function over certain arrays, see :meth:`Function.bind`. ``out`` is what it writes."""
 
     _again = "make it there with bind()"
@@ -298,8 +306,10 @@ class Bound(Here):
         self._lock = function._lock
         self._counted = function._use()
         self._err = function._err
+        if function._native:
+            self._ready(function, self._args[1], self._args[2], out)
 
-    def __call__(self) -> Any:
+    def _call(self) -> Any:
         if self._counted.generation != Forks.generation:
             self._counted.refuse()
         with self._lock:
@@ -307,7 +317,7 @@ class Bound(Here):
                 self._counted.refuse()
             status = self._run(*self._args)
             if status < 0:
-                raise failure(status, text_of(self._err.text))
+                raises(self._err, status)
         return self.out
 
 

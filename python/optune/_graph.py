@@ -310,9 +310,11 @@ class Graph(Here):
         for n, dim in zip(shape, written):
             at = re.fullmatch(r"\?(.*):(\d+)\.\.(\d+)", dim.strip())
             if at and not int(at[2]) <= n <= int(at[3]):
+                dims = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", at[1]))  # one, or computed of them
+                remedy = ", ".join(f"'{dim}': (LOWEST, LARGEST)" for dim in dims)
                 raise UsageError(f"input '{name}' is of shape {shape}, the graph has "
                                  f"{self._written[name]}: '{at[1]}' is {at[2]} to {at[3]}; "
-                                 f"bind={{'{at[1]}': (LOWEST, LARGEST)}} says what it can be")
+                                 f"bind={{{remedy}}} says what it can be")
         return TensorType(t.dtype, tuple(n if dim is None else dim
                                          for n, dim in zip(shape, t.shape or ())))
 

@@ -134,7 +134,7 @@ static bool order(ot_contestant *c, ot_order what, const ot_enclosed *enclosed)
     return order_timed(c, &what, enclosed, &report, &spent);
 }
 
-static bool put(ot_contestant *c, ot_set set, int kind, uint32_t mask)
+static bool put(ot_contestant *c, ot_set set, int kind, uint64_t mask)
 {
     static ot_report report;
     ot_keeper *k = c->keeper;
@@ -324,7 +324,7 @@ static bool load(ot_contestant *c)
 
 static bool verify(ot_contestant *c)
 {
-    const uint32_t all = c->keeper->inputs.all;
+    const uint64_t all = c->keeper->inputs.all;
     if (!load(c))
         return false;
     begin(c, "verifying");
@@ -376,7 +376,7 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
 /* Near inputs in place of the true ones, whose answer is still in the outputs; then these again. */
 static bool look(ot_contestant *c)
 {
-    const uint32_t variable = c->keeper->inputs.variable;
+    const uint64_t variable = c->keeper->inputs.variable;
     const bool told =
         !variable ||
         (put(c, OT_SET_NEAR, OT_ALIGNED, variable) && run_once(c, OT_ALIGNED, false, false) &&

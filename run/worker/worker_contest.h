@@ -27,7 +27,7 @@ typedef struct ot_keeper {
     ot_inputs inputs;
     ot_runner runner[OT_MOST_SLOTS]; /* the first one may be lasting */
     bool told;                       /* the lasting one knows the workload */
-    uint32_t stocked[OT_SETS];       /* inputs of each set that its device holds */
+    uint64_t stocked[OT_SETS];       /* inputs of each set that its device holds */
     int same;                        /* an open file: what compares large ones of them; */
     bool same_tried;                 /* -1 when this is set: it cannot be had */
     ot_held held[OT_HELD];
@@ -50,7 +50,7 @@ typedef struct ot_contestant {
     double error;
     char text[OPTUNE_ERR_SIZE];
     char counters[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
-    uint32_t own[OT_SETS]; /* inputs that were brought to the device for it; */
+    uint64_t own[OT_SETS]; /* inputs that were brought to the device for it; */
     bool leans;            /* it got some that were held there since another one's turn */
     uint64_t rng;
     int shakes;          /* in front of each timed run */

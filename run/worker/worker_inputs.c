@@ -88,7 +88,7 @@ static void make(const ot_inputs *in, ot_set set, int i, void *to)
         scatter(type, scatter_seed(in, i), to, NULL);
 }
 
-void ot_inputs_put(const ot_inputs *in, ot_set set, uint32_t mask, char *tray)
+void ot_inputs_put(const ot_inputs *in, ot_set set, uint64_t mask, char *tray)
 {
     for (int i = 0; i < optune_call_inputs(&in->call); i++) {
         if (!(mask >> i & 1))
@@ -235,9 +235,9 @@ int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *p
     const int n = optune_call_inputs(&in->call);
     for (int i = 0; i < n; i++) {
         in->in_at[i] = lay(&in->in_bytes, optune_tensor_bytes(&in->call.input[i].type));
-        in->all |= 1u << i;
+        in->all |= (uint64_t)1 << i;
         if (!in->call.input[i].is_const)
-            in->variable |= 1u << i;
+            in->variable |= (uint64_t)1 << i;
     }
     for (int i = 0; i < in->call.n_outputs; i++)
         in->out_at[i] = lay(&in->out_bytes, optune_tensor_bytes(&in->call.output[i]));

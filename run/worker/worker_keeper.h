@@ -38,11 +38,12 @@ enum {
     OT_EXIT_CLOSED = 119, /* of a runner that finds its connection closed */
 };
 
+_Static_assert(OPTUNE_MAX_INPUTS <= 64, "inputs are the bits of a word of 64");
 typedef struct ot_order { /* a text of the rest of the packet follows */
     uint64_t serial, seed;
     int64_t count, footprint;
     int deed, slot, kind, shakes, set;
-    uint32_t mask, fresh;
+    uint64_t mask, fresh;
     bool poison, settle, stay, look, cold;
 } ot_order;
 
@@ -51,7 +52,7 @@ typedef struct ot_report {
     uint64_t serial;
     int status;     /* negative: `text` says why */
     int outcome;    /* then: what that makes of the candidate */
-    uint32_t held;  /* PUT: inputs of the set that the device holds */
+    uint64_t held;  /* PUT: inputs of the set that the device holds */
     bool made_room; /* of no set does it hold any that it held before: there was no room */
     double seconds;
     double
@@ -101,7 +102,7 @@ typedef struct ot_inputs {
     int64_t in_bytes, out_bytes;                                  /* altogether */
     void *kept[OT_SETS][OPTUNE_MAX_INPUTS]; /* NULL: large, made again each time */
     ot_reference reference[OT_SETS];
-    uint32_t variable, all; /* inputs as bits: not constant; every one */
+    uint64_t variable, all; /* inputs as bits: not constant; every one */
     int threads;            /* that make and copy them */
 } ot_inputs;
 /* References into `path` and files beside it, where they are not there already. ENOMEM before
@@ -111,7 +112,7 @@ int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *p
                    int threads, const optune_task *where, optune_err *err);
 void ot_inputs_close(ot_inputs *in);
 /* The inputs in `mask`, each at its place in the tray. */
-void ot_inputs_put(const ot_inputs *in, ot_set set, uint32_t mask, char *tray);
+void ot_inputs_put(const ot_inputs *in, ot_set set, uint64_t mask, char *tray);
 
 /* ---- worker_runner.c: the process in which candidates run, from inside ------------------- */
 typedef struct ot_runner_setup {

@@ -191,12 +191,12 @@ static int put(runner *r, const ot_order *order, ot_report *report, optune_err *
             continue;
         if (!(order->fresh >> i & 1)) {
             status = ot_stock_take(s, kind, (ot_set)order->set, i, err);
-            report->held |= 1u << i;
+            report->held |= (uint64_t)1 << i;
             continue;
         }
         status = ot_session_put(s, kind, i, r->setup.tray + r->in_at[i], err);
         if (status >= 0 && ot_stock_keep(s, kind, (ot_set)order->set, i))
-            report->held |= 1u << i;
+            report->held |= (uint64_t)1 << i;
     }
     return status;
 }

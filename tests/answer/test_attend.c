@@ -11,7 +11,6 @@
 #include "answer/graph.h"
 #include "optune/graph.h"
 #include "support/divided.h"
-#include "support/forged.h"
 
 static const char text[] = "q = var f32[4,9,8]\n"
                            "k = var f32[4,11,8]\n"
@@ -39,24 +38,8 @@ static int measure(void **state)
 /* Those records, so many seconds each; negative: left out. */
 static void plant(const char *db, double with_mask, double without, double others)
 {
-    tuning_records all;
-    optune *o = tuning_open(db);
-    optune_err err = {0};
-    check_ok(ot_context_asked(o, &err));
-    tuning_read("tuned", &all);
-    for (int i = 0; i < all.n; i++) {
-        optune_record *r = &all.record[i];
-        const double cost = !strcmp(r->call, masked) ? with_mask
-                            : !strcmp(r->call, bare) ? without
-                                                     : others;
-        if (cost < 0)
-            continue;
-        double sample[7];
-        divided_cost(r, cost, sample);
-        forged_put(db, r, 1, &o->device);
-    }
-    ot_arena_release(&all.arena);
-    optune_close(o);
+    const divided_price price[] = {{masked, with_mask}, {bare, without}};
+    divided_plant(db, price, OT_COUNT(price), others);
 }
 
 static void untuned_it_is_one_call(void **state)

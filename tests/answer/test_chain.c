@@ -10,7 +10,6 @@
 #include "answer/graph.h"
 #include "optune/graph.h"
 #include "support/divided.h"
-#include "support/forged.h"
 
 static const char text[] = "x = var f32[1,8,9,10]\n"
                            "e = conv2d(x, const f32[24,8,1,1])\n"
@@ -51,24 +50,8 @@ static int measure(void **state)
 /* Those records, so many seconds each; negative: left out. */
 static void plant(const char *db, double one, double other, double others)
 {
-    tuning_records all;
-    optune *o = tuning_open(db);
-    optune_err err = {0};
-    check_ok(ot_context_asked(o, &err));
-    tuning_read("tuned", &all);
-    for (int i = 0; i < all.n; i++) {
-        optune_record *r = &all.record[i];
-        const double cost = !strcmp(r->call, first)    ? one
-                            : !strcmp(r->call, second) ? other
-                                                       : others;
-        if (cost < 0)
-            continue;
-        double sample[7];
-        divided_cost(r, cost, sample);
-        forged_put(db, r, 1, &o->device);
-    }
-    ot_arena_release(&all.arena);
-    optune_close(o);
+    const divided_price price[] = {{first, one}, {second, other}};
+    divided_plant(db, price, OT_COUNT(price), others);
 }
 
 static void untuned_the_cache_decides(void **state)

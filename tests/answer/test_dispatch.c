@@ -126,6 +126,33 @@ static void test_stale_and_foreign_tables(void **state)
     check_refused("cpu -threads=1", tuning_path("none.json"), OPTUNE_ENOENT, "none.json");
 }
 
+/* More dims than shapes are tuned of: what is not cut is left whole. */
+static void test_many_dims(void **state)
+{
+    (void)state;
+#define DIMS "?a:1..5,?b:1..4,?c:2..9,?d:1..3,?e:1..6,?f:3..7"
+    static const int64_t low[] = {1, 1, 2, 1, 1, 3}, high[] = {5, 4, 9, 3, 6, 7};
+    optune_err err = {0};
+    optune_dispatch *d = NULL;
+    optune *o = tuning_open("many");
+    const optune_dispatch_options options =
+        small("add(f32[" DIMS "], f32[?f:3..7]) -> relu()", tuning_path("many.c"));
+    json_decref(tune(o, &options, OPTUNE_OK));
+    check_ok(optune_dispatch_open(o, options.workload, &d, &err));
+    assert_int_equal(optune_dispatch_dims(d), 6);
+    for (int corner = 0; corner < 1 << 6; corner++) {
+        int64_t size[6];
+        for (int i = 0; i < 6; i++)
+            size[i] = corner >> i & 1 ? high[i] : low[i];
+        assert_in_range(optune_dispatch_select(d, size), 0, optune_dispatch_rows(d) - 1);
+        size[corner % 6] = high[corner % 6] + 1;
+        assert_int_equal(optune_dispatch_select(d, size), -1);
+    }
+    optune_dispatch_close(d);
+    optune_close(o);
+#undef DIMS
+}
+
 /* ---- errors ------------------------------------------------------------------------------ */
 
 static void no_tuning(const char *workload, const char *output, int status, const char *words)
@@ -348,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_open),    cmocka_unit_test(test_stale_and_foreign_tables),
         cmocka_unit_test(test_refused), cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_source),  cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_many_dims),
     };
     return cmocka_run_group_tests_name("tuner/dispatch", tests, setup, tuning_teardown);
 }

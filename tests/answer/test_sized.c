@@ -6,105 +6,10 @@
  */
 #include "support/tuning.h"
 
-#include "answer/graph.h"
-#include "graph/graph.h"
+#include <pthread.h>
+
 #include "support/check.h"
-#include "support/tables.h"
-
-#include <math.h>
-
-enum { MOST = 100, GUARD = 64 };
-
-static optune_graph *parse(const char *text)
-{
-    optune_err err = {0};
-    optune_graph *graph = NULL;
-    check_ok(optune_graph_parse(text, "test", &graph, &err));
-    check_ok(optune_graph_infer(graph, &err));
-    check_ok(optune_graph_fill(graph, 7, &err));
-    return graph;
-}
-
-/* The i-th input with these dims; `text` has a type for each, a space between two. */
-static int read_types(const char *text, optune_tensor *type)
-{
-    optune_err err = {0};
-    int n = 0;
-    for (const char *end; *text; text = end + strspn(end, " "))
-        check_ok(ot_tensor_parse(text, &type[n++], &end, &err));
-    return n;
-}
-
-static void run_at(optune_graph *g, optune_program *p, const char *sizes)
-{
-    optune_err err = {0};
-    optune_tensor type[MOST];
-    void *in[MOST], *out[MOST];
-    optune_values *values = NULL;
-    const int n = read_types(sizes, type), n_out = optune_graph_outputs(g);
-    for (int i = 0; i < n; i++) {
-        in[i] = ot_alloc((size_t)optune_tensor_bytes(&type[i]) + 1);
-        ot_fill_input(&type[i], 5, i, in[i]);
-    }
-    for (int i = 0; i < n_out; i++) {
-        const size_t most = (size_t)ot_tensor_most_bytes(optune_graph_output_type(g, i));
-        out[i] = ot_alloc(most + GUARD);
-        memset(out[i], 0x5A, most + GUARD);
-    }
-    check_ok(optune_program_resize(p, type, &err));
-    check_ok(optune_program_run(p, (const void *const *)in, out, &err));
-    check_ok(optune_graph_evaluate(g, (const void *const *)in, type, &values, &err));
-    for (int i = 0; i < n_out; i++) {
-        const optune_tensor *is = optune_values_type(values, i);
-        const float *want = optune_values_data(values, i), *got = out[i];
-        const int64_t elements = optune_tensor_elements(is);
-        int64_t dims[OPTUNE_MAX_RANK];
-        assert_int_equal(optune_program_shape(p, i, dims, &err), is->rank);
-        for (int d = 0; d < is->rank; d++)
-            assert_int_equal(dims[d], is->dim[d].min);
-        for (int64_t k = 0; k < elements; k++)
-            if (!(fabs((double)got[k] - (double)want[k]) <= 1e-3))
-                fail_msg("%s: output %d[%lld] is %g, not %g", sizes, i, (long long)k,
-                         (double)got[k], (double)want[k]);
-        for (size_t k = 0; k < GUARD; k++)
-            assert_int_equal(((const char *)(got + elements))[k], 0x5A);
-    }
-    optune_values_free(values);
-    for (int i = 0; i < n; i++)
-        free(in[i]);
-    for (int i = 0; i < n_out; i++)
-        free(out[i]);
-}
-
-typedef struct opened {
-    optune *o;
-    optune_graph *g;
-    optune_partition *partition;
-    optune_program *program;
-} opened;
-
-static opened open_graph_on(const char *target, const char *text)
-{
-    optune_err err = {0};
-    opened of = {.o = tuning_open_with("sized", (optune_options){.target = target}),
-                 .g = parse(text)};
-    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
-    check_ok(optune_program_open(of.partition, &of.program, &err));
-    return of;
-}
-
-static opened open_graph(const char *text)
-{
-    return open_graph_on(NULL, text);
-}
-
-static void close_graph(opened *of)
-{
-    optune_program_close(of->program);
-    optune_partition_close(of->partition);
-    optune_graph_close(of->g);
-    optune_close(of->o);
-}
+#include "support/sized.h"
 
 static const char residual[] =
     "x = var f32[?b:1..2,3,?height:1..40,?w:5..33]\n"
@@ -119,7 +24,7 @@ static const char residual[] =
 static void test_one_program_for_all_sizes(void **state)
 {
     (void)state;
-    opened of = open_graph(residual);
+    sized of = sized_open(NULL, residual);
     ot_text type = {0};
     ot_tensor_print(optune_graph_output_type(of.g, 0), &type);
     assert_string_equal(ot_text_str(&type), "f32[?b:1..2,8,?((height+7)/8)*((w+7)/8):1..25]");
@@ -127,36 +32,46 @@ static void test_one_program_for_all_sizes(void **state)
     static const char *const sizes[] = {"f32[2,3,40,33]", "f32[1,3,1,5]",   "f32[2,3,32,32]",
                                         "f32[1,3,33,8]",  "f32[2,3,17,31]", "f32[1,3,2,33]"};
     for (int i = 0; i < OT_COUNT(sizes); i++)
-        run_at(of.g, of.program, sizes[i]);
-    close_graph(&of);
+        sized_run(of.g, of.program, sizes[i]);
+    sized_close(&of);
 }
 
 static void test_equal_by_expression(void **state)
 {
     (void)state;
-    opened of = open_graph("x = var f32[?n:1..5,4]\n"
-                           "y = var f32[?n:1..5,4]\n"
-                           "z = var f32[?2*n,3]\n"
-                           "s = add(concatenate(x, x), concatenate(y, y))\n"
-                           "d = add(dense(s, const f32[3,4]), z)\n"
-                           "output d, s\n");
-    run_at(of.g, of.program, "f32[5,4] f32[5,4] f32[10,3]");
-    run_at(of.g, of.program, "f32[1,4] f32[1,4] f32[2,3]");
+    sized of = sized_open(NULL, "x = var f32[?n:1..5,4]\n"
+                                "y = var f32[?n:1..5,4]\n"
+                                "z = var f32[?2*n,3]\n"
+                                "s = add(concatenate(x, x), concatenate(y, y))\n"
+                                "d = add(dense(s, const f32[3,4]), z)\n"
+                                "output d, s\n");
+    sized_run(of.g, of.program, "f32[5,4] f32[5,4] f32[10,3]");
+    sized_run(of.g, of.program, "f32[1,4] f32[1,4] f32[2,3]");
     optune_err err = {0};
-    optune_tensor type[MOST];
+    optune_tensor type[SIZED_MOST];
     static const char *const wrong[] = {
         "f32[6,4] f32[6,4] f32[12,3]", "f32[2,4] f32[3,4] f32[4,3]",
         "f32[2,4] f32[2,4] f32[5,3]",  "f32[2,4] f32[2,4] f32[4,4]",
         "f32[2,4] f32[2] f32[4,3]",    "f32[2,4] i8[2,4] f32[4,3]",
         "f32[?,4] f32[2,4] f32[4,3]",
     };
+    static const char *const why[] = {
+        ": 'n' is 6, not 1 to 5",
+        ": 'n' is 2 in an input before",
+        ": '2*n' is 4 with the sizes of the other inputs, not 5",
+        "",
+        "",
+        "",
+        "",
+    };
     for (int i = 0; i < OT_COUNT(wrong); i++) {
-        read_types(wrong[i], type);
+        sized_types(wrong[i], type);
         assert_int_equal(optune_program_resize(of.program, type, &err), OPTUNE_ETYPE);
         check_contains(err.text, "with one size for each name");
+        check_contains(err.text, why[i]);
     }
-    run_at(of.g, of.program, "f32[3,4] f32[3,4] f32[6,3]");
-    close_graph(&of);
+    sized_run(of.g, of.program, "f32[3,4] f32[3,4] f32[6,3]");
+    sized_close(&of);
 }
 
 /* More tensors than one call has, each with a size of its own, one of them of a tuple. */
@@ -169,7 +84,7 @@ static void join_many(const char *target, int n)
     for (int i = 2; i < n; i++)
         ot_text_printf(&text, ", x%d", i);
     ot_text_add(&text, ")\nd = relu(c)\noutput c, d\n");
-    opened of = open_graph_on(target, ot_text_str(&text));
+    sized of = sized_open(target, ot_text_str(&text));
     int most = 0;
     for (int i = 0; i < n; i++)
         most += 2 + i % 4;
@@ -184,9 +99,9 @@ static void join_many(const char *target, int n)
                            turn == 0   ? 2 + i % 4
                            : turn == 1 ? i == n - 1
                                        : (i * turn) % (3 + i % 4));
-        run_at(of.g, of.program, ot_text_str(&sizes));
+        sized_run(of.g, of.program, ot_text_str(&sizes));
     }
-    close_graph(&of);
+    sized_close(&of);
     ot_text_release(&text);
     ot_text_release(&sizes);
     ot_text_release(&type);
@@ -213,37 +128,37 @@ static void test_more_inputs_than_a_call_has(void **state)
 static void test_sizes_that_a_node_refuses(void **state)
 {
     (void)state;
-    opened of =
-        open_graph("x = var f32[1,2,?h:2..12,6]\n"
-                   "d = conv2d(x, const f32[4,2,3,3], strides=[2,2], padding=[1,1,1,1])\n"
-                   "u = conv2d_transpose(d, const f32[4,3,2,2], strides=[2,2])\n"
-                   "j = concatenate(u, x, axis=1)\n"
-                   "output j\n");
+    sized of =
+        sized_open(NULL, "x = var f32[1,2,?h:2..12,6]\n"
+                         "d = conv2d(x, const f32[4,2,3,3], strides=[2,2], padding=[1,1,1,1])\n"
+                         "u = conv2d_transpose(d, const f32[4,3,2,2], strides=[2,2])\n"
+                         "j = concatenate(u, x, axis=1)\n"
+                         "output j\n");
     optune_err err = {0};
     optune_tensor type;
     static float in[2 * 12 * 6], out[5 * 12 * 6];
-    run_at(of.g, of.program, "f32[1,2,8,6]");
-    read_types("f32[1,2,7,6]", &type);
+    sized_run(of.g, of.program, "f32[1,2,8,6]");
+    sized_types("f32[1,2,7,6]", &type);
     check_ok(optune_program_resize(of.program, &type, &err));
     assert_int_equal(
         optune_program_run(of.program, (const void *const[]){in}, (void *const[]){out}, &err),
         OPTUNE_ETYPE);
     check_contains(err.text, "'j'");
-    run_at(of.g, of.program, "f32[1,2,12,6]");
-    close_graph(&of);
+    sized_run(of.g, of.program, "f32[1,2,12,6]");
+    sized_close(&of);
 }
 
 static void test_bounds_are_given_later(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[?n,3]\nc = concatenate(x, x)\noutput c\n");
+    optune_graph *g = sized_parse("x = var f32[?n,3]\nc = concatenate(x, x)\noutput c\n");
     optune *o = tuning_open("sized");
     optune_partition *partition = NULL;
     optune_result *result = NULL;
     check_ok(optune_partition_open(o, g, &partition, &err));
     assert_int_equal(optune_partition_execute(partition, 1, &result, &err), OPTUNE_ETYPE);
-    check_contains(err.text, "without a bound");
+    check_contains(err.text, "has unknown dims: give them values or ranges with --bind (?n)");
     optune_partition_close(partition);
     check_ok(optune_graph_bound(g, "n", 2, 9, &err));
     assert_int_equal(optune_graph_bound(g, "m", 2, 9, &err), OPTUNE_ENOENT);
@@ -259,174 +174,177 @@ static void test_bounds_are_given_later(void **state)
     optune_close(o);
 }
 
-/* ---- dispatch tables ---------------------------------------------------------------------- */
-
-static const char layers[] = "x = var f32[?n:1..20,24]\n"
-                             "w = const f32[20,24]\n"
-                             "y = dense(x, w)\n"
-                             "output softmax(y), dense(var f32[3,8], const f32[5,8])\n";
-static const char joined[] = "x = var f32[?n:1..20,24]\n"
-                             "y = dense(concatenate(x, x), const f32[20,24])\n"
-                             "output y\n";
-
-/* What a table says is what runs, at each size; so it is told; a stale one is as none. */
-static void test_a_table_of_a_group(void **state)
+/* What is asked for is what is not there yet. */
+static void test_why_there_is_no_memory(void **state)
 {
     (void)state;
-    static const char workload[] = "dense(f32[?n:1..20,24], const f32[20,24])";
-    opened of = {.o = tuning_open("tables"), .g = parse(layers)};
-    optune_err err = {0};
-    tables_write(of.o, workload, 8, "dense_gemv.cpu", "dense_gemm.cpu");
-    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
-    check_ok(optune_partition_select(of.partition, &err));
-    check_contains(optune_partition_text(of.partition, false), "a dispatch table");
-    check_contains(optune_partition_json(of.partition), "\"dispatch\"");
-    check_ok(optune_program_open(of.partition, &of.program, &err));
-    int i = 0;
-    while (strcmp(of.partition->row[i].text, workload))
-        i++;
-    for (int turn = 0; turn < 2; turn++)
-        for (int n = 1; n <= 20; n += n == 1 ? 7 : 1) {
-            char sizes[64];
-            snprintf(sizes, sizeof sizes, "f32[%d,24] f32[3,8]", turn ? 21 - n : n);
-            run_at(of.g, of.program, sizes);
-            assert_string_equal(ot_program_kernel(of.program, i)->impl->name,
-                                (turn ? 21 - n : n) <= 8 ? "dense_gemv.cpu" : "dense_gemm.cpu");
+    static const char *const graph[] = {
+        "x = var f32[?n,?m:1..4,?n]\ny = var f32[?2*n,?h]\noutput relu(x), y\n",
+        "x = var f32[?n:1..1099511627776,?m:1..1099511627776]\noutput relu(x)\n",
+        "x = var f32[?n:1..1099511627776]\n"
+        "output add(reshape(x, newshape=[-1,1]), reshape(x, newshape=[1,-1]))\n",
+    };
+    static const char *const why[] = {
+        "has unknown dims: give them values or ranges with --bind (?n, ?h)",
+        "too large at the upper ends of its ranges, f32[?n:1..1099511627776,",
+        "too large at the upper ends of its ranges, f32[?n:1..1099511627776,",
+    };
+    for (int i = 0; i < OT_COUNT(graph); i++) {
+        optune_err err = {0};
+        optune_result *result = NULL;
+        const char *const *workloads;
+        sized of = {.o = tuning_open("why"), .g = sized_parse(graph[i])};
+        check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
+        assert_int_equal(optune_program_open(of.partition, &of.program, &err), OPTUNE_ETYPE);
+        check_contains(err.text, why[i]);
+        assert_int_equal(
+            optune_partition_emit(of.partition, tuning_path("no"), NULL, false, &result, &err),
+            OPTUNE_ETYPE);
+        check_contains(err.text, why[i]);
+        if (i < 2) {
+            assert_int_equal(optune_partition_execute(of.partition, 1, &result, &err),
+                             OPTUNE_ETYPE);
+            check_contains(err.text, why[i]);
+            assert_int_equal(optune_partition_workloads(of.partition, &workloads, &err),
+                             OPTUNE_ETYPE);
+            check_contains(err.text, why[i]);
         }
-    optune_program_close(of.program);
-    char path[4096];
-    ot_text text = {0};
-    check_ok(
-        ot_dispatch_path(of.o, &of.partition->groups.group[i].call, path, sizeof path, &err));
-    check_ok(ot_read_file(path, &text, 1 << 20, &err));
-    char *digest = strstr(text.s, "\"digest\": \"");
-    digest[11] = digest[11] == '0' ? '1' : '0';
-    check_ok(ot_write_file(path, text.s, text.n, &err));
-    ot_text_release(&text);
-    check_ok(optune_program_open(of.partition, &of.program, &err));
-    assert_null(of.program->rows[i].table);
-    run_at(of.g, of.program, "f32[5,24] f32[3,8]");
-    close_graph(&of);
-}
-
-/* Dims that are computed of others have names of their own in a table. */
-static void test_a_table_of_computed_dims(void **state)
-{
-    (void)state;
-    opened of = {.o = tuning_open("tables"), .g = parse(joined)};
-    optune_err err = {0};
-    tables_write(of.o, "dense(f32[?d0:2..40,24], const f32[20,24])", 8, "dense_gemv.cpu",
-                 "dense_gemm.cpu");
-    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
-    check_ok(optune_program_open(of.partition, &of.program, &err));
-    const int last = of.partition->groups.n - 1;
-    assert_string_equal(of.partition->row[last].text,
-                        "dense(f32[?2*n:2..40,24], const f32[20,24])");
-    assert_non_null(of.program->rows[last].table);
-    for (int n = 1; n <= 20; n += n == 4 ? 1 : n == 1 ? 3 : 15) {
-        char sizes[64];
-        snprintf(sizes, sizeof sizes, "f32[%d,24]", n);
-        run_at(of.g, of.program, sizes);
-        assert_string_equal(ot_program_kernel(of.program, last)->impl->name,
-                            2 * n <= 8 ? "dense_gemv.cpu" : "dense_gemm.cpu");
+        sized_close(&of);
     }
-    close_graph(&of);
 }
 
-/* A run of a graph makes them beside what it measures of constants; its next one measures
- * nothing. */
-static void test_a_run_makes_tables(void **state)
+/* ---- clones ------------------------------------------------------------------------------- */
+
+enum { CLONES = 3, ROUNDS = 40, MOST_OUT = 4096 };
+
+typedef struct turn {
+    optune_program *program;
+    int from, status, differ;
+    float (*want)[2][MOST_OUT]; /* by size, then by output */
+} turn;
+
+static const char *const turn_sizes[] = {"f32[2,3,40,33]", "f32[1,3,1,5]", "f32[2,3,17,31]"};
+
+static int run_into(optune_program *p, const char *sizes, float out[2][MOST_OUT])
+{
+    optune_tensor type[SIZED_MOST];
+    void *in[SIZED_MOST];
+    const int n = sized_types(sizes, type);
+    for (int i = 0; i < n; i++) {
+        in[i] = ot_alloc((size_t)optune_tensor_bytes(&type[i]) + 1);
+        ot_fill_input(&type[i], 5, i, in[i]);
+    }
+    memset(out, 0, 2 * sizeof *out);
+    int status = optune_program_resize(p, type, NULL);
+    if (status >= 0)
+        status = optune_program_run(p, (const void *const *)in, (void *const[]){out[0], out[1]},
+                                    NULL);
+    for (int i = 0; i < n; i++)
+        free(in[i]);
+    return status;
+}
+
+static void *take_turns(void *arg)
+{
+    turn *t = arg;
+    float(*out)[MOST_OUT] = ot_alloc(2 * sizeof *out);
+    for (int i = 0; i < ROUNDS && t->status >= 0; i++) {
+        const int size = (t->from + i) % OT_COUNT(turn_sizes);
+        t->status = run_into(t->program, turn_sizes[size], out);
+        t->differ += memcmp(out, t->want[size], 2 * sizeof *out) != 0;
+    }
+    free(out);
+    return NULL;
+}
+
+/* Each has sizes of its own; what they share outlives the first. */
+static void test_clones_have_sizes_of_their_own(void **state)
 {
     (void)state;
-    opened of = {.o = tuning_open("run-tables"), .g = parse(layers)};
     optune_err err = {0};
-    optune_result *result = NULL;
-    const char *const *workloads;
-    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
-    check_ok(optune_partition_workloads(of.partition, &workloads, &err));
-    assert_string_equal(workloads[0], "dense(f32[3,8], const f32[5,8])");
-    assert_null(workloads[1]);
-    optune_run_options how = {.size = sizeof how,
-                              .workloads = workloads,
-                              .trials = 2,
-                              .seconds = -1,
-                              .policy = optune_partition_policy(of.partition),
-                              .graph = of.partition};
-    const char *const some[] = {"dense_gemm.cpu", NULL};
-    how.impls = some;
-    assert_int_equal(optune_run(of.o, &how, &result, &err), OPTUNE_EUSAGE);
-    check_contains(err.text, "?n:1..20");
-    check_contains(err.text, "--bind");
-    how.impls = NULL;
-    for (int turn = 0; turn < 2; turn++) {
-        check_ok(optune_run(of.o, &how, &result, &err));
+    sized of = sized_open(NULL, residual);
+    turn turns[CLONES];
+    optune_tensor large, small;
+    int64_t dims[OPTUNE_MAX_RANK];
+    float(*want)[2][MOST_OUT] = ot_alloc(OT_COUNT(turn_sizes) * sizeof *want);
+    for (int i = 0; i < OT_COUNT(turn_sizes); i++)
+        check_ok(run_into(of.program, turn_sizes[i], want[i]));
+    for (int i = 0; i < CLONES; i++) {
+        turns[i] = (turn){.from = i, .want = want};
+        check_ok(optune_program_clone(i ? turns[i - 1].program : of.program, &turns[i].program,
+                                      &err));
+    }
+    sized_types(turn_sizes[0], &large);
+    sized_types(turn_sizes[1], &small);
+    check_ok(optune_program_resize(turns[0].program, &small, &err));
+    check_ok(optune_program_resize(turns[1].program, &large, &err));
+    optune_program_shape(turns[0].program, 1, dims, &err);
+    assert_int_equal(dims[0], 1);
+    optune_program_shape(turns[1].program, 1, dims, &err);
+    assert_int_equal(dims[0], 2);
+    for (int i = 0; i < CLONES; i++)
+        for (int k = 0; k < OT_COUNT(turn_sizes); k++)
+            sized_run(of.g, turns[i].program, turn_sizes[(i + k) % OT_COUNT(turn_sizes)]);
+    optune_program_close(of.program);
+    of.program = NULL;
+    pthread_t thread[CLONES];
+    for (int i = 0; i < CLONES; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, take_turns, &turns[i]), 0);
+    for (int i = 0; i < CLONES; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(turns[i].status, OPTUNE_OK);
+        assert_int_equal(turns[i].differ, 0);
+    }
+    for (int i = 0; i < CLONES; i++)
+        optune_program_close(turns[i].program);
+    free(want);
+    sized_close(&of);
+}
+
+/* ---- profiles ----------------------------------------------------------------------------- */
+
+static void test_profiles(void **state)
+{
+    (void)state;
+    static const char *const graph[] = {
+        "x = var f32[?n:1..20,24]\ny = var f32[?2*n,24]\n"
+        "output softmax(add(concatenate(x, x), y))\n",
+        "x = var f32[?n:0..1,24]\noutput relu(x)\n",
+        "x = var f32[24]\na = argwhere(x)\noutput relu(a)\n",
+    };
+    static const char *const said[] = {"f32[16,24]                   of f32[?n:1..20,24]",
+                                       "f32[1,24]", "in model us"};
+    static const int inputs[] = {2, 1, 0};
+    for (int i = 0; i < OT_COUNT(graph); i++) {
+        optune_err err = {0};
+        optune_result *result = NULL;
+        sized of = {.o = tuning_open("profiles"), .g = sized_parse(graph[i])};
+        check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
+        check_ok(optune_partition_profile(of.partition, 1, &result, &err));
+        check_contains(optune_result_text(result), said[i]);
         json_t *json = tuning_parse(optune_result_json(result));
-        const json_t *tables = json_object_get(json, "tables");
-        assert_int_equal(json_array_size(json_object_get(json, "workloads")), 1);
-        assert_int_equal(json_array_size(tables), 2);
-        assert_true(turn ? tuning_int(json, "new_trials") == 0
-                         : tuning_int(json, "new_trials") >= 8);
-        for (size_t i = 0; i < 2; i++) {
-            const json_t *one = json_array_get(tables, i);
-            assert_true(json_array_size(json_object_get(one, "rows")) > 0);
-            check_contains(optune_result_text(result),
-                           json_string_value(json_object_get(one, "call")));
-        }
+        assert_int_equal(json_array_size(json_object_get(json, "inputs")), inputs[i]);
+        const json_t *groups = json_object_get(json, "groups");
+        assert_true(json_array_size(groups) >= 1);
+        for (size_t k = 0; k < json_array_size(groups); k++)
+            assert_non_null(json_object_get(json_array_get(groups, k), "alone"));
         json_decref(json);
         optune_result_free(result);
+        sized_close(&of);
     }
-    check_ok(optune_program_open(of.partition, &of.program, &err));
-    int tables = 0;
-    for (int i = 0; i < of.partition->groups.n; i++)
-        tables += of.program->rows[i].table != NULL;
-    assert_int_equal(tables, 2);
-    run_at(of.g, of.program, "f32[1,24] f32[3,8]");
-    run_at(of.g, of.program, "f32[20,24] f32[3,8]");
-    run_at(of.g, of.program, "f32[13,24] f32[3,8]");
-    close_graph(&of);
-}
-
-/* Behind the end of its time none is begun, and the run says so. */
-static void test_tables_without_time(void **state)
-{
-    (void)state;
-    opened of = {.o = tuning_open("no-time"), .g = parse(layers)};
-    optune_err err = {0};
-    optune_result *result = NULL;
-    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
-    const optune_run_options how = {.size = sizeof how,
-                                    .trials = 1,
-                                    .seconds = 1e-9,
-                                    .policy = optune_partition_policy(of.partition),
-                                    .graph = of.partition};
-    assert_int_equal(optune_run(of.o, &how, &result, &err), OPTUNE_EPARTIAL);
-    check_contains(err.text, "2 of 2 dispatch tables failed");
-    check_contains(err.text, "no time was left");
-    check_contains(optune_result_text(result), "no table: no time was left");
-    json_t *json = tuning_parse(optune_result_json(result));
-    const json_t *tables = json_object_get(json, "tables");
-    assert_int_equal(tuning_int(json, "new_trials"), 0);
-    assert_int_equal(json_array_size(tables), 2);
-    for (size_t i = 0; i < 2; i++)
-        check_contains(json_string_value(json_object_get(json_array_get(tables, i), "problem")),
-                       "no time was left");
-    json_decref(json);
-    optune_result_free(result);
-    close_graph(&of);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_table_of_a_group),
-        cmocka_unit_test(test_a_table_of_computed_dims),
-        cmocka_unit_test(test_a_run_makes_tables),
-        cmocka_unit_test(test_tables_without_time),
         cmocka_unit_test(test_one_program_for_all_sizes),
         cmocka_unit_test(test_equal_by_expression),
         cmocka_unit_test(test_more_inputs_than_a_call_has),
         cmocka_unit_test(test_sizes_that_a_node_refuses),
         cmocka_unit_test(test_bounds_are_given_later),
+        cmocka_unit_test(test_why_there_is_no_memory),
+        cmocka_unit_test(test_clones_have_sizes_of_their_own),
+        cmocka_unit_test(test_profiles),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

@@ -275,6 +275,49 @@ static void test_long_texts_are_cut_around_the_place(void **state)
     check_contains(err.text, "...");
 }
 
+/* concatenate of n inputs, each of another length, whose other dims are said so. */
+static void many_inputs(int n, const char *others, ot_text *to)
+{
+    ot_text_clear(to);
+    ot_text_add(to, "concatenate(");
+    for (int i = 0; i < n; i++)
+        ot_text_printf(to, "%sf32[?length_of_%05d:1..9%s]", i ? ", " : "", i, others);
+    ot_text_add(to, ", axis=0)");
+}
+
+static void test_many_inputs(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    static optune_call call, again;
+    static char packed[sizeof call];
+    ot_text text = {0};
+    many_inputs(OPTUNE_MAX_INPUTS, ",?w:0..7", &text);
+    check_canonical(ot_text_str(&text), ot_text_str(&text));
+    check_ok(ot_call_parse(ot_text_str(&text), &call, &err));
+    assert_int_equal(call.output[0].dim[0].min, OPTUNE_MAX_INPUTS);
+    assert_int_equal(call.output[0].dim[0].max, 9 * OPTUNE_MAX_INPUTS);
+    assert_true(ot_call_pack(&call, packed) <= sizeof packed);
+    ot_call_unpack(packed, &again);
+    assert_string_equal(again.input[OPTUNE_MAX_INPUTS - 1].type.dim[0].name, "length_of_00063");
+    many_inputs(OPTUNE_MAX_INPUTS + 1, "", &text);
+    check_error(ot_text_str(&text), OPTUNE_ESYNTAX, "concatenate' takes at most 64", NULL);
+    check_error(ot_text_str(&text), OPTUNE_ESYNTAX, "which a graph makes by itself", NULL);
+    /* Names as long as can be and numbers as large fit; of sums of them too many do not. */
+#define LONG(k) ",?wide_as_" #k "00000:0..1099511627776"
+#define SUM(k)                                                                                 \
+    ",?1000*wide_as_" #k "00000+1000*wide_as_900000+1000*wide_as_800000+" #k                   \
+    ":0..1099511627776"
+    many_inputs(OPTUNE_MAX_INPUTS, LONG(1) LONG(2) LONG(3) LONG(4) LONG(5) LONG(6) LONG(7),
+                &text);
+    check_ok(ot_call_parse(ot_text_str(&text), &call, &err));
+    many_inputs(OPTUNE_MAX_INPUTS, SUM(1) SUM(2) SUM(3) SUM(4) SUM(5) SUM(6) SUM(7), &text);
+    check_error(ot_text_str(&text), OPTUNE_ELIMIT, "characters, at most 32767", NULL);
+#undef LONG
+#undef SUM
+    ot_text_release(&text);
+}
+
 static void test_regions(void **state)
 {
     (void)state;
@@ -436,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_fused_behind_expressions),
         cmocka_unit_test(test_fused_errors_point),
         cmocka_unit_test(test_long_texts_are_cut_around_the_place),
+        cmocka_unit_test(test_many_inputs),
         cmocka_unit_test(test_sizes_that_overflow),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_unify),

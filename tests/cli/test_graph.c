@@ -104,19 +104,22 @@ static void what_does_not_run_is_told(void **state)
     release(&o);
 }
 
+#define RANGE(k) "x" #k " = var f32[?" #k ":1..2]\n"
+#define FOUR(a, b, c, d) RANGE(a) RANGE(b) RANGE(c) RANGE(d)
 /* A group that runs and can have no dispatch table is no failure: what it lacks is told. */
 static void what_has_no_table_is_told(void **state)
 {
     (void)state;
     static const char *const graph[] = {
         "x = var f32[?n:0..4,16]\noutput relu(x)\n",
-        "x = var f32[?a:1..2,?b:1..2,?c:1..2,?d:1..2,?e:1..2]\noutput relu(x)\n",
+        FOUR(a, b, c, d) FOUR(e, f, g, h) FOUR(i, j, k, l) FOUR(m, n, o, p) RANGE(q)
+        "output concatenate(xa, xb, xc, xd, xe, xf, xg, xh, xi, xj, xk, xl, xm, xn, xo, xp, xq)\n",
         "x = var f32[?n:0..4,16]\noutput dense(concatenate(x, x), const f32[8,16])\n",
         "x = var f32[?n:0..4,16]\ny = var f32[4,4]\noutput relu(x), relu(y)\n",
     };
     static const char *const problem[] = {
         "dim 'n' is 0 to 4, tables are of sizes from 1 on: bind n=1..4",
-        "5 dims are ranges, tables are of at most 4: bind 'e' or others to numbers",
+        "17 dims are ranges, tables are of at most 16: bind 'q' or others to numbers",
         "dim '2*n' is 0 to 8, tables are of sizes from 1 on: bind what it is computed of",
         "dim 'n' is 0 to 4, tables are of sizes from 1 on: bind n=1..4",
     };
@@ -136,6 +139,30 @@ static void what_has_no_table_is_told(void **state)
         check_contains(ot_text_str(&o.out), problem[i]);
         release(&o);
     }
+}
+
+#undef FOUR
+#undef RANGE
+
+/* For other programs tables are rows beside those of constants. */
+static void tables_are_rows(void **state)
+{
+    (void)state;
+    const char *file = write_graph(network);
+    outcome o = optune("run", "--graph", file, "--time", "20", "--trials", "1", "--csv");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "workload,winner,time us,");
+    check_contains(ot_text_str(&o.out),
+                   "\n\"dense(f32[?n:1..64,32], const f32[32,32])\",dense");
+    check_contains(ot_text_str(&o.out), "dispatch table, ");
+    release(&o);
+    o = optune("run", "--graph", file, "--time", "20", "--trials", "1", "--markdown");
+    check_contains(ot_text_str(&o.out),
+                   "\n| dense(f32[?n:1..64,32], const f32[32,32]) | dense");
+    release(&o);
+    o = optune("graph", file, "--profile", "--threads", "1");
+    check_contains(ot_text_str(&o.out), "f32[64,64]                   of f32[?n:1..64,64]");
+    release(&o);
 }
 
 static void wrong_graphs_show_their_place(void **state)
@@ -178,12 +205,22 @@ static void wrong_words_are_refused(void **state)
             "n=1");
     refused(2, "run needs an operator", "run");
     refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);
+    refused(2, "dim 'n' is bound to 1 already: bind it once", "graph", file, "--bind", "n=1",
+            "--bind", "n=2");
+    refused(2, "dim 'n' is bound to 1 already: bind it once", "graph", file, "--bind", "n=1..3",
+            "--bind", "n=1");
     file = write_graph("x = var f32[?n,?h:2..40]\noutput reshape(x, newshape=[-1])\n");
     refused(2, "has unknown dims: give them values or ranges with --bind (?n)", "run",
             "--graph", file);
     refused(2, "give them values or ranges with --bind (?n)", "emit", "--graph", file, "-o",
             command_path("emitted"));
     refused(2, "has ranges", "run", "--graph", file, "--bind", "n=1..3", "--compile-only");
+    file = write_graph("x = var f32[?n,?m,?k]\noutput relu(x)\n");
+    refused(2, "has a value that is too large at the upper ends of its ranges", "run",
+            "--graph", file, "--bind", "n=1..99999999", "--bind", "m=1..99999999", "--bind",
+            "k=1..99999999");
+    refused(2, "give dims smaller ones with --bind (?n, ?m, ?k)", "graph", "--execute", file,
+            "--bind", "n=1..99999999", "--bind", "m=1..99999999", "--bind", "k=1..99999999");
     file = write_graph("output relu(var f32[4,64])\n");
     refused(3, "no symbolic dim 'h'; there is none", "graph", file, "--bind", "h=10");
 }
@@ -195,6 +232,7 @@ int main(void)
         cmocka_unit_test(graphs_are_selected_for_and_computed),
         cmocka_unit_test(what_does_not_run_is_told),
         cmocka_unit_test(what_has_no_table_is_told),
+        cmocka_unit_test(tables_are_rows),
         cmocka_unit_test(wrong_graphs_show_their_place),
         cmocka_unit_test(wrong_words_are_refused),
     };

@@ -43,8 +43,35 @@ static void by_the_kind_of_cost(void **state)
     assert_true(sound("ledger", 1e-15, why)); /* what it is like says so */
 }
 
+/* As long as the text of a call can be, and not longer. */
+static void by_the_length_of_a_text(void **state)
+{
+    (void)state;
+    static char call[OPTUNE_CALL_TEXT_SIZE + 2];
+    const double sample = 1e-3;
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_record r = {.call = call,
+                       .op = "o",
+                       .target = "cpu",
+                       .device = "d",
+                       .policy = "warm",
+                       .impl = "i",
+                       .digest = "0",
+                       .n_samples = 1,
+                       .sample = (double *)&sample,
+                       .inner = 1,
+                       .cost = sample};
+    memset(call, 'c', OPTUNE_CALL_TEXT_SIZE - 1);
+    if (!ot_record_sound(&r, why))
+        fail_msg("%s", why);
+    memset(call, 'c', OPTUNE_CALL_TEXT_SIZE + 1);
+    assert_false(ot_record_sound(&r, why));
+    check_contains(why, "call");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_the_kind_of_cost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_the_kind_of_cost),
+                                       cmocka_unit_test(by_the_length_of_a_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -309,15 +309,7 @@ static void test_batch_matmul(void **state)
 static int setup(void **state)
 {
     (void)state;
-    host_body_setup("cuda -arch=sm_80");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    host_body_teardown();
-    return 0;
+    return host_body_setup("cuda -arch=sm_80");
 }
 
 int main(void)
@@ -328,5 +320,5 @@ int main(void)
         cmocka_unit_test(test_dense_lt),
         cmocka_unit_test(test_bound_again),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, host_body_teardown);
 }

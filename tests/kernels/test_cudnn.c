@@ -586,15 +586,7 @@ static void test_no_plan(void **state)
 static int setup(void **state)
 {
     (void)state;
-    host_body_setup("cuda -arch=sm_90");
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    host_body_teardown();
-    return 0;
+    return host_body_setup("cuda -arch=sm_90");
 }
 
 int main(void)
@@ -607,5 +599,5 @@ int main(void)
         cmocka_unit_test(test_bound_twice),   cmocka_unit_test(test_two_streams),
         cmocka_unit_test(test_no_plan),       cmocka_unit_test(test_taking_turns),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, host_body_teardown);
 }

@@ -16,9 +16,10 @@
 enum { N = 64, ROWS = 64, DEPTH = 6 * 64, RING = 256 };
 
 static const char *const files[] = {
-    "kernels/common/gpu.kernel.h",     "kernels/common/team.kernel.h",
-    "kernels/common/mma_gpu.kernel.h", "kernels/common/wgmma_gpu.kernel.h",
-    "tests/data/races_words.cu",       NULL};
+    "kernels/common/gpu.kernel.h",       "kernels/common/team.kernel.h",
+    "kernels/common/mma_gpu.kernel.h",   "kernels/common/warp_gpu.kernel.h",
+    "kernels/common/wgmma_gpu.kernel.h", "kernels/common/turns_gpu.kernel.h",
+    "tests/data/races_words.cu",         NULL};
 static words finder;
 static char log_dir[4096], log_path[4200];
 

@@ -132,6 +132,17 @@ static const struct {
      "f32[?l:0..3,?x:1..4], f32[?m:0..3,?x:1..4], f32[?n:1..4,?x:1..4], f32[?o:0..2,?x:1..4]) "
      "-> add(f32[?y:1..4]) -> relu()",
      "concatenate_loops.generic"},
+    /* As many inputs as a call can have, of as many sizes. */
+#define FEW(k)                                                                                 \
+    "f32[?a" #k ":0..3,?x:1..4], f32[?b" #k ":1..4,?x:1..4], f32[?c" #k ":0..2,?x:1..4], "     \
+    "f32[?d" #k ":1..2,?x:1..4]"
+#define MORE(k) FEW(k##0) ", " FEW(k##1) ", " FEW(k##2) ", " FEW(k##3)
+    {"concatenate(" MORE(0) ", " MORE(1) ", " MORE(2) ", " MORE(3) ")",
+     "concatenate_loops.generic"},
+    {"concatenate(" MORE(0) ", " MORE(1) ", " MORE(2) ") -> multiply(f32[?x:1..4]) -> "
+     "add(f32[]) -> relu()", "concatenate_loops.generic"},
+#undef FEW
+#undef MORE
     /* More dims than may be tabled; and of a flat copy next to no sizes that fit. */
     {"transpose(f32[?a:1..3,?b:1..3,?c:1..3,?d:1..3,?e:1..3,?f:1..3], axes=[4,3,5,2,1,0])",
      "transpose_loops.generic"},

@@ -17,8 +17,10 @@ enum { THREADS = 128, COPY = 24 * 128 };
 static const char *const files[] = {"kernels/common/gpu.kernel.h",
                                     "kernels/common/team.kernel.h",
                                     "kernels/common/pairs_gpu.kernel.h",
+                                    "kernels/common/warp_gpu.kernel.h",
                                     "kernels/common/wgmma_gpu.kernel.h",
-                                    "tests/data/wgmma_words.cu", NULL};
+                                    "tests/data/wgmma_words.cu",
+                                    NULL};
 static words emulated;
 
 static int setup(void **state)

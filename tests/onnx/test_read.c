@@ -101,8 +101,13 @@ static void dims_are_bound(void **state)
     assert_true(optune_graph_read_bound(path, &(const optune_binding){"bach", 3}, 1, &g, &err) <
                 0);
     check_contains(err.text, "did you mean 'batch'?");
+    const optune_binding twice[] = {{"batch", 3}, {"batch", 4}};
+    assert_int_equal(optune_graph_read_bound(path, twice, 2, &g, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "dim 'batch' is bound to 3 already: bind it once");
     g = read_model(&model, &(const optune_binding){"batch", 3}, 1);
     assert_int_equal(optune_graph_output_type(g, 0)->dim[0].min, 3);
+    assert_int_equal(optune_graph_bound(g, "batch", 1, 8, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "dim 'batch' is bound to 3 already: bind it once");
     optune_graph_close(g);
 }
 
@@ -116,12 +121,34 @@ static void dims_stay_symbolic(void **state)
     onnx_node(&g, "Relu", "", "x", "y", NULL);
     onnx_output(&g, "y");
     onnx_model(&g, 17, &model);
-    optune_graph *graph = read_model(&model, NULL, 0);
+    const optune_binding both[] = {{"sequence length", 3}, {"sequence_length", 4}};
+    const char *path = stored("model.onnx", ot_text_str(&model), model.n);
+    optune_graph *graph = NULL;
+    assert_int_equal(optune_graph_read_bound(path, both, 2, &graph, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "dim 'sequence_length' is bound to 3 already");
+    graph = read_model(&model, NULL, 0);
     assert_false(optune_dim_known(&optune_graph_output_type(graph, 0)->dim[0]));
     check_ok(optune_graph_bind(graph, "sequence_length", 5, &err));
     check_ok(optune_graph_infer(graph, &err));
     assert_int_equal(optune_graph_output_type(graph, 0)->dim[0].min, 5);
     optune_graph_close(graph);
+}
+
+/* A number is asked for where it can be given: of the model's own dims. */
+static void what_is_computed_is_asked_for_by_its_parts(void **state)
+{
+    (void)state;
+    ot_text g = {0}, attrs = {0};
+    optune_graph *graph = NULL;
+    optune_err err = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "rows,of it,2");
+    attr_int(&attrs, "axis", 2);
+    onnx_node(&g, "Flatten", "flat", "x", "f", &attrs);
+    onnx_node(&g, "EyeLike", "eye", "f", "y", NULL);
+    onnx_output(&g, "y");
+    assert_true(onnx_read(&g, 17, &graph, &err) < 0);
+    check_contains(err.text, "it needs the value of dim 0 of its input, which is ");
+    check_contains(err.text, "bind 'of it', 'rows' to numbers, with --bind DIM=N");
 }
 
 /* y = x + w over 4 elements. */
@@ -274,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_network_is_computed),
         cmocka_unit_test(dims_are_bound),
         cmocka_unit_test(dims_stay_symbolic),
+        cmocka_unit_test(what_is_computed_is_asked_for_by_its_parts),
         cmocka_unit_test(elements_are_where_files_keep_them),
         cmocka_unit_test(nodes_mean_what_onnx_says),
         cmocka_unit_test(neighbours_of_a_channel),

@@ -36,6 +36,9 @@ def parse():
     p.add_argument("--shim", required=True)
     p.add_argument("--cuts", type=int, default=40, help="states that are looked at; default: 40")
     p.add_argument("--seed", type=int, default=int(os.environ.get("OPTUNE_TEST_SEED", "1")))
+    p.add_argument("--large", type=int, default=0,
+                   help="records of an import in front of all and of one behind; "
+                        "from 16384 on they are stored together")
     p.add_argument("--keep", help="a folder for what failed")
     return p.parse_args()
 
@@ -97,6 +100,8 @@ class Work:
         self.acks.append((self.journal.stat().st_size, frozenset(self.stored)))
 
     def all(self):
+        if self.a.large:
+            self.import_some(self.a.large)
         self.import_some(3)
         self.import_some(40)
         self.run("db", "compact", shim=True)
@@ -105,6 +110,8 @@ class Work:
         self.import_some(7)
         self.run("db", "prune", "--history", "1", shim=True)
         self.import_some(2)
+        if self.a.large:
+            self.import_some(self.a.large)
 
 
 # ---- what a disk makes of it ------------------------------------------------------------------

@@ -304,6 +304,12 @@ def test_a_graph_of_ranges_takes_arrays_of_any_size(o, tmp_path):
             with pytest.raises(optune.UsageError, match="no shape"):
                 g(3.5, numpy.zeros(3, "f4"))
             assert g(x, z)[0].shape == (17, 5)  # what was refused changed nothing
+    with o.graph("x = var f32[?n,4]\nz = var f32[?2*n,4]\noutput add(concatenate(x, x), z)\n",
+                 bind={"n": (1, 6)}) as g:
+        for x, z, why in (((3, 4), (13, 4), "'2.n' is 2 to 12; bind={'n': .LOWEST, LARGEST.}"),
+                          ((3, 4), (5, 4), "'2.n' is 6 with the sizes of the other inputs")):
+            with pytest.raises(optune.Error, match=why):
+                g(numpy.zeros(x, "f4"), numpy.zeros(z, "f4"))
     for bound in ((1, 2, 3), (1.5, 64), (1, "64"), (), 3.7, "3", None, range(1, 64), -1, 2**64 + 5,
                   (1, 2**40 + 1), numpy.float32(3)):
         with pytest.raises(optune.UsageError,

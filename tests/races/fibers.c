@@ -126,10 +126,42 @@ void races_pause(races_state state, const void *place)
         _longjmp(scheduler, 1);
 }
 
+/* Blocks in turns have the module's shared memory each for itself: that of the one at work is in
+ * its place, those of others are held. */
+static char *held[RACES_CLUSTER];
+static int in_place;
+
+static void poison_shared(void)
+{
+    const struct cl_program_tag *p = races_now.kernel->program;
+    const size_t bytes = p->last - p->first;
+    memset((void *)p->first, 255, bytes);
+    in_place = 0;
+    for (int r = 0; r < RACES_CLUSTER; r++) {
+        free(held[r]);
+        held[r] = NULL;
+        if (!races_now.apart || r >= races_now.blocks)
+            continue;
+        held[r] = ot_alloc(bytes + 1);
+        memset(held[r], 255, bytes);
+    }
+}
+
+static void take_shared(int rank)
+{
+    const struct cl_program_tag *p = races_now.kernel->program;
+    if (!races_now.apart || rank == in_place)
+        return;
+    memcpy(held[in_place], (void *)p->first, p->last - p->first);
+    memcpy((void *)p->first, held[rank], p->last - p->first);
+    in_place = rank;
+}
+
 static void go_on(int thread)
 {
     fiber *f = &fibers[thread];
     races_thread = thread;
+    take_shared(races_rank());
     f->state = RACES_READY;
     if (_setjmp(scheduler) == 0) {
         if (f->begun)
@@ -282,8 +314,7 @@ bool races_run(void)
     static int order[RACES_THREADS];
     const int n = all(), way = (int)(races_random() % 3);
     read_args();
-    const struct cl_program_tag *p = races_now.kernel->program;
-    memset((void *)p->first, 255, p->last - p->first);
+    poison_shared();
     for (int t = 0; t < n; t++) {
         prepare(&fibers[t]);
         order[t] = t;

@@ -270,12 +270,16 @@ cl_int clSetKernelArg(cl_kernel k, cl_uint i, size_t size, const void *value)
 static bool run_blocks(void)
 {
     races_launch *now = &races_now;
+    const int most = now->blocks;
     for (now->at[2] = 0; now->at[2] < now->grid[2]; now->at[2]++)
         for (now->at[1] = 0; now->at[1] < now->grid[1]; now->at[1]++)
             for (now->at[0] = 0; now->at[0] < now->grid[0];
-                 now->at[0] += (size_t)now->blocks, now->number += (uint32_t)now->blocks)
+                 now->at[0] += (size_t)now->blocks, now->number += (uint32_t)now->blocks) {
+                const size_t left = now->grid[0] - now->at[0];
+                now->blocks = now->apart && left < (size_t)most ? (int)left : most;
                 if (!races_run())
                     return false;
+            }
     return true;
 }
 
@@ -285,7 +289,13 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue q, cl_kernel k, cl_uint dims,
 {
     static uint32_t next = 1; /* 0: no block */
     const int *cluster = dlsym(k->program->module, "races_cluster");
+    const int *abreast = dlsym(k->program->module, "races_abreast");
     races_now = (races_launch){.kernel = k, .blocks = cluster ? *cluster : 1};
+    /* Who reads and writes what is seen of one block after another. */
+    if (abreast && *abreast > 1 && !races_watched()) {
+        races_now.apart = true;
+        races_now.blocks = *abreast < RACES_CLUSTER ? *abreast : RACES_CLUSTER;
+    }
     for (int d = 0; d < 3; d++) {
         races_now.block[d] = local[d];
         races_now.grid[d] = global[d] / local[d];

@@ -81,6 +81,7 @@ typedef struct races_launch {
     struct cl_kernel_tag *kernel;
     size_t block[3], grid[3], at[3]; /* `at`: the first block of those at work */
     int threads, blocks;             /* of a block; at work: those of a cluster */
+    bool apart;                      /* those at work are no cluster, but in turns */
     uint32_t number;                 /* of the first block at work, over all launches */
     uint32_t begin;                  /* the first block of the launch */
     uint32_t started;                /* no interval of those at work is before it */
@@ -143,6 +144,8 @@ bool races_watched(void);
  * `ahead` may be used by nobody, and then written by nobody. */
 void races_reads(const void *p, size_t n, bool ahead, const void *place);
 void races_writes(const void *p, size_t n, const void *place);
+/* All of these bytes at once, as any thread may at any time: only where they lie is looked at. */
+void races_atomic(const void *p, size_t n, bool write, const void *place);
 
 #define RACES_HERE __builtin_return_address(0)
 

@@ -218,6 +218,16 @@ void races_writes(const void *p, size_t n, const void *place)
         check(p, n, true, place);
 }
 
+void races_atomic(const void *p, size_t n, bool write, const void *place)
+{
+    const struct cl_mem_tag *m = buffer_at(p);
+    if (!m || (const char *)p + n > m->data + m->size)
+        races_report(write ? "a write outside every buffer" : "a read outside every buffer",
+                     place, 0, -1);
+    if ((uintptr_t)p % n)
+        races_report(write ? "a misaligned write" : "a misaligned read", place, 0, -1);
+}
+
 /* ---- what clang calls -------------------------------------------------------------------- */
 
 #define OF_SIZE(n)                                                                             \

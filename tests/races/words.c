@@ -73,6 +73,55 @@ void races_swap(void *y, const void *x, int bytes, int reach)
     races_pause(RACES_WARPS, RACES_HERE);
 }
 
+uint32_t races_vote(int c);
+
+uint32_t races_vote(int c)
+{
+    static bool of[RACES_THREADS];
+    const int first = races_thread / RACES_WARP * RACES_WARP;
+    uint32_t bits = 0;
+    if (races_now.threads % RACES_WARP)
+        races_report("a vote in a part of a warp", RACES_HERE, 0, -1);
+    of[races_thread] = c != 0;
+    races_pause(RACES_WARPS, RACES_HERE);
+    for (int i = 0; i < RACES_WARP; i++)
+        bits |= (uint32_t)of[first + i] << i;
+    races_pause(RACES_WARPS, RACES_HERE);
+    return bits;
+}
+
+/* ---- blocks in turns --------------------------------------------------------------------- */
+
+int64_t races_turn_of(void *counter);
+uint64_t races_word_load(const void *from);
+void races_word_store(void *to, uint64_t word);
+
+int64_t races_turn_of(void *counter)
+{
+    uint32_t turn, next;
+    races_atomic(counter, sizeof turn, true, RACES_HERE);
+    memcpy(&turn, counter, sizeof turn);
+    next = turn + 1;
+    memcpy(counter, &next, sizeof next);
+    return turn;
+}
+
+/* Others go on first: what is asked for may not be there yet, and is asked for again. */
+uint64_t races_word_load(const void *from)
+{
+    uint64_t word;
+    races_pause(RACES_WAITS, RACES_HERE);
+    races_atomic(from, sizeof word, false, RACES_HERE);
+    memcpy(&word, from, sizeof word);
+    return word;
+}
+
+void races_word_store(void *to, uint64_t word)
+{
+    races_atomic(to, sizeof word, true, RACES_HERE);
+    memcpy(to, &word, sizeof word);
+}
+
 /* ---- 16-bit floats ----------------------------------------------------------------------- */
 
 static float float_of_half(uint16_t bits)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What stands in front of every body that the stand-in compiles (OpenCL C, not the host's): the
- * words of kernels/common that CUDA alone has, those of a warp (team.kernel.h), of tensor cores
- * (mma_gpu.kernel.h) and of warpgroups (wgmma_gpu.kernel.h), as functions of the stand-in.
+ * words of kernels/common that CUDA alone has, those of a warp (team.kernel.h, warp_gpu.kernel.h),
+ * of tensor cores (mma_gpu.kernel.h), of warpgroups (wgmma_gpu.kernel.h) and of blocks that wait
+ * for each other (turns_gpu.kernel.h), as functions of the stand-in.
  * Copies, products and stores are under way until they are waited for, and the roles of a body
  * run side by side. Only names; the functions are in words.c, tensor.c, warpgroups.c and
  * products.c, and what they mean is said in those headers.
@@ -12,15 +13,30 @@
 
 void races_warp_barrier(void);
 void races_swap(void *y, const void *x, int bytes, int reach);
+uint races_vote(int c);
 void races_cluster_barrier(void);
+long races_turn_of(__global void *counter);
+ulong races_word_load(const __global ulong *from);
+void races_word_store(__global ulong *to, ulong word);
 float races_float_of_half(ushort bits);
 ushort races_half_of_float(float f);
 
 #define TEAM_COPY(y, x) __typeof__(x) y = x
 #define TEAM_SWAP(y, x, reach) races_swap(&(y), &(x), (int)sizeof(x), reach)
 #define WARP_BARRIER() races_warp_barrier()
+#define WARP_VOTE(c) races_vote(c)
+#define LOWEST_BIT(bits) __builtin_ctz(bits)
+#define BIT_COUNT(bits) __builtin_popcount(bits)
 #define vload_half(at, p) races_float_of_half(((const ushort *)(p))[at])
 #define vstore_half_rte(f, at, p) (((ushort *)(p))[at] = races_half_of_float(f))
+
+/* Blocks in turns: several at once. */
+#define KERNEL_IN_TURNS(x)                                                                     \
+    __constant int races_abreast = 1024 / (x);                                                 \
+    KERNEL(x, 1, 1)
+#define NEXT_TURN(counter) races_turn_of(counter)
+#define WORD_LOAD(from) races_word_load(from)
+#define WORD_STORE(to, word) races_word_store(to, word)
 
 /* Types of products. */
 #define RACES_f16 0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What divided.h declares. */
 #include "support/divided.h"
+#include "support/forged.h"
 
 #include "support/check.h"
 
@@ -64,4 +65,26 @@ void divided_cost(optune_record *r, double cost, double sample[7])
     r->cost = interval.median;
     r->low = interval.low;
     r->high = interval.high;
+}
+
+void divided_plant(const char *db, const divided_price *price, int n, double others)
+{
+    tuning_records all;
+    optune *o = tuning_open(db);
+    optune_err err = {0};
+    check_ok(ot_context_asked(o, &err));
+    tuning_read("tuned", &all);
+    for (int i = 0; i < all.n; i++) {
+        optune_record *r = &all.record[i];
+        double cost = others, sample[7];
+        for (int k = 0; k < n; k++)
+            if (!strcmp(r->call, price[k].workload))
+                cost = price[k].cost;
+        if (cost < 0)
+            continue;
+        divided_cost(r, cost, sample);
+        forged_put(db, r, 1, &o->device);
+    }
+    ot_arena_release(&all.arena);
+    optune_close(o);
 }

@@ -22,6 +22,13 @@ void divided_measure(const char *db, const char *text);
 void divided_execute(divided *at);
 /* Whether one of its groups is this workload. */
 bool divided_has(const divided *at, const char *workload);
+/* The records of tuning_dir/tuned in tuning_dir/DB, so many seconds each: those of these workloads
+ * as they say, all others `others`; negative: left out. */
+typedef struct divided_price {
+    const char *workload;
+    double cost;
+} divided_price;
+void divided_plant(const char *db, const divided_price *price, int n, double others);
 /* Seven samples around so many seconds, which `sample` holds for as long as the record is used. */
 void divided_cost(optune_record *r, double cost, double sample[7]);
 

@@ -25,7 +25,7 @@ static optune_space *space;
 static const host_body *body;
 static void *module, *input[OPTUNE_MAX_INPUTS], *output;
 
-void host_body_setup(const char *text)
+int host_body_setup(const char *text)
 {
     optune_err err = {0};
     check_ok(ot_target_parse(text, &target, &err));
@@ -37,12 +37,15 @@ void host_body_setup(const char *text)
                                     .cache_dir = dir,
                                     .limit_s = 60};
     check_ok(ot_builder_open(&build, &builder, &err));
+    return 0;
 }
 
-void host_body_teardown(void)
+int host_body_teardown(void **state)
 {
+    (void)state;
     ot_builder_close(builder);
     ot_remove_tree(dir);
+    return 0;
 }
 
 void host_body_run(optune_phase phase, void *stream)

@@ -19,8 +19,9 @@ typedef struct host_body {
     double tolerance;                  /* as a share of the sum of magnitudes */
 } host_body;
 
-void host_body_setup(const char *target); /* "cuda -arch=sm_80" */
-void host_body_teardown(void);
+/* A group's fixtures; "cuda -arch=sm_80". 0. */
+int host_body_setup(const char *target);
+int host_body_teardown(void **state);
 
 /* Compiles and runs `impl` on the workload with its config `config`, NULL: the fallback's, else the
  * only one. False: it does not apply, or has no plain float types. */

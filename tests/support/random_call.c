@@ -183,7 +183,7 @@ static double known_elements(const optune_tensor *type)
  * too. */
 static bool settle(uint64_t *rng, optune_call *call, double budget, bool empty)
 {
-    for (int step = 0; step < 200; step++) {
+    for (int step = 0; step < OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK; step++) {
         optune_err err = {0};
         const int status = ot_call_infer(call, &err);
         optune_dim *open[OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK];
@@ -262,6 +262,17 @@ bool random_call_within(const optune_call *call, const random_limits *limits)
     return elements <= limits->elements && ot_call_flops(&copy) <= limits->flops;
 }
 
+/* As many inputs as there may be of an operator that takes any number: copies of those it has. */
+static void change_count(uint64_t *rng, const optune_op *op, optune_call *call)
+{
+    const int n = call->n_inputs, most = ot_op_input_count(op);
+    if (!op->joins || !random_chance(rng, 0.3))
+        return;
+    call->n_inputs = (int)random_between(rng, 1, random_chance(rng, 0.5) ? most : 8);
+    for (int i = n; i < call->n_inputs; i++)
+        call->input[i] = call->input[i % n];
+}
+
 /* Everything changes a lot at first, less with every try that came to nothing. */
 static bool draw(uint64_t *rng, const optune_op *op, const random_limits *limits, double change,
                  optune_call *call)
@@ -270,6 +281,7 @@ static bool draw(uint64_t *rng, const optune_op *op, const random_limits *limits
     optune_call other;
     if (ot_call_parse(a_sample(rng, op), call, &err) < 0 || call->n_epilogues)
         return false;
+    change_count(rng, op, call);
     if (random_chance(rng, change / 2) && ot_call_parse(a_sample(rng, op), &other, &err) >= 0)
         mix_attrs(rng, &other, call);
     for (int i = 0; i < call->n_attrs; i++)

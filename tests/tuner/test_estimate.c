@@ -201,6 +201,9 @@ static void templates_tell_good_from_bad(void **state)
         {"global_avg_pool2d_block.gpu", "global_avg_pool2d(f32[32,2048,7,7])", 2},
         {"cumsum_team.gpu", "cumsum(f32[4096,4096])", 2},
         {"cumsum_across.gpu", "cumsum(f32[64,512,1024],axis=1)", 2},
+        {"cumsum_lookback.cuda", "cumsum(f32[33554432])", 10},
+        {"cumsum_lookback.cuda", "cumsum(f32[4096,8192],axis=1)", 10},
+        {"cumsum_lookback_across.cuda", "cumsum(f32[8192,4096],axis=0)", 10},
         {"sum_block.gpu", "sum(f32[8192,8192],axis=[1])", 2},
         {"sum_across.gpu", "sum(f32[8192,8192],axis=[0])", 2},
     };

@@ -8,8 +8,8 @@ static int compile(const optune_target *target, const optune_device *device,
 {
     char from[2100];
     const optune_target_row *row = ot_target_find(target->kind);
-    snprintf(from, sizeof from, "%s/peak%s", dir, row->source_suffix);
-    snprintf(to, size, "%s/peak%s", dir, row->module_suffix);
+    snprintf(from, sizeof from, "%s/text%s", dir, row->source_suffix);
+    snprintf(to, size, "%s/text%s", dir, row->module_suffix);
     optune_argv argv = {0};
     int status = ot_write_file(from, text->s, text->n, err);
     if (status >= 0)
@@ -20,7 +20,7 @@ static int compile(const optune_target *target, const optune_device *device,
     return status;
 }
 
-int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err *err)
+int ot_session_load_text(ot_session *s, const ot_text *text, void **module, optune_err *err)
 {
     char dir[2048], to[2100];
     OT_RETURN_UNLESS_OK(ot_temp_dir(dir, sizeof dir, err));
@@ -31,8 +31,8 @@ int ot_peak_build(ot_session *s, const ot_text *text, void **module, optune_err 
     return status;
 }
 
-int ot_peak_compile(const optune_target *target, const optune_device *device,
-                    const ot_text *text, ot_text *module, optune_err *err)
+int ot_target_compile_text(const optune_target *target, const optune_device *device,
+                           const ot_text *text, ot_text *module, optune_err *err)
 {
     char dir[2048], to[2100];
     OT_RETURN_UNLESS_OK(ot_temp_dir(dir, sizeof dir, err));

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many records on their way into a store at once, see bulk.c. */
+#ifndef OPTUNE_DB_BULK_H
+#define OPTUNE_DB_BULK_H
+
+#include "db/db.h"
+
+typedef struct ot_bulk ot_bulk;
+/* For the store of DIR, as ot_store_open to write. */
+int ot_bulk_open(const char *dir, ot_bulk **bulk, optune_err *err);
+void ot_bulk_close(ot_bulk *bulk); /* what was not stored is not; NULL is fine */
+/* What of the batch is not known. ESTORE and ot_bulk_gone: the store is another one by now, what
+ * was taken cannot be stored, and has to be read again from where it came. */
+int ot_bulk_take(ot_bulk *bulk, ot_batch *batch, optune_err *err);
+/* Stores all of it, once. *replaced: there is another store in place of what was open. */
+int ot_bulk_store(ot_bulk *bulk, int64_t *added, bool *replaced, optune_err *err);
+bool ot_bulk_gone(const ot_bulk *bulk);
+/* The store and what was taken, as a new one in the empty folder `path`, synced. Nobody may write
+ * meanwhile. */
+int ot_bulk_merge(ot_bulk *bulk, const char *path, ot_store_stats *stats, optune_err *err);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store that is written whole, beside the one it is made from: each table in key order, so that
+ * its pages are full and each is written once. Nobody sees it before it is in its place, so it is
+ * waited for once, at its end.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "db/env.h"
+
+enum { AT_ONCE = 16 << 20 }; /* bytes of a transaction */
+
+struct ot_making {
+    const env *from;
+    char *path;
+    MDB_env *to;
+    MDB_txn *txn;
+    MDB_dbi table[OT_TABLES];
+    bool absent[OT_TABLES];
+    MDB_cursor *cursor[OT_TABLES]; /* at the end of what is there */
+    size_t waiting;
+};
+
+static int begin(ot_making *m)
+{
+    m->waiting = 0;
+    return mdb_txn_begin(m->to, NULL, 0, &m->txn);
+}
+
+static void close_cursors(ot_making *m)
+{
+    for (int i = 0; i < OT_TABLES; i++)
+        if (m->cursor[i])
+            mdb_cursor_close(m->cursor[i]);
+    memset(m->cursor, 0, sizeof m->cursor);
+}
+
+static int commit(ot_making *m)
+{
+    close_cursors(m);
+    const int rc = mdb_txn_commit(m->txn);
+    m->txn = NULL;
+    return rc;
+}
+
+static int fail(const ot_making *m, int rc, optune_err *err)
+{
+    return ot_env_fail(m->from, rc, "copy", err);
+}
+
+int ot_making_begin(ot_snapshot *from, const char *path, ot_making **made, optune_err *err)
+{
+    ot_making *m = ot_alloc(sizeof *m);
+    m->from = from->store->env;
+    m->path = ot_strdup(path);
+    int rc = ot_env_open_mdb(path, MDB_NOSYNC, &m->to);
+    rc = rc ? rc : begin(m);
+    for (int i = 0; i < OT_TABLES && rc == 0; i++) {
+        m->absent[i] = m->from->absent[i];
+        if (!m->absent[i])
+            rc = mdb_dbi_open(m->txn, ot_env_tables[i], MDB_CREATE, &m->table[i]);
+    }
+    *made = m;
+    return rc ? fail(m, rc, err) : OPTUNE_OK;
+}
+
+static int put(ot_making *m, ot_kv_table table, ot_bytes key, ot_bytes value)
+{
+    MDB_val at = value_of(key), what = value_of(value);
+    int rc = m->waiting > AT_ONCE ? commit(m) : 0;
+    if (rc == 0 && !m->txn)
+        rc = begin(m);
+    if (rc == 0 && !m->cursor[table])
+        rc = mdb_cursor_open(m->txn, m->table[table], &m->cursor[table]);
+    if (rc == 0)
+        rc = mdb_cursor_put(m->cursor[table], &at, &what, MDB_APPEND);
+    m->waiting += key.n + value.n;
+    return rc;
+}
+
+int ot_making_put(ot_making *m, ot_kv_table table, ot_bytes key, ot_bytes value,
+                  optune_err *err)
+{
+    const int rc = put(m, table, key, value);
+    return rc ? fail(m, rc, err) : OPTUNE_OK;
+}
+
+int ot_making_copy(ot_making *m, ot_snapshot *from, ot_kv_table table, optune_err *err)
+{
+    ot_bytes key = {0}, value;
+    int status = ot_snapshot_seek(from, table, &key, &value, err);
+    while (status == OPTUNE_OK) {
+        status = ot_making_put(m, table, key, value, err);
+        if (status == OPTUNE_OK)
+            status = ot_snapshot_next(from, table, &key, &value, err);
+    }
+    return status < 0 ? status : OPTUNE_OK;
+}
+
+int ot_making_end(ot_making *m, bool summed, optune_err *err)
+{
+    int rc = m->txn ? commit(m) : 0;
+    if (rc == 0 && summed)
+        rc = ot_epoch_copied(m->to, ot_env_tables[OT_TABLE_META]);
+    if (rc == 0)
+        rc = mdb_env_sync(m->to, 1);
+    return rc ? fail(m, rc, err) : OPTUNE_OK;
+}
+
+void ot_making_close(ot_making *m)
+{
+    ot_text lock = {0};
+    if (!m)
+        return;
+    close_cursors(m);
+    if (m->txn)
+        mdb_txn_abort(m->txn);
+    if (m->to)
+        mdb_env_close(m->to);
+    ot_text_printf(&lock, "%s/lock.mdb", m->path);
+    unlink(lock.s); /* whoever opens it makes one */
+    ot_text_release(&lock);
+    free(m->path);
+    free(m);
+}
+
+int ot_store_copy(ot_store *store, const char *path, optune_err *err)
+{
+    ot_snapshot from;
+    ot_making *made = NULL;
+    uint64_t epoch;
+    OT_RETURN_UNLESS_OK(ot_snapshot_begin(store, &from, err));
+    int status = ot_making_begin(&from, path, &made, err);
+    for (int i = 0; i < OT_TABLES && status >= 0; i++)
+        status = ot_making_copy(made, &from, (ot_kv_table)i, err);
+    if (status >= 0)
+        status = ot_making_end(made, ot_snapshot_epoch(&from, &epoch), err);
+    ot_making_close(made);
+    ot_snapshot_end(&from);
+    return status;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A store from logs, in place of whatever is there. Records wait until all are known and are
+ * written in the order of their keys (bulk.c); what else the logs say goes into a store of its own
+ * first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "db/bulk.h"
+#include "db/kv.h"
+
+typedef struct reading {
+    ot_store *store;
+    ot_bulk *bulk;
+    int64_t *refused;
+    optune_err *err;
+} reading;
+
+static int read_one(void *arg, const char *path, const char *name, int64_t size)
+{
+    reading *r = arg;
+    (void)name;
+    (void)size;
+    const int status = ot_bulk_read_log(r->bulk, r->store, path, true, r->refused, r->err);
+    return status < 0 ? status : ot_store_log_done(r->store, path, r->err);
+}
+
+/* Records wait until all are known; what else the logs say is in the store work/raw. */
+static int fill(const char *work, const char *made, const char *dir, const char *const *logs,
+                ot_store_stats *stats, int64_t *refused, optune_err *err)
+{
+    reading r = {.refused = refused, .err = err};
+    ot_text raw = {0};
+    ot_text_printf(&raw, "%s/raw", work);
+    int status = mkdir(raw.s, 0777) < 0 || mkdir(made, 0777) < 0
+                     ? ot_place_refused(raw.s, "make", errno, err)
+                     : OPTUNE_OK;
+    if (status >= 0)
+        status = ot_store_open(raw.s, OT_STORE_WRITE, &r.store, err);
+    if (status >= 0)
+        status = ot_bulk_open(raw.s, &r.bulk, err);
+    if (status < 0) {
+        ot_store_close(r.store);
+        ot_text_release(&raw);
+        return status;
+    }
+    if (!logs || !*logs)
+        status = ot_each_log(dir, read_one, &r);
+    for (int i = 0; status >= 0 && logs && logs[i]; i++)
+        status = read_one(&r, logs[i], NULL, 0);
+    if (status >= 0)
+        status = ot_bulk_merge(r.bulk, made, stats, err);
+    ot_bulk_close(r.bulk);
+    ot_store_close(r.store);
+    if (status >= 0)
+        stats->bytes = ot_swap_bytes(made);
+    ot_remove_tree(raw.s);
+    ot_text_release(&raw);
+    return status;
+}
+
+int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
+                     int64_t *refused, optune_err *err)
+{
+    ot_write_lock *lock = NULL;
+    ot_text work = {0}, made = {0};
+    *stats = (ot_store_stats){0};
+    *refused = 0;
+    OT_RETURN_UNLESS_OK(ot_place_make(dir, err));
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, &lock, err));
+    int status = ot_write_lock_take(lock, NULL, err);
+    if (status >= 0) {
+        status = ot_swap_begin(dir, &work, &made, err);
+        if (status >= 0)
+            status = fill(work.s, made.s, dir, logs, stats, refused, err);
+        ot_store *old = NULL; /* what there is may be damaged, or nothing */
+        if (status >= 0 && ot_store_open(dir, OT_STORE_READ, &old, NULL) < 0)
+            old = NULL;
+        if (status >= 0)
+            status = ot_swap_exchange(dir, err);
+        if (old)
+            ot_store_touch(old);
+        ot_store_close(old);
+        if (work.s)
+            ot_remove_tree(work.s);
+        ot_write_lock_give(lock);
+    }
+    ot_write_lock_close(lock);
+    ot_text_release(&work);
+    ot_text_release(&made);
+    return status;
+}

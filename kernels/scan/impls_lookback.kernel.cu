@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scans of a contiguous axis in one pass: TEAM threads for a tile of EACH elements a thread, which
+ * is a line or, by look-back, a part of it. A thread has EACH / V vectors of neighbours, those of a
+ * warp side by side, so that loads and stores are whole lines of memory; lanes meet by shuffles,
+ * warps in shared memory.
+ */
+#include "kernels/scan/lookback.kernel.h"
+
+#define SPAN (TEAM * EACH)
+#define TEAMS (THREADS / TEAM)
+#define LANES (TEAM < 32 ? TEAM : 32) /* of a team in a warp */
+#define WARPS (TEAM / LANES)
+#define GROUPS CEIL_DIV((i64)OUTER, TEAMS)
+
+VECTOR(vec_in, IN, V);
+VECTOR(vec_out, DTYPE, V);
+
+#if TILES > 1
+/* What everything before `tile` of a line amounts to, for all of a warp. */
+INLINE DTYPE look_back(GLOBAL u64 *told, i64 line, i64 tile, LOCAL DTYPE *seen, int lane)
+{
+    int n = 0, whole;
+    for (;; n += 32) {
+        const i64 at = tile - 1 - n - lane;
+        u32 wholes, wanted;
+        DTYPE x;
+        do {
+            x = NEUTRAL;
+            const int kind = at < 0 ? WHOLE : ask(told_of(told, line, at, 0), &x);
+            const u32 known = WARP_VOTE(kind != UNTOLD);
+            wholes = WARP_VOTE(kind == WHOLE);
+            /* All up to the nearest that is whole, or all, where there is room to go on. */
+            wanted = wholes ? (wholes ^ (wholes - 1)) & ~known : ~known;
+        } while (wanted || (!wholes && n + 32 >= LOOK));
+        seen[n + lane] = x;
+        whole = wholes ? n + LOWEST_BIT(wholes) : -1;
+        if (whole >= 0)
+            break;
+    }
+    WARP_BARRIER();
+    DTYPE carry = seen[whole];
+    UNROLL_BY(8)
+    for (int i = whole - 1; i >= 0; i--)
+        carry = OP(carry, seen[i]);
+    return carry;
+}
+
+KERNEL_IN_TURNS(THREADS)
+#else
+KERNEL(THREADS, 1, 1)
+#endif
+scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
+#if TILES > 1
+     ,
+     GLOBAL u64 *RESTRICT told
+#endif
+         LEAD_PARAMETERS)
+{
+    SHARED(scan_pool, POOL_BYTES);
+    LOCAL DTYPE *const sums = (LOCAL DTYPE *)scan_pool; /* a place for each warp */
+    const int t = THREAD_X, lane = t % LANES, part = t % TEAM / LANES, team = t / TEAM;
+#if TILES > 1
+    LOCAL DTYPE *const seen = sums + THREADS / 32;
+    LOCAL i64 *const turn = (LOCAL i64 *)(seen + LOOK);
+    if (t == 0)
+        *turn = NEXT_TURN(told);
+    BARRIER();
+    const i64 tile = *turn / GROUPS, line = *turn % GROUPS * TEAMS + team;
+#else
+    const i64 tile = 0, line = (i64)BLOCK_X * TEAMS + team;
+#endif
+    const bool mine = line < OUTER && tile < TILES;
+    const i64 from = tile * SPAN, first = from + part * (LANES * EACH) + lane * V;
+    const i64 base = mine ? line * N : 0, end = mine ? N : 0;
+    DTYPE x[EACH / V][V], before[EACH / V], all = NEUTRAL;
+    if (from + SPAN <= end) {
+        vec_in y[EACH / V];
+        UNROLL
+        for (int r = 0; r < EACH / V; r++)
+            y[r] = *(GLOBAL const vec_in *)(in + base + first + r * (LANES * V));
+        UNROLL
+        for (int r = 0; r < EACH / V; r++) {
+            UNROLL
+            for (int e = 0; e < V; e++)
+                x[r][e] = (DTYPE)y[r].v[e];
+        }
+    } else {
+        UNROLL
+        for (int r = 0; r < EACH / V; r++) {
+            UNROLL
+            for (int e = 0; e < V; e++) {
+                const i64 i = first + r * (LANES * V) + e;
+                x[r][e] = i < end ? (DTYPE)in[base + i] : NEUTRAL;
+            }
+        }
+    }
+    /* What lanes have before each other: halves of ever more of them exchange what they amount
+     * to. */
+    UNROLL
+    for (int r = 0; r < EACH / V; r++) {
+        DTYPE amount = x[r][0], below = NEUTRAL, other;
+        UNROLL
+        for (int e = 1; e < V; e++)
+            amount = OP(amount, x[r][e]);
+        UNROLL
+        for (int reach = 1; reach < LANES; reach *= 2) {
+            TEAM_SWAP(other, amount, reach);
+            below = lane & reach ? OP(other, below) : below;
+            amount = OP(amount, other);
+        }
+        before[r] = OP(all, below);
+        all = OP(all, amount);
+    }
+    DTYPE ahead = NEUTRAL;
+#if TEAM > 32
+    if (lane == 0)
+        sums[t / 32] = all;
+    BARRIER();
+    all = NEUTRAL;
+    UNROLL
+    for (int w = 0; w < WARPS; w++) {
+        const DTYPE other = sums[team * WARPS + w];
+        ahead = w < part ? OP(ahead, other) : ahead;
+        all = OP(all, other);
+    }
+#endif
+#if TILES > 1
+    BARRIER(); /* the sums have been read */
+    if (part == 0) {
+        DTYPE carry = NEUTRAL;
+        if (mine && tile > 0) {
+            if (lane == 0)
+                tell(told_of(told, line, tile, 0), OWN, all);
+            carry = look_back(told, line, tile, seen, lane);
+        }
+        if (lane == 0) {
+            if (mine)
+                tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
+            sums[0] = carry;
+        }
+    }
+    BARRIER();
+    ahead = OP(sums[0], ahead);
+#endif
+    UNROLL
+    for (int r = 0; r < EACH / V; r++) {
+        DTYPE sum = OP(ahead, before[r]);
+        vec_out y;
+        UNROLL
+        for (int e = 0; e < V; e++) {
+            const DTYPE next = OP(sum, x[r][e]);
+            y.v[e] = EXCLUSIVE ? sum : next;
+            sum = next;
+        }
+        const i64 i = first + r * (LANES * V);
+        if (i + V <= end) {
+            STORE_VECTOR((GLOBAL vec_out *)(out + base + i), y);
+        } else {
+            UNROLL
+            for (int e = 0; e < V; e++)
+                if (i + e < end)
+                    out[base + i + e] = y.v[e];
+        }
+    }
+}

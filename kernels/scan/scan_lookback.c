@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/scan/scan_lookback.h declares. */
+#include "kernels/scan/scan_lookback.h"
+
+enum {
+    LOOK = 256, /* tiles of a line that a block goes back over at most: a warp's 8 times */
+    LOOK_ACROSS = 32, /* and of a line among neighbours */
+    HEAD = 8,         /* words of HEAD in the bodies */
+};
+
+/* A line in tiles of `span` elements, `at_once` lines (or neighbours of one) in a block. */
+typedef struct tiling {
+    int64_t tiles, groups, shared;
+} tiling;
+
+static int64_t value_of(const optune_config *config, const char *knob)
+{
+    return optune_config_int(config, knob);
+}
+
+/* Bytes that tiles tell, and the counter of turns. */
+static int64_t told_words(const scan_shape *s, const tiling *t)
+{
+    return HEAD + s->at.outer * s->at.inner * t->tiles * (scan_elem(s) / 4);
+}
+
+static bool lookback_fits(const optune_task *task, const scan_shape *s, const tiling *t,
+                          int64_t threads, int64_t registers, char *why)
+{
+    if (t->tiles > 1 && told_words(s, t) > INT32_MAX)
+        return optune_refuse(why, "%" PRId64 " tiles of a line are too many", t->tiles);
+    return gpu_grid_fits(t->groups * t->tiles, why) &&
+           gpu_fits(task, (const int64_t[]){threads, 1, 1}, t->shared, registers, why);
+}
+
+static void lookback_stages(const optune_task *task, const optune_config *config,
+                            optune_plan *plan, int m, const tiling *t, int64_t look)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = value_of(config, "threads");
+    host_lead_define_gpu(plan, m, "OUTER", "LEAD_PARAMETERS", task->call, 0,
+                         scan_lead(task->call));
+    optune_plan_define(plan, m, "THREADS", threads);
+    optune_plan_define(plan, m, "EACH", value_of(config, "each"));
+    optune_plan_define(plan, m, "TILES", t->tiles);
+    optune_plan_define(plan, m, "LOOK", look);
+    optune_plan_define(plan, m, "DTYPE_WORDS", scan_elem(&s) / 4);
+    optune_plan_define(plan, m, "POOL_BYTES", t->shared);
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = m,
+                          .function = "scan",
+                          .n_args = 2,
+                          .arg = {optune_input_arg(0), optune_output_arg(0)},
+                          .grid = {t->groups * t->tiles},
+                          .block = {threads},
+                          .shared = t->shared};
+    if (t->tiles > 1) {
+        const int64_t words = told_words(&s, t);
+        const optune_arg told =
+            optune_scratch_arg(optune_plan_scratch(plan, "told", words * 8, false));
+        const optune_stage begin = {.phase = OPTUNE_TIMED,
+                                    .module = m,
+                                    .function = "begin",
+                                    .n_args = 2,
+                                    .arg = {told, optune_int_arg(words)},
+                                    .grid = {host_ceil(words, threads)},
+                                    .block = {threads}};
+        optune_plan_stage(plan, &begin);
+        stage.arg[stage.n_args++] = told;
+    }
+    host_lead_args(task->call, 0, scan_lead(task->call), &stage);
+    optune_plan_stage(plan, &stage);
+}
+
+/* `w` of a block that moves `bytes`, and of the launch that clears what tiles tell. */
+static double lookback_cost(const optune_task *task, const scan_shape *s, const tiling *t,
+                            gpu_work w, double bytes)
+{
+    w.blocks = t->groups * t->tiles;
+    w.shared = t->shared;
+    w.bytes = bytes / (double)w.blocks;
+    if (t->tiles < 2)
+        return gpu_cost(task, &w);
+    const double words = (double)told_words(s, t);
+    const gpu_work begin = {.blocks = host_ceil((int64_t)words, w.threads),
+                            .threads = w.threads,
+                            .registers = 16,
+                            .instructions = 10,
+                            .bytes = 8 * (double)w.threads};
+    w.cached = w.bytes + 8 * words / (double)w.blocks * 4; /* told twice, and looked at */
+    w.waits += 3;                                          /* its turn, and what is before it */
+    w.barriers += 3;
+    return gpu_cost(task, &begin) + gpu_cost(task, &w);
+}
+
+/* ---- a contiguous axis -------------------------------------------------------------------- */
+
+bool scan_lookback_applies(const optune_task *task, char *why)
+{
+    return gpu_is_cuda(task, 60, why) && scan_team_applies(task, why);
+}
+
+void scan_lookback_space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    gpu_space_threads(space);
+    optune_space_ints(space, "team", 9,
+                      (const int64_t[]){4, 8, 16, 32, 64, 128, 256, 512, 1024});
+    optune_space_ints(space, "each", 4, (const int64_t[]){4, 8, 16, 32});
+}
+
+static tiling lookback_tiling(const scan_shape *s, const optune_config *config)
+{
+    const int64_t threads = value_of(config, "threads"), team = value_of(config, "team");
+    const int64_t elem = scan_elem(s);
+    tiling t = {.tiles = host_ceil(s->at.n, team * value_of(config, "each")),
+                .groups = host_ceil(s->at.outer, threads / team)};
+    t.shared = threads / 32 * elem + (t.tiles > 1 ? LOOK * elem + 8 : 0);
+    return t;
+}
+
+bool scan_lookback_valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = value_of(config, "threads"), team = value_of(config, "team");
+    const int64_t each = value_of(config, "each");
+    if (team > threads)
+        return optune_refuse(why, "a team is larger than its block");
+    if (team > 4 && team / 4 * each >= s.at.n)
+        return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " elements", team, s.at.n);
+    if (threads > 64 && threads / team >= 2 * s.at.outer)
+        return optune_refuse(why, "half of the threads have no line");
+    const tiling t = lookback_tiling(&s, config);
+    if (t.tiles > 1 && team < threads)
+        return optune_refuse(why, "a line of %" PRId64 " tiles takes a whole block", t.tiles);
+    return lookback_fits(task, &s, &t, threads, 24 + each * scan_elem(&s) / 4, why);
+}
+
+/* One tile for a line where that leaves nothing idle, else tiles of 4096 or so. */
+void scan_lookback_fallback(const optune_task *task, const optune_space *space,
+                            optune_config *config)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t each = scan_elem(&s) == 4 ? 16 : 8, most = gpu_threads(task, 1024);
+    const int64_t block = gpu_threads(task, 256);
+    int64_t team = 4;
+    while (team < most && team * each < s.at.n)
+        team *= 2;
+    if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task)))
+        team = block;
+    int64_t threads = host_max(team, host_min(block, 128));
+    while (threads > 64 && threads > team && threads / team >= 2 * s.at.outer)
+        threads /= 2;
+    optune_config_choose_int(config, space, "threads", threads);
+    optune_config_choose_int(config, space, "team", team);
+    optune_config_choose_int(config, space, "each", each);
+    optune_config_nearest(config, space);
+}
+
+/* Neighbours that are loaded at once: every line begins at a multiple of them. */
+static int64_t lookback_vector(const scan_shape *s)
+{
+    int64_t v = 16 / scan_elem(s);
+    while (s->at.outer > 1 && s->at.n % v)
+        v /= 2;
+    return v;
+}
+
+double scan_lookback_estimate(const optune_task *task, const optune_config *config)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = value_of(config, "threads"), each = value_of(config, "each");
+    const int64_t team = value_of(config, "team"), elem = scan_elem(&s);
+    const tiling t = lookback_tiling(&s, config);
+    const double vectors = (double)(each / lookback_vector(&s));
+    const double steps = gpu_log2(host_min(team, 32));
+    const gpu_work w = {
+        .threads = threads,
+        .registers = 24 + 2 * each * elem / 4,
+        .instructions = vectors * (8 + steps * 4 * (double)elem / 4) + 3 * (double)each +
+                        3 * (double)host_ceil(team, 32) + 60,
+        .waits = 2,
+        .barriers = team > 32 ? 1 : 0,
+    };
+    return lookback_cost(task, &s, &t, w,
+                         (double)(s.at.outer * s.at.n) * (s.in.bits + s.out.bits) / 8);
+}
+
+void scan_lookback_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const tiling t = lookback_tiling(&s, config);
+    const int m = scan_module_of_lines(task, plan);
+    optune_plan_define(plan, m, "TEAM", value_of(config, "team"));
+    optune_plan_define(plan, m, "V", lookback_vector(&s));
+    lookback_stages(task, config, plan, m, &t, LOOK);
+}
+
+/* ---- a strided one ------------------------------------------------------------------------- */
+
+bool scan_lookback_across_applies(const optune_task *task, char *why)
+{
+    return gpu_is_cuda(task, 60, why) && scan_gpu_applies(task, why) &&
+           (scan_shape_of(task->call).at.inner > 1 ||
+            optune_refuse(why, "the last axis has no neighbouring lines"));
+}
+
+void scan_lookback_across_space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    gpu_space_threads(space);
+    optune_space_ints(space, "width", 6, (const int64_t[]){4, 8, 16, 32, 64, 128});
+    optune_space_ints(space, "each", 4, (const int64_t[]){4, 8, 16, 32});
+}
+
+static tiling lookback_across_tiling(const scan_shape *s, const optune_config *config)
+{
+    const int64_t threads = value_of(config, "threads"), width = value_of(config, "width");
+    const int64_t elem = scan_elem(s);
+    tiling t = {.tiles = host_ceil(s->at.n, threads / width * value_of(config, "each")),
+                .groups = s->at.outer * host_ceil(s->at.inner, width)};
+    t.shared = threads * elem + (t.tiles > 1 ? LOOK_ACROSS * width * elem + 8 : 0);
+    return t;
+}
+
+bool scan_lookback_across_valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = value_of(config, "threads"), width = value_of(config, "width");
+    const int64_t each = value_of(config, "each");
+    if (width > threads)
+        return optune_refuse(why, "more lines than threads");
+    if (width > 4 && width / 2 >= s.at.inner)
+        return optune_refuse(why, "half the width holds all lines");
+    if (threads > 64 && threads > width && threads / 2 / width * each >= s.at.n)
+        return optune_refuse(why, "half of the threads have nothing of a line");
+    const tiling t = lookback_across_tiling(&s, config);
+    return lookback_fits(task, &s, &t, threads, 24 + each * scan_elem(&s) / 4, why);
+}
+
+void scan_lookback_across_fallback(const optune_task *task, const optune_space *space,
+                                   optune_config *config)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t each = scan_elem(&s) == 4 ? 16 : 8;
+    int64_t width = 32, threads = gpu_threads(task, 256);
+    while (width > 4 && width / 2 >= s.at.inner)
+        width /= 2;
+    while (threads > 64 && threads > width && threads / 2 / width * each >= s.at.n)
+        threads /= 2;
+    optune_config_choose_int(config, space, "threads", threads);
+    optune_config_choose_int(config, space, "width", width);
+    optune_config_choose_int(config, space, "each", each);
+    optune_config_nearest(config, space);
+}
+
+double scan_lookback_across_estimate(const optune_task *task, const optune_config *config)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const int64_t threads = value_of(config, "threads"), each = value_of(config, "each");
+    const int64_t width = value_of(config, "width"), elem = scan_elem(&s);
+    const tiling t = lookback_across_tiling(&s, config);
+    const int64_t lines = host_min(width, s.at.inner);
+    const double rows =
+        (double)s.at.outer * (double)s.at.n * (double)host_ceil(s.at.inner, width);
+    const gpu_work w = {
+        .threads = threads,
+        .registers = 24 + each * elem / 4,
+        .instructions = 8 * (double)each + 3 * (double)(threads / width) + 60,
+        .waits = 2,
+        .barriers = 1,
+    };
+    return lookback_cost(task, &s, &t, w,
+                         gpu_sectors(rows, lines * s.in.bits / 8) +
+                             gpu_sectors(rows, lines * elem));
+}
+
+void scan_lookback_across_plan(const optune_task *task, const optune_config *config,
+                               optune_plan *plan)
+{
+    const scan_shape s = scan_shape_of(task->call);
+    const tiling t = lookback_across_tiling(&s, config);
+    const int m = scan_module_of_lines(task, plan);
+    optune_plan_define(plan, m, "WIDTH", value_of(config, "width"));
+    lookback_stages(task, config, plan, m, &t, LOOK_ACROSS);
+}

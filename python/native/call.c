@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The short way of a call from Python: arrays that are all as they should be are taken by what lies
+ * behind them, without an object made for each question. Whatever it does not take it leaves to the
+ * package's own way, `_call`, which says what is wrong, so nothing is refused here. Without this
+ * module the package does the same, slower.
+ *
+ * One binary for every CPython from 3.8 on, by its stable ABI; a free-threaded one does not load it,
+ * so the interpreter's lock is held everywhere but while a kernel runs.
+ */
+#define Py_LIMITED_API 0x03080000
+#include <Python.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { MAX_RANK = 8, MAX_INPUTS = 16 };
+
+typedef int run_fn(void *function, const void *const *in, void *const *out, void *err);
+
+static unsigned forks; /* behind this process; what was made before one is the parent's */
+
+/* ---- a lock that this module and Python's `with` take --------------------------------------- */
+
+typedef struct lock {
+    PyObject head;
+    pthread_mutex_t mutex;
+} lock;
+
+static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    (void)args, (void)kwargs;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    lock *made = (lock *)alloc(type, 0);
+    if (made)
+        pthread_mutex_init(&made->mutex, NULL);
+    return (PyObject *)made;
+}
+
+static void enter(PyObject *self)
+{
+    pthread_mutex_t *mutex = &((lock *)self)->mutex;
+    if (!pthread_mutex_trylock(mutex))
+        return;
+    PyThreadState *state = PyEval_SaveThread(); /* who holds it may wait for the interpreter */
+    pthread_mutex_lock(mutex);
+    PyEval_RestoreThread(state);
+}
+
+static void leave(PyObject *self)
+{
+    pthread_mutex_unlock(&((lock *)self)->mutex);
+}
+
+static PyObject *lock_enter(PyObject *self, PyObject *none)
+{
+    (void)none;
+    enter(self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *lock_exit(PyObject *self, PyObject *args)
+{
+    (void)args;
+    leave(self);
+    Py_RETURN_NONE;
+}
+
+/* Frees an object whose type is on the heap. */
+static void freed(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+/* What an array must be. */
+typedef struct spec {
+    PyObject *dtype;          /* numpy's */
+    unsigned char code, bits; /* DLPack's */
+    int place;                /* of an input among all of the workload's */
+    int rank;
+    int64_t dim[MAX_RANK];
+    uintptr_t mask; /* bits that an address must not have */
+    size_t bytes;
+} spec;
+
+/* numpy's array behind the head of its object; its C interface. */
+typedef struct numpy_fields {
+    char *data;
+    int rank;
+    Py_ssize_t *dim, *stride;
+    PyObject *base, *dtype;
+    int flags;
+} numpy_fields;
+
+/* Contiguous; aligned and writable, too. */
+enum { NUMPY_IN = 0x0001, NUMPY_OUT = 0x0001 | 0x0100 | 0x0400 };
+
+/* DLPack 1's exchange of tensors without Python between. */
+typedef struct dl_tensor {
+    void *data;
+    int32_t device, device_id;
+    int32_t rank;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *dim, *stride;
+    uint64_t offset;
+} dl_tensor;
+
+typedef struct dl_exchange {
+    uint32_t major, minor;
+    struct dl_exchange *previous;
+    void *(*allocate)(void), *(*managed_of)(void), *(*object_of)(void);
+    int (*tensor_of)(void *object, dl_tensor *out);
+    void *(*stream)(void);
+} dl_exchange;
+
+/* How arrays of one kind are taken. */
+typedef struct plan {
+    struct plan *next;
+    PyObject *kind;
+    size_t head; /* numpy: bytes in front of its fields; 0: by DLPack */
+    const dl_exchange *exchange;
+    PyObject *never; /* tuple of predicates, each of which must be false of an array */
+    PyObject *make, *args, *kwargs; /* a new output */
+    spec out, in[MAX_INPUTS];
+} plan;
+
+typedef struct caller {
+    PyObject head;
+    PyObject *lock, *err, *raises;
+    run_fn *run;
+    void *function, *err_at;
+    unsigned generation;
+    bool open;
+    int n; /* inputs that a call has */
+    plan *plans;
+} caller;
+
+static bool numpy_takes(const plan *p, PyObject *a, const spec *s, int flags,
+                        uintptr_t *address)
+{
+    const numpy_fields *f = (const numpy_fields *)((const char *)a + p->head);
+    if (f->rank != s->rank || f->dtype != s->dtype || (f->flags & flags) != flags)
+        return false;
+    for (int i = 0; i < s->rank; i++)
+        if (f->dim[i] != s->dim[i])
+            return false;
+    *address = (uintptr_t)f->data;
+    return true;
+}
+
+static bool dlpack_takes(const plan *p, PyObject *a, const spec *s, uintptr_t *address)
+{
+    dl_tensor t;
+    const Py_ssize_t n = PyTuple_Size(p->never);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *said = PyObject_CallFunctionObjArgs(PyTuple_GetItem(p->never, i), a, NULL);
+        const bool never = said != Py_False;
+        Py_XDECREF(said);
+        if (never)
+            return false;
+    }
+    if (p->exchange->tensor_of(a, &t))
+        return false;
+    if (t.device != 1 || t.rank != s->rank || t.code != s->code || t.bits != s->bits ||
+        t.lanes != 1 || (!t.data && s->bytes))
+        return false;
+    int64_t stride = 1;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        if (t.dim[i] != s->dim[i] || (t.stride && t.dim[i] != 1 && t.stride[i] != stride))
+            return false;
+        stride *= t.dim[i];
+    }
+    *address = (uintptr_t)t.data + t.offset;
+    return true;
+}
+
+/* Whether the array is what the function takes; an error that is set has no meaning here. */
+static bool takes(const plan *p, PyObject *a, const spec *s, bool written, uintptr_t *address)
+{
+    if ((PyObject *)Py_TYPE(a) != p->kind)
+        return false;
+    const bool taken = p->head ? numpy_takes(p, a, s, written ? NUMPY_OUT : NUMPY_IN, address)
+                               : dlpack_takes(p, a, s, address);
+    if (!taken && PyErr_Occurred())
+        PyErr_Clear();
+    return taken && !(*address & s->mask);
+}
+
+/* ---- calls ---------------------------------------------------------------------------------- */
+
+static PyObject *slowly(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *method = PyObject_GetAttrString(self, "_call");
+    if (!method)
+        return NULL;
+    PyObject *made = PyObject_Call(method, args, kwargs);
+    Py_DECREF(method);
+    return made;
+}
+
+/* Runs it while nobody else does; false, with the failure set, or without one: it is closed. */
+static bool ran(caller *c, const void *const *in, void *const *out)
+{
+    bool fine = false;
+    enter(c->lock);
+    if (c->open) {
+        PyThreadState *state = PyEval_SaveThread();
+        const int status = c->run(c->function, in, out, c->err_at);
+        PyEval_RestoreThread(state);
+        fine = status >= 0;
+        if (!fine) {
+            PyObject *none = PyObject_CallFunction(c->raises, "Oi", c->err, status);
+            Py_XDECREF(none);
+            if (none)
+                PyErr_SetString(PyExc_SystemError, "a failure was not raised");
+        }
+    }
+    leave(c->lock);
+    return fine;
+}
+
+/* The argument `out`, NULL for none; false: there are others. */
+static bool only_out(PyObject *kwargs, PyObject **out)
+{
+    static PyObject *name;
+    *out = NULL;
+    const Py_ssize_t n = kwargs ? PyDict_Size(kwargs) : 0;
+    if (!n)
+        return true;
+    if (!name)
+        name = PyUnicode_InternFromString("out");
+    *out = n == 1 && name ? PyDict_GetItem(kwargs, name) : NULL;
+    if (!*out)
+        return false;
+    if (*out == Py_None)
+        *out = NULL;
+    return true;
+}
+
+static const plan *plan_of(const caller *c, PyObject *kind)
+{
+    const plan *p = c->plans;
+    while (p && p->kind != kind)
+        p = p->next;
+    return p;
+}
+
+static bool all_taken(const caller *c, const plan *p, PyObject *args, PyObject *out,
+                      uintptr_t target, const void **in)
+{
+    for (int i = 0; i < c->n; i++) {
+        const spec *s = &p->in[i];
+        uintptr_t source;
+        if (!takes(p, PyTuple_GetItem(args, i), s, false, &source) ||
+            (out && target < source + s->bytes && source < target + p->out.bytes))
+            return false;
+        in[s->place] = (const void *)source;
+    }
+    return true;
+}
+
+static PyObject *caller_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    caller *c = (caller *)self;
+    PyObject *out;
+    const plan *p = NULL;
+    if (c->plans && c->generation == forks && PyTuple_Size(args) == c->n)
+        p = plan_of(c, (PyObject *)Py_TYPE(PyTuple_GetItem(args, 0)));
+    if (!p || !only_out(kwargs, &out))
+        return slowly(self, args, kwargs);
+    PyObject *made = out ? out : PyObject_Call(p->make, p->args, p->kwargs);
+    if (!made)
+        return NULL;
+    if (out)
+        Py_INCREF(made);
+    const void *in[2 * MAX_INPUTS] = {0}; /* constants stay NULL */
+    uintptr_t target;
+    if (takes(p, made, &p->out, true, &target) && all_taken(c, p, args, out, target, in)) {
+        void *const outputs[] = {(void *)target, NULL};
+        if (ran(c, in, outputs))
+            return made;
+        if (PyErr_Occurred()) {
+            Py_DECREF(made);
+            return NULL;
+        }
+    }
+    Py_DECREF(made);
+    return slowly(self, args, kwargs);
+}
+
+static bool spec_read(PyObject *from, spec *s)
+{
+    PyObject *shape;
+    Py_ssize_t bytes, itemsize;
+    if (!PyArg_ParseTuple(from, "iObbO!nn", &s->place, &s->dtype, &s->code, &s->bits,
+                          &PyTuple_Type, &shape, &itemsize, &bytes))
+        return false;
+    s->rank = (int)PyTuple_Size(shape);
+    if (s->rank > MAX_RANK || s->place < 0 || s->place >= 2 * MAX_INPUTS) {
+        PyErr_SetString(PyExc_ValueError, "too many dims or inputs");
+        return false;
+    }
+    for (int i = 0; i < s->rank; i++)
+        s->dim[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
+    s->mask = (uintptr_t)itemsize - 1;
+    s->bytes = (size_t)bytes;
+    Py_INCREF(s->dtype);
+    return !PyErr_Occurred();
+}
+
+static void plan_free(plan *p, int n)
+{
+    for (int i = 0; i < n; i++)
+        Py_XDECREF(p->in[i].dtype);
+    Py_XDECREF(p->out.dtype);
+    Py_XDECREF(p->kind);
+    Py_XDECREF(p->never);
+    Py_XDECREF(p->make);
+    Py_XDECREF(p->args);
+    Py_XDECREF(p->kwargs);
+    free(p);
+}
+
+static const dl_exchange *exchange_of(PyObject *kind)
+{
+    PyObject *capsule = PyObject_GetAttrString(kind, "__dlpack_c_exchange_api__");
+    const dl_exchange *found =
+        capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
+    Py_XDECREF(capsule); /* it lives as long as the package that it is of */
+    while (found && found->major != 1)
+        found = found->previous;
+    if (found && !found->tensor_of)
+        found = NULL;
+    if (!found && !PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "no exchange of DLPack's version 1");
+    return found;
+}
+
+/* _learn(kind, head, never, make, args, kwargs, inputs, output): takes arrays of this kind from now
+ * on. */
+static PyObject *caller_learn(PyObject *self, PyObject *args)
+{
+    caller *c = (caller *)self;
+    PyObject *inputs, *output;
+    plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return PyErr_NoMemory();
+    Py_ssize_t head;
+    bool fine = PyArg_ParseTuple(args, "OnO!OO!O!O!O!", &p->kind, &head, &PyTuple_Type,
+                                 &p->never, &p->make, &PyTuple_Type, &p->args, &PyDict_Type,
+                                 &p->kwargs, &PyTuple_Type, &inputs, &PyTuple_Type, &output);
+    if (!fine) {
+        free(p);
+        return NULL;
+    }
+    PyObject *const held[] = {p->kind, p->never, p->make, p->args, p->kwargs};
+    for (size_t i = 0; i < sizeof held / sizeof *held; i++)
+        Py_INCREF(held[i]);
+    p->head = (size_t)head;
+    fine = PyTuple_Size(inputs) == c->n && c->n > 0;
+    if (!fine)
+        PyErr_SetString(PyExc_ValueError, "other inputs than the function's");
+    for (int i = 0; fine && i < c->n; i++)
+        fine = spec_read(PyTuple_GetItem(inputs, i), &p->in[i]);
+    fine = fine && spec_read(output, &p->out) && (head || (p->exchange = exchange_of(p->kind)));
+    if (!fine) {
+        plan_free(p, c->n);
+        return NULL;
+    }
+    p->next = c->plans;
+    c->plans = p;
+    Py_RETURN_NONE;
+}
+
+/* _ready(lock, run, function, err, err_at, raises, n): before it is called. */
+static PyObject *caller_ready(PyObject *self, PyObject *args)
+{
+    caller *c = (caller *)self;
+    PyObject *mutex, *err, *raises;
+    Py_ssize_t run, function, err_at;
+    int n;
+    if (!PyArg_ParseTuple(args, "OnnOnOi", &mutex, &run, &function, &err, &err_at, &raises, &n))
+        return NULL;
+    if (c->lock || n < 0 || n > MAX_INPUTS) {
+        PyErr_SetString(PyExc_ValueError, "too many inputs, or made ready twice");
+        return NULL;
+    }
+    Py_INCREF(c->lock = mutex);
+    Py_INCREF(c->err = err);
+    Py_INCREF(c->raises = raises);
+    c->run = (run_fn *)run;
+    c->function = (void *)function;
+    c->err_at = (void *)err_at;
+    c->n = n;
+    c->generation = forks;
+    c->open = true;
+    Py_RETURN_NONE;
+}
+
+/* _shut(): with the lock held; no call comes by here any more. */
+static PyObject *caller_shut(PyObject *self, PyObject *none)
+{
+    (void)none;
+    ((caller *)self)->open = false;
+    Py_RETURN_NONE;
+}
+
+static void caller_free(PyObject *self)
+{
+    caller *c = (caller *)self;
+    for (plan *p = c->plans, *next; p; p = next) {
+        next = p->next;
+        plan_free(p, c->n);
+    }
+    Py_XDECREF(c->lock);
+    Py_XDECREF(c->err);
+    Py_XDECREF(c->raises);
+    freed(self);
+}
+
+/* ---- calls on certain arrays ---------------------------------------------------------------- */
+
+typedef struct step {
+    PyObject head;
+    PyObject *of, *out; /* a caller, what a call gives */
+    const void *const *in;
+    void *const *to;
+} step;
+
+/* _ready(caller, in, to, out): addresses of the lists of addresses, which the object keeps. */
+static PyObject *step_ready(PyObject *self, PyObject *args)
+{
+    step *s = (step *)self;
+    Py_ssize_t in, to;
+    PyObject *of, *out;
+    if (!PyArg_ParseTuple(args, "OnnO", &of, &in, &to, &out))
+        return NULL;
+    if (s->of) {
+        PyErr_SetString(PyExc_ValueError, "made ready twice");
+        return NULL;
+    }
+    Py_INCREF(s->of = of);
+    Py_INCREF(s->out = out);
+    s->in = (const void *const *)in;
+    s->to = (void *const *)to;
+    Py_RETURN_NONE;
+}
+
+static PyObject *step_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    step *s = (step *)self;
+    caller *c = (caller *)s->of;
+    if (!c || c->generation != forks || PyTuple_Size(args) || (kwargs && PyDict_Size(kwargs)))
+        return slowly(self, args, kwargs);
+    if (ran(c, s->in, s->to)) {
+        Py_INCREF(s->out);
+        return s->out;
+    }
+    return PyErr_Occurred() ? NULL : slowly(self, args, kwargs);
+}
+
+static void step_free(PyObject *self)
+{
+    Py_XDECREF(((step *)self)->of);
+    Py_XDECREF(((step *)self)->out);
+    freed(self);
+}
+
+/* ---- the module ----------------------------------------------------------------------------- */
+
+/* fields(array, head): address, shape, flags and dtype of an array of numpy, as they are read here. */
+static PyObject *fields(PyObject *self, PyObject *args)
+{
+    PyObject *array;
+    Py_ssize_t head;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "On", &array, &head))
+        return NULL;
+    const numpy_fields *f = (const numpy_fields *)((const char *)array + head);
+    const int rank = f->rank;
+    if (rank < 0 || rank > MAX_RANK)
+        Py_RETURN_NONE;
+    PyObject *shape = PyTuple_New(rank);
+    for (int i = 0; shape && i < rank; i++)
+        PyTuple_SetItem(shape, i, PyLong_FromSsize_t(f->dim[i]));
+    return Py_BuildValue("nNiO", (Py_ssize_t)f->data, shape, f->flags, f->dtype);
+}
+
+static PyObject *forked(PyObject *self, PyObject *none)
+{
+    (void)self, (void)none;
+    forks++;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef lock_methods[] = {{"__enter__", lock_enter, METH_NOARGS, NULL},
+                                     {"__exit__", lock_exit, METH_VARARGS, NULL},
+                                     {0}};
+static PyType_Slot lock_slots[] = {{Py_tp_new, (void *)lock_new},
+                                   {Py_tp_dealloc, (void *)freed},
+                                   {Py_tp_methods, lock_methods},
+                                   {0}};
+static PyType_Spec lock_spec = {"optune._native.Lock", sizeof(lock), 0, Py_TPFLAGS_DEFAULT,
+                                lock_slots};
+
+static PyMethodDef caller_methods[] = {{"_ready", caller_ready, METH_VARARGS, NULL},
+                                       {"_learn", caller_learn, METH_VARARGS, NULL},
+                                       {"_shut", caller_shut, METH_NOARGS, NULL},
+                                       {0}};
+static PyType_Slot caller_slots[] = {{Py_tp_call, (void *)caller_call},
+                                     {Py_tp_dealloc, (void *)caller_free},
+                                     {Py_tp_methods, caller_methods},
+                                     {0}};
+static PyType_Spec caller_spec = {"optune._native.Caller", sizeof(caller), 0,
+                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, caller_slots};
+
+static PyMethodDef step_methods[] = {{"_ready", step_ready, METH_VARARGS, NULL}, {0}};
+static PyType_Slot step_slots[] = {{Py_tp_call, (void *)step_call},
+                                   {Py_tp_dealloc, (void *)step_free},
+                                   {Py_tp_methods, step_methods},
+                                   {0}};
+static PyType_Spec step_spec = {"optune._native.Step", sizeof(step), 0,
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, step_slots};
+
+static PyMethodDef module_methods[] = {
+    {"fields", fields, METH_VARARGS, NULL}, {"forked", forked, METH_NOARGS, NULL}, {0}};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_call", NULL, -1, module_methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__call(void); /* which Python looks up by its name */
+
+PyMODINIT_FUNC PyInit__call(void)
+{
+    struct {
+        const char *name;
+        PyType_Spec *spec;
+    } types[] = {{"Lock", &lock_spec}, {"Caller", &caller_spec}, {"Step", &step_spec}};
+    PyObject *made = PyModule_Create(&module);
+    for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
+        PyObject *type = PyType_FromSpec(types[i].spec);
+        if (!type || PyModule_AddObject(made, types[i].name, type)) {
+            Py_XDECREF(type);
+            Py_DECREF(made);
+            return NULL;
+        }
+    }
+    if (made && PyModule_AddStringConstant(made, "version", OT_VERSION)) {
+        Py_DECREF(made);
+        return NULL;
+    }
+    return made;
+}
