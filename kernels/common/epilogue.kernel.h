@@ -31,8 +31,18 @@ INLINE vec epilogue_operand(const DTYPE *p, const int step, const int lanes)
     if (lanes >= VLEN)
         return load(p);
     vec v = {0};
-    __builtin_memcpy(&v, p, (usize)lanes * sizeof(DTYPE));
-    return v;
+    if (__builtin_constant_p(lanes)) {
+        __builtin_memcpy(&v, p, (usize)lanes * sizeof(DTYPE));
+        return v;
+    }
+    DTYPE some[VLEN] __attribute__((aligned(VEC_BYTES))) = {0};
+    UNROLL(8)
+    for (int h = VLEN / 2, i = 0; h > 0; h /= 2)
+        if (lanes & h) {
+            __builtin_memcpy(some + i, p + i, (usize)h * sizeof(DTYPE));
+            i += h;
+        }
+    return *(const vec *)some;
 }
 
 /* v is elements o, o + 1 .. o + lanes - 1 of the output; arg is that of the stage. */

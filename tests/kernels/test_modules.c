@@ -89,10 +89,58 @@ static void test_im2col(void **state)
     check_pairs("conv2d_im2col.cpu", pairs, OT_COUNT(pairs));
 }
 
+#define DIRECT(ov, ow, oh, block, ic, oc, prefetch, pad)                                       \
+    "[[\"oc_vecs\",\"ot\"," #ov "],[\"tile_ow\",\"ot\"," #ow "],[\"tile_oh\",\"ot\"," #oh      \
+    "],[\"oh_block\",\"ot\"," #block "],[\"ic_chunk\",\"ot\"," #ic                             \
+    "],[\"oc_chunk\",\"ot\"," #oc "],[\"prefetch\",\"ot\"," #prefetch                          \
+    "],[\"pad\",\"ot\",\"" #pad "\"]]"
+enum { LOOPS = 1, TILE = 2 };
+
+static void test_direct(void **state)
+{
+    (void)state;
+    static const char one[] = DIRECT(2, 14, 1, 14, 256, 8, 128, clip);
+    static const pair pairs[] = {
+        {one, DIRECT(2, 14, 1, 3, 256, 8, 128, clip), LOOPS | TILE},
+        {one, DIRECT(2, 14, 1, 14, 256, 2, 128, clip), LOOPS | TILE},
+        {one, DIRECT(2, 14, 1, 14, 256, 8, 16, clip), LOOPS | TILE},
+        {one, DIRECT(2, 14, 1, 14, 256, 8, 0, clip), LOOPS},
+        {one, DIRECT(2, 14, 1, 14, 64, 8, 128, clip), LOOPS},
+        {DIRECT(2, 14, 1, 14, 64, 8, 128, clip), DIRECT(2, 14, 1, 14, 128, 8, 128, clip), 3},
+        {one, DIRECT(2, 14, 1, 14, 256, 8, 128, copy), LOOPS},
+        {one, DIRECT(1, 14, 1, 14, 256, 8, 128, clip), LOOPS},
+        {one, DIRECT(2, 7, 1, 14, 256, 8, 128, clip), LOOPS},
+        {DIRECT(2, 7, 1, 14, 256, 8, 128, copy), DIRECT(2, 7, 2, 14, 256, 8, 128, copy), LOOPS},
+        /* No single rows are left of 14 by tiles of 2; some are by tiles of 3. */
+        {DIRECT(2, 7, 2, 14, 256, 8, 128, copy), DIRECT(2, 7, 2, 4, 256, 8, 128, copy), 3},
+        {DIRECT(1, 7, 3, 3, 256, 8, 128, copy), DIRECT(1, 7, 3, 6, 256, 8, 128, copy), 3},
+    };
+    check_pairs("conv2d_direct.cpu", pairs, OT_COUNT(pairs));
+}
+
+#define NCHWC(ic, oc, ow, kw)                                                                  \
+    "[[\"tile_ic\",\"sp\",[-1," #ic "]],[\"tile_oc\",\"sp\",[-1," #oc "]],"                    \
+    "[\"tile_ow\",\"sp\",[-1," #ow "]],[\"unroll_kw\",\"ot\"," #kw "]]"
+
+static void test_nchwc(void **state)
+{
+    (void)state;
+    static const pair pairs[] = {
+        {NCHWC(16, 32, 14, true), NCHWC(64, 32, 14, true), LOOPS | TILE},
+        {NCHWC(16, 32, 14, true), NCHWC(16, 16, 14, true), LOOPS},
+        {NCHWC(16, 32, 14, true), NCHWC(16, 32, 7, true), LOOPS},
+        {NCHWC(16, 32, 14, true), NCHWC(16, 32, 14, false), LOOPS},
+        {NCHWC(16, 32, 14, true), NCHWC(16, 8, 14, true), 0}, /* narrower vectors */
+    };
+    check_pairs("conv2d_NCHWc.x86", pairs, OT_COUNT(pairs));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_im2col),
+        cmocka_unit_test(test_direct),
+        cmocka_unit_test(test_nchwc),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,11 @@ static int64_t pieces(const optune_plan *p)
         return apart * ceil_div(ceil_div(co, macro(p, "TM")), macro(p, "OT_CHUNK")) *
                ceil_div(panels, macro(p, "PANELS"));
     }
-    const int64_t tiles = ceil_div(co, macro(p, "OV") * macro(p, "LANES"));
-    return apart * ceil_div(tiles, macro(p, "OT_CHUNK")) *
-           ceil_div(macro(p, "OH"), macro(p, "OHB"));
+    /* Beside the tile, loops are told numbers. */
+    const optune_stage *timed = &p->stage[p->n_stages - 1];
+    const int64_t each = p->stage[p->n_stages - 2].arg[2].value;
+    return apart * ceil_div(ceil_div(co, each), timed->arg[8].value) *
+           ceil_div(macro(p, "OH"), timed->arg[9].value);
 }
 
 /* At most this much of the threads' time is waited for the one that has most to do. */

@@ -72,6 +72,46 @@ INLINE void put(DTYPE *p, vec v, const int n)
 #endif
 }
 
+/* The same where n comes at run time. */
+INLINE void put2_some(DTYPE *p, part2 v, i64 n)
+{
+    if (n & 1)
+        *p = v[0];
+}
+
+INLINE void put4_some(DTYPE *p, part4 v, i64 n)
+{
+    if (n & 2)
+        *(part2 *)p = HALF2(v, 0);
+    put2_some(n & 2 ? p + 2 : p, n & 2 ? HALF2(v, 1) : HALF2(v, 0), n);
+}
+
+INLINE void put8_some(DTYPE *p, part8 v, i64 n)
+{
+    if (n & 4)
+        *(part4 *)p = HALF4(v, 0);
+    put4_some(n & 4 ? p + 4 : p, n & 4 ? HALF4(v, 1) : HALF4(v, 0), n);
+}
+
+INLINE void put_some(DTYPE *p, vec v, i64 n)
+{
+    if (n >= LANES) {
+        store(p, v);
+        return;
+    }
+#if LANES == 16
+    if (n & 8)
+        *(part8 *)p = HALF8(v, 0);
+    put8_some(n & 8 ? p + 8 : p, n & 8 ? HALF8(v, 1) : HALF8(v, 0), n);
+#elif LANES == 8
+    put8_some(p, v, n);
+#elif LANES == 4
+    put4_some(p, v, n);
+#else
+    put2_some(p, v, n);
+#endif
+}
+
 /* Stores half of the lanes: the lower (h = 0) or the upper ones. */
 INLINE void put_half(DTYPE *p, vec v, const int h)
 {

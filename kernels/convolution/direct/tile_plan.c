@@ -227,35 +227,46 @@ void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s, const conv
     const int64_t ot_chunk = host_min(t->ot_chunk, tiles);
     const int64_t oh_block = host_min(t->oh_block, s->oh);
 
-    const int module = optune_plan_module(plan);
-    conv2d_define_varying(plan, module, s, 5);
-    conv2d_light(plan, module);
+    const int loops = optune_plan_module(plan), module = optune_plan_module(plan);
     const struct {
         const char *macro;
         int64_t value;
     } table[] = {
-        {"VEC_BYTES", t->vec_bytes},
-        {"LANES", lanes},
+        {"TILE", 1},
         {"OV", t->ov},
         {"TH", t->th},
         {"TW", t->tw},
-        {"ICI", t->ici},
-        {"ICO_CHUNK", chunk},
-        {"OT_CHUNK", ot_chunk},
-        {"OHB", oh_block},
         {"COPY", t->copy},
+        {"ROWS_LEFT",
+         conv2d_varies(s) ? t->th > 1 : s->oh % oh_block % t->th || oh_block % t->th},
+        {"PARTIAL", chunk < icos},
         {"UNROLL_IC", t->unroll_ic},
         {"UNROLL_KW", t->unroll_kw},
-        {"PREFETCH", t->prefetch},
+        {"PREFETCH", t->prefetch > 0},
     };
+    for (int m = loops; m <= module; m++) {
+        conv2d_define_varying(plan, m, s, 11);
+        conv2d_light(plan, m);
+        optune_plan_define(plan, m, "VEC_BYTES", t->vec_bytes);
+        optune_plan_define(plan, m, "LANES", lanes);
+    }
+    optune_plan_define(plan, loops, "SUMS", conv2d_registers(task));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define(plan, module, table[i].macro, table[i].value);
 
     const optune_arg data =
-        t->gather ? conv2d_gather_plan(task, plan, module) : optune_input_arg(CONV2D_DATA);
+        t->gather ? conv2d_gather_plan(task, plan, loops) : optune_input_arg(CONV2D_DATA);
     const int64_t elem = conv2d_elem(s);
-    const optune_arg packed = conv2d_pack(task, plan, module, "pack_weight",
-                                          s->groups * tiles * oct * s->ci_g * s->kh * s->kw);
+    const optune_arg packed = optune_scratch_arg(optune_plan_scratch(
+        plan, "weights", s->groups * tiles * oct * s->ci_g * s->kh * s->kw * elem,
+        task->call->input[CONV2D_WEIGHT].is_const));
+    optune_plan_stage(plan,
+                      &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                                      .module = loops,
+                                      .function = "pack_weight",
+                                      .n_args = 4,
+                                      .arg = {optune_input_arg(CONV2D_WEIGHT), packed,
+                                              optune_int_arg(oct), optune_int_arg(t->ici)}});
     optune_arg part = optune_int_arg(0), copy = optune_int_arg(0);
     if (chunk < icos)
         part = optune_scratch_arg(optune_plan_scratch(
@@ -267,8 +278,12 @@ void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s, const conv
     }
     conv2d_finish(task, plan,
                   &(optune_stage){.phase = OPTUNE_TIMED,
-                                  .module = module,
+                                  .module = loops,
                                   .function = "conv2d",
-                                  .n_args = 5,
-                                  .arg = {data, packed, optune_output_arg(0), part, copy}});
+                                  .n_args = 11,
+                                  .arg = {data, packed, optune_output_arg(0), part, copy,
+                                          optune_function_arg(module, "tile_does"),
+                                          optune_int_arg(t->ici), optune_int_arg(chunk),
+                                          optune_int_arg(ot_chunk), optune_int_arg(oh_block),
+                                          optune_int_arg(t->prefetch)}});
 }
