@@ -25,7 +25,7 @@ typedef enum ot_language {
 const char *ot_language_target(ot_language language);
 
 enum {
-    OT_BROUGHT_ARGS = 24,
+    OT_BROUGHT_ARGS = OPTUNE_MAX_ARGS, /* a stage's, those of a call among them */
     OT_BROUGHT_SIZES = 16,
     OT_BROUGHT_WHERE = 64,
     OT_BROUGHT_FLAGS = 8,

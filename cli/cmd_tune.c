@@ -95,8 +95,10 @@ static int tune(const ot_cli *cli, optune *handle, const optune_brought *b, cons
 {
     const tune_values *values = cli->values;
     optune_err err = {0};
-    const char *const own[] = {b->workload, NULL};
-    const char *const *workloads = what->workloads ? what->workloads : own;
+    optune_listed_preset own = {.size = sizeof own}; /* its workload may be a long one */
+    if (optune_list_preset(handle, b->op, 0, &own, &err) < 0)
+        return ot_say_failure(&err);
+    const char *const *workloads = what->workloads ? what->workloads : own.workloads;
     optune_run_options how = {.size = sizeof(how), .op = b->op, .workloads = workloads};
     if (optune_remember(handle, what->path, &err) < 0)
         return ot_say_failure(&err);

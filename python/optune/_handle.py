@@ -344,11 +344,14 @@ class Optune(Here):
                                     {"arguments": arguments, "tune_params": tune_params, **told},
                                     None if folder is None else os.fspath(folder), lang, workload)
             self.bring(brought.path, workload)
-        tuning = self.tune([brought.workload], search=search, trials=trials, seconds=seconds,
+        # A longer one than a Kernel holds is the operator's preset.
+        own = brought.workload
+        tuning = self.tune([own] if own else brought.op, search=search, trials=trials, seconds=seconds,
                            seed=seed, again=again, progress=progress)
         env = {name: tuning.details.get(name) for name in ("device", "target", "search")}
         return _kernel.results_of(
-            brought, [r for r in self.trials(brought.op, workload=brought.workload)
+            brought, [r for r in self.trials(brought.op,
+                                             workload=own or tuning.workloads[0].workload)
                       if r.device == env["device"] and r.target == env["target"]], env, tuning)
 
     def interrupt(self) -> None:

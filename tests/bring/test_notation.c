@@ -391,6 +391,33 @@ static void tolerances(void **state)
     assert_true(ot_brought_of_path(path)->relative == 1e-3);
 }
 
+/* As many parameters as a call has inputs and outputs, and more: numbers. */
+static void many_parameters(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_text text = {0};
+    const int n = OPTUNE_MAX_INPUTS + 8;
+    ot_text_add(&text, "// optune: kernel @(");
+    for (int i = 0; i < OPTUNE_MAX_INPUTS; i++)
+        ot_text_printf(&text, "x%d: f32[4], ", i);
+    for (int i = OPTUNE_MAX_INPUTS; i < n; i++)
+        ot_text_printf(&text, "n%d: i32 = %d, ", i, i);
+    ot_text_add(&text, "out y: f32[4])\n");
+    check_ok(bring("11.c", ot_text_str(&text), &err));
+    const ot_brought *b = ot_brought_of_path(path);
+    assert_int_equal(b->n_args, n + 1);
+    assert_string_equal(b->arg[n].name, "y");
+    ot_text_clear(&text);
+    ot_text_add(&text, "// optune: kernel @(");
+    for (int i = 0; i < OPTUNE_MAX_ARGS; i++)
+        ot_text_printf(&text, "n%d: i32 = %d, ", i, i);
+    ot_text_add(&text, "out y: f32[4])\n");
+    assert_true(bring("12.c", ot_text_str(&text), &err) < 0);
+    check_contains(err.text, "more than 80 parameters");
+    ot_text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +431,7 @@ int main(void)
         cmocka_unit_test(empty_ranges),
         cmocka_unit_test(tolerances),
         cmocka_unit_test(marks_and_returns),
+        cmocka_unit_test(many_parameters),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

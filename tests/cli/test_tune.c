@@ -354,6 +354,34 @@ static void a_stencil_in_cuda(void **state)
     "            y[i + k] = 2 * x[i + k];\n}\n"
 #define QUICK "--trials", "2", "--time", "60", ONE
 
+/* A call of more text than optune_brought has room for. */
+static void a_call_of_many_inputs(void **state)
+{
+    (void)state;
+    enum { INPUTS = 60 };
+    ot_text told = {0}, takes = {0}, sum = {0}, text = {0};
+    for (int i = 0; i < INPUTS; i++) {
+        ot_text_printf(&told, "x%d: f32[1,1,1,1,1,1,1,4], ", i);
+        ot_text_printf(&takes, "const float *x%d, ", i);
+        ot_text_printf(&sum, "%sx%d[i]", i ? " + " : "", i);
+    }
+    ot_text_printf(&text,
+                   "// optune: kernel add_all(%sout y: f32[4])\n// optune: knob U = [1, 2]\n"
+                   "void add_all(%sfloat *y)\n{\n    for (int i = 0; i < 4; i++)\n"
+                   "        y[i] = %s;\n}\n",
+                   ot_text_str(&told), ot_text_str(&takes), ot_text_str(&sum));
+    write_text("add_all.c", ot_text_str(&text));
+    outcome o = optune("tune", command_path("add_all.c"), "--trials", "2", "--json", ONE);
+    assert_int_equal(o.code, 0);
+    json_t *json = json_loads(ot_text_str(&o.out), 0, NULL);
+    assert_true(strlen(text_at(workload(json), "call")) >= OPTUNE_TEXT_SIZE);
+    json_decref(json);
+    release(&o);
+    ot_text *const all[] = {&told, &takes, &sum, &text};
+    for (int i = 0; i < OT_COUNT(all); i++)
+        ot_text_release(all[i]);
+}
+
 static void an_edit_makes_records_stale(void **state)
 {
     (void)state;
@@ -469,6 +497,7 @@ int main(void)
         cmocka_unit_test(read_and_written_in_c),
         cmocka_unit_test(read_and_written_in_opencl),
         cmocka_unit_test(a_stencil_in_cuda),
+        cmocka_unit_test(a_call_of_many_inputs),
         cmocka_unit_test(an_edit_makes_records_stale),
         cmocka_unit_test(inputs_within_a_range),
         cmocka_unit_test(kernels_that_are_wrong),

@@ -43,6 +43,21 @@ def test_texts(o, kernels):
     assert (y(x) == x * numpy.float32(2.5)).all()
 
 
+def test_a_call_longer_than_a_kernel_names(o):
+    names = [f"x{i}" for i in range(60)]
+    source = f"""void add_all({", ".join(f"const float *{x}" for x in names)}, float *y)
+{{
+    for (int i = 0; i < 4; i++)
+        y[i] = {" + ".join(f"{x}[i]" for x in names)};
+}}
+"""
+    t = o.tune_kernel("add_all", source, [f"{x}: f32[1,1,1,1,1,1,1,4]" for x in names] +
+                      ["out y: f32[4]"], {"U": [1, 2]}, trials=2)
+    assert t.kernel.workload == "" and len(t.tuning.workloads[0].workload) > 1023
+    assert sorted(row["U"] for row in t.results) == [1, 2]
+
+
+
 def test_an_edit_in_one_process(o, kernels):
     knobs, more = {"STEP": [1, 2]}, {"sizes": {"N": 8}, "folder": kernels, "trials": 2,
                                      "seconds": 60, "name": "edited"}
