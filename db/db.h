@@ -208,6 +208,8 @@ typedef struct ot_log ot_log;
  * with a newline first. FULL lines are AutoTVM's; SHORT ones, those of a database, say once for
  * many what they have in common. */
 typedef enum ot_log_lines { OT_LOG_FULL, OT_LOG_SHORT } ot_log_lines;
+extern double ot_log_patience_s; /* tests are less patient */
+/* ETIMEOUT: another process has it locked and does not end. */
 int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *err);
 /* One write(2). EUSAGE: the record is not sound. */
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err);

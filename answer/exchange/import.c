@@ -109,7 +109,10 @@ static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
     importing *im = arg;
     int added = 0, status = OPTUNE_OK;
-    if (ot_batch_settle(batch, im->o->store)) {
+    const unsigned turn = ot_context_enter(im->o);
+    const bool any = ot_batch_settle(batch, im->o->stores->store);
+    ot_context_leave(im->o, turn);
+    if (any) {
         status = *im->log_path ? log_batch(im, batch, err) : OPTUNE_OK;
         if (status >= 0)
             status = store_batch(im, batch, &added, err);
@@ -131,11 +134,14 @@ static int store_bulk(importing *im, const char *path)
     }
     ot_bulk_close(im->bulk);
     im->bulk = NULL;
+    ot_store *store;
+    const unsigned turn = ot_context_enter(im->o);
     if (status >= 0 && (replaced || im->lost))
-        status = ot_context_store(im->o, OT_STORE_WRITE, im->err);
+        status = ot_context_writer(im->o, &store, im->err);
     if (status >= 0 && im->lost)
-        status = ot_store_read_log(im->o->store, *im->log_path ? im->log_path : path, false,
-                                   &added, NULL, im->err);
+        status = ot_store_read_log(store, *im->log_path ? im->log_path : path, false, &added,
+                                   NULL, im->err);
+    ot_context_leave(im->o, turn);
     im->added += added;
     return status;
 }
@@ -168,8 +174,12 @@ static bool knows_device(importing *im, const optune_device *device)
     for (int i = im->n_device - 1; i >= 0; i--)
         if (strcmp(im->device[i].key, device->key) == 0)
             return same_device(&im->device[i], device);
-    return ot_store_device(im->o->store, device->key, &stored, NULL) >= 0 &&
-           same_device(&stored, device);
+    ot_store *store;
+    const unsigned turn = ot_context_enter(im->o);
+    const bool known = ot_context_writer(im->o, &store, NULL) >= 0 &&
+                       ot_store_device(store, device->key, &stored, NULL) >= 0;
+    ot_context_leave(im->o, turn);
+    return known && same_device(&stored, device);
 }
 
 static int take_device(importing *im, const optune_device *device)
