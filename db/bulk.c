@@ -21,7 +21,7 @@ enum {
     COST = 8,
     MEMORY = 24 << 20,      /* of what waits to be sorted */
     TRANSACTION = 12 << 20, /* bytes of records that go into the store there is at once, */
-    MOST_AT_ONCE = 8192,    /* and so many: each of them meets a page of every table at worst */
+    MOST_AT_ONCE = 16384,   /* and so many: each of them meets a page of every table at worst */
     LOOK_AGAIN = 4096,      /* entries that are merged between two looks at `stop` */
     OLD_TO_NEW = 2, /* a store of so many records for each new one is written anew with them */
 };

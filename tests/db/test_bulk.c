@@ -407,7 +407,7 @@ static void interrupted_while_another_writes(void **state)
 static void interrupted_while_it_stores(void **state)
 {
     (void)state;
-    enum { AT_ONCE = 8192, FEW = AT_ONCE + 100, MANY = 2 * FEW + 1000 };
+    enum { AT_ONCE = 16384, FEW = AT_ONCE + 100, MANY = 2 * FEW + 1000 };
     int64_t added;
     bool replaced;
     ot_bulk *bulk = open_bulk();
