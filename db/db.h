@@ -174,7 +174,7 @@ int ot_check_pages(const char *path, optune_err *err);
 /* ---- sound.c: can this record be what it says ------------------------------------------- */
 enum {
     OT_MOST_RECORD_SAMPLES = 16384,
-    OT_LONG_TEXT = OPTUNE_CALL_TEXT_SIZE, /* bytes of a text, as that of a call can be */
+    OT_LONG_TEXT = OPTUNE_CALL_TEXT_SIZE - 1, /* bytes of a text, as that of a call can be */
     OT_LONGEST_LINE = 2 << 20, /* more than any sound record's line needs */
 };
 /* Whether its figures agree with one another; false with a sentence in why[OPTUNE_WHY_SIZE]. */
