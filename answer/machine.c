@@ -136,8 +136,7 @@ int ot_kernel_load_like(ot_kernel *k, const ot_kernel *like, bool same_constants
     ot_session *s = &k->session;
     ot_loaded *loaded = like->bound->loaded;
     if (k->range) {
-        k->own = ot_alloc(sizeof *k->own);
-        *k->own = *loaded;
+        k->own = ot_loaded_like(loaded);
         loaded = k->own;
     }
     s->packed = same_constants && !k->impl->library ? like->bound : NULL;

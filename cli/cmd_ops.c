@@ -78,7 +78,7 @@ static void print_attrs(optune *handle, const char *op)
 static void print_workload(const char *workload)
 {
     optune_call *call = NULL;
-    char text[16384];
+    char text[OPTUNE_CALL_TEXT_SIZE];
     if (optune_call_open(workload, &call, NULL) < 0 ||
         optune_call_write(call, text, sizeof text, NULL) < 0)
         printf("      %s\n", workload);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products. A right side that is constant is transposed once, while the model is read. */
 #include <math.h>
+#include <string.h>
 
 #include "onnx/onnx.h"
 
@@ -138,10 +139,6 @@ static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch
             ot_onnx_ask(n, &type->dim[d], d);
             return NULL;
         }
-    if (!same && open) {
-        ot_onnx_refuse(n, "a batch whose size only a run knows is not the other side's");
-        return NULL;
-    }
     if (!same)
         value = ot_onnx_call(n, "broadcast_to", 1, &value, "shape=[%s]",
                              ot_onnx_text(n->m, n_batch + 2, whole));
@@ -149,10 +146,11 @@ static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch
                            (const int64_t[]){open ? -1 : all, dim[rank - 2], dim[rank - 1]});
 }
 
-/* [B,R,C] with its batch dims again. */
+/* [B,R,C] with its batch dims again. Of those that are open, `a` has one at least. */
 static ot_onnx_value *parted(ot_onnx_node *n, ot_onnx_value *product, int rank,
-                             const int64_t *all)
+                             const int64_t *all, const ot_onnx_value *a)
 {
+    const int shift = ot_onnx_rank(n, a) - rank;
     bool one = true;
     int open = 0;
     for (int d = 0; d < rank; d++) {
@@ -165,8 +163,39 @@ static ot_onnx_value *parted(ot_onnx_node *n, ot_onnx_value *product, int rank,
         return product;
     if (open < 2)
         return ot_onnx_reshape(n, product, rank, all);
-    ot_onnx_ask(n, &ot_onnx_type(n->m, product)->dim[2], 2);
+    int d = 0;
+    while (all[d] >= 0)
+        d++;
+    ot_onnx_ask(n, &ot_onnx_type(n->m, a)->dim[d + shift], d + shift);
     return NULL;
+}
+
+/* Whether the batches fit. One that is open fits the same one alone, as another may be 1 in a run
+ * or not; or one without a name, which a run looks at. */
+static bool batch_fits(ot_onnx_node *n, const ot_onnx_value *const side[2], int rank, int d,
+                       int64_t *to)
+{
+    static const optune_dim one = {.min = 1, .max = 1};
+    const optune_dim *dim[2];
+    int at[2];
+    for (int i = 0; i < 2; i++) {
+        at[i] = d + ot_onnx_rank(n, side[i]) - rank;
+        dim[i] = at[i] < 0 ? &one : &ot_onnx_type(n->m, side[i])->dim[at[i]];
+    }
+    const bool open[2] = {!optune_dim_known(dim[0]), !optune_dim_known(dim[1])};
+    const int64_t l = dim[0]->min, r = dim[1]->min;
+    *to = open[0] ? -1 : l == 1 ? r : l;
+    if (open[0] || open[1]) {
+        if (open[0] && open[1] &&
+            (!*dim[0]->name || !*dim[1]->name || !strcmp(dim[0]->name, dim[1]->name)))
+            return true;
+        const int i = !open[0];
+        ot_onnx_ask(n, dim[i], at[i]);
+        return false;
+    }
+    if (l != r && l != 1 && r != 1)
+        ot_onnx_refuse(n, "batches of %lld and %lld do not fit", (long long)l, (long long)r);
+    return l == r || l == 1 || r == 1;
 }
 
 static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
@@ -175,21 +204,14 @@ static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_v
     if (!ot_onnx_dims_at(n, a, 0, left) || !ot_onnx_dims_at(n, b, 0, right))
         return NULL;
     const int ra = ot_onnx_rank(n, a), rb = ot_onnx_rank(n, b), rank = ra > rb ? ra : rb;
-    for (int d = 0; d < rank - 2; d++) {
-        const int64_t l = d + ra < rank ? 1 : left[d + ra - rank];
-        const int64_t r = d + rb < rank ? 1 : right[d + rb - rank];
-        if (l != r && l != 1 && r != 1) {
-            ot_onnx_refuse(n, "batches of %lld and %lld do not fit", (long long)l,
-                           (long long)r);
+    for (int d = 0; d < rank - 2; d++)
+        if (!batch_fits(n, (const ot_onnx_value *const[]){a, b}, rank, d, &all[d]))
             return NULL;
-        }
-        all[d] = l == 1 ? r : l;
-    }
     ot_onnx_value *const sides[] = {batched(n, a, rank - 2, all), batched(n, b, rank - 2, all)};
     ot_onnx_value *product = ot_onnx_call(n, "batch_matmul", 2, sides, "transpose_b=false");
     all[rank - 2] = left[ra - 2];
     all[rank - 1] = right[rb - 1];
-    return parted(n, product, rank, all);
+    return parted(n, product, rank, all, a);
 }
 
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)

@@ -257,12 +257,12 @@ static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int
         !strcmp(h->where, "half_pixel") || !strcmp(h->where, "pytorch_half_pixel");
     const bool rounds = !strncmp(h->nearest, "round", 5);
     const bool floors = !strcmp(h->where, "asymmetric") && !strcmp(h->nearest, "floor");
-    const int64_t times = (int64_t)l->scale;
+    const int64_t times = l->scale <= MOST_TIMES ? (int64_t)l->scale : 0;
     int order[OPTUNE_MAX_RANK];
     int64_t to[OPTUNE_MAX_RANK] = {0};
     value *part[MOST_TIMES];
     if (*h->mode != 'n' || !(floors || (centred && rounds)) || (double)times != l->scale ||
-        times > MOST_TIMES || rank == OPTUNE_MAX_RANK) {
+        rank == OPTUNE_MAX_RANK) {
         ot_onnx_ask(n, &ot_onnx_type(n->m, x)->dim[axis], axis);
         return NULL;
     }

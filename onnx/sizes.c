@@ -85,14 +85,19 @@ static int ask(ot_onnx_node *n, const ot_onnx_value *value)
     return ot_onnx_ask(n, &value->sizes[i], -1);
 }
 
-static const ot_onnx_value *first_sized(const ot_onnx_node *n)
+static const ot_onnx_value *first_sized(const ot_onnx_node *n, int from)
 {
-    for (size_t i = 0; i < n->proto->n_input; i++) {
-        const ot_onnx_value *value = ot_onnx_in(n, (int)i);
+    for (int i = from; i < (int)n->proto->n_input; i++) {
+        const ot_onnx_value *value = ot_onnx_in(n, i);
         if (value && value->sizes)
             return value;
     }
     return NULL;
+}
+
+static bool holds_sizes(const optune_tensor *type)
+{
+    return type->dtype.code == OPTUNE_DTYPE_INT && type->dtype.bits >= 32;
 }
 
 /* ---- what moves them ---------------------------------------------------------------------- */
@@ -104,7 +109,7 @@ static int take_moved(ot_onnx_node *n, int output, const optune_dim *coded, int 
     ot_onnx_value *moved = *name ? ot_onnx_named(n->m, name) : NULL;
     optune_dim dim[MOST];
     bool open = false;
-    if (!moved || !moved->data || moved->sizes)
+    if (!moved || !moved->data || moved->sizes || !holds_sizes(&moved->type))
         return OPTUNE_OK;
     const int64_t count = optune_tensor_elements(&moved->type), from = codes_of(&moved->type);
     if (count > MOST)
@@ -127,8 +132,13 @@ static int take_moved(ot_onnx_node *n, int output, const optune_dim *coded, int 
 static int move(ot_onnx_node *n)
 {
     ot_onnx_value *lent[OPTUNE_MAX_INPUTS];
-    optune_dim *coded = ot_arena_alloc(&n->m->arena, OPTUNE_MAX_INPUTS * MOST * sizeof *coded);
+    int64_t most = 0; /* codes */
     int n_lent = 0, n_coded = 0;
+    for (size_t i = 0; i < n->proto->n_input; i++) {
+        const ot_onnx_value *value = ot_onnx_in(n, (int)i);
+        most += value && value->sizes ? optune_tensor_elements(&value->type) : 0;
+    }
+    optune_dim *coded = ot_arena_alloc(&n->m->arena, (size_t)most * sizeof *coded);
     for (size_t i = 0; i < n->proto->n_input && n_lent < OPTUNE_MAX_INPUTS; i++) {
         ot_onnx_value *value = ot_onnx_in(n, (int)i);
         if (!value || !value->sizes || value->data)
@@ -155,8 +165,8 @@ static int move(ot_onnx_node *n)
 static int elements_of(const ot_onnx_value *value, optune_dim dim[MOST])
 {
     const optune_tensor *type = &value->type;
-    if ((!value->sizes && !value->data) || type->dtype.code != OPTUNE_DTYPE_INT ||
-        type->dtype.bits < 32 || type->rank > 1 || optune_tensor_elements(type) > MOST)
+    if ((!value->sizes && !value->data) || !holds_sizes(type) || type->rank > 1 ||
+        optune_tensor_elements(type) > MOST)
         return -1;
     const int count = (int)optune_tensor_elements(type);
     for (int i = 0; i < count; i++)
@@ -181,6 +191,22 @@ static optune_dim compute(char op, const optune_dim *a, const optune_dim *b)
     return to;
 }
 
+/* False where it leaves 64 bits, or is a quotient that is no quotient of sizes. */
+static bool compute_number(char op, int64_t a, int64_t b, int64_t *to)
+{
+    switch (op) {
+    case '*':
+        return !__builtin_mul_overflow(a, b, to);
+    case '+':
+        return !__builtin_add_overflow(a, b, to);
+    case '-':
+        return !__builtin_sub_overflow(a, b, to);
+    default:
+        *to = a < 0 || b < 1 ? 0 : a / b;
+        return a >= 0 && b >= 1;
+    }
+}
+
 static int calculate(ot_onnx_node *n, char op)
 {
     const ot_onnx_value *in[] = {ot_onnx_need(n, 0), ot_onnx_need(n, 1)};
@@ -188,21 +214,19 @@ static int calculate(ot_onnx_node *n, char op)
     const int n_a = in[0] ? elements_of(in[0], a) : -1,
               n_b = in[1] ? elements_of(in[1], b) : -1;
     if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
-        return ask(n, first_sized(n));
+        return ask(n, first_sized(n, 0));
     const int count = n_a == 1 ? n_b : n_a;
     optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
     type.rank = in[0]->type.rank > in[1]->type.rank ? in[0]->type.rank : in[1]->type.rank;
     for (int i = 0; i < count; i++) {
         const optune_dim *x = &a[n_a == 1 ? 0 : i], *y = &b[n_b == 1 ? 0 : i];
+        int64_t is = 0;
         if (!is_number(x) || !is_number(y))
             to[i] = compute(op, x, y);
-        else if (op == '/' && (x->min < 0 || y->min < 1))
-            return ask(n, first_sized(n));
+        else if (compute_number(op, x->min, y->min, &is))
+            to[i] = number(is);
         else
-            to[i] = number(op == '*'   ? x->min * y->min
-                           : op == '/' ? x->min / y->min
-                           : op == '-' ? x->min - y->min
-                                       : x->min + y->min);
+            return ask(n, first_sized(n, 0));
     }
     return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, to));
 }
@@ -223,27 +247,31 @@ int ot_onnx_make_sized(ot_onnx_node *n)
 {
     static const struct {
         const char *name;
-        char op; /* 0: it moves; '=': it takes its second input for a shape */
-    } ops[] = {{"Identity", 0}, {"Gather", 0}, {"Slice", 0},     {"Concat", 0},
-               {"Squeeze", 0},  {"Split", 0},  {"Reshape", '='}, {"Unsqueeze", 0},
-               {"Add", '+'},    {"Sub", '-'},  {"Mul", '*'},     {"Div", '/'}};
-    const ot_onnx_value *data = ot_onnx_in(n, 0);
+        char op; /* 0: it moves its first input; ',': any; '=': its second is a shape */
+    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0}, {"Concat", ','},
+               {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0}, {"Reshape", '='},
+               {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'}, {"Div", '/'}};
+    const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
     if (!strcmp(name, "Cast"))
         return cast(n);
     for (int i = 0; i < OT_COUNT(ops); i++) {
         if (strcmp(ops[i].name, name))
             continue;
-        if (ops[i].op == '=')
-            return data && data->sizes ? move(n) : n->op->make(n);
-        return ops[i].op ? calculate(n, ops[i].op) : move(n);
+        if (ops[i].op == '=' && !(data && data->sizes))
+            return n->op->make(n);
+        if (ops[i].op == ',')
+            return move(n);
+        if (ops[i].op && ops[i].op != '=')
+            return calculate(n, ops[i].op);
+        return other ? ask(n, other) : move(n);
     }
-    return ask(n, first_sized(n));
+    return ask(n, first_sized(n, 0));
 }
 
 bool ot_onnx_has_sizes(const ot_onnx_node *n)
 {
-    return first_sized(n) != NULL;
+    return first_sized(n, 0) != NULL;
 }
 
 /* ---- what takes them for a shape ----------------------------------------------------------- */

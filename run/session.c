@@ -7,6 +7,7 @@
  * The one idea: every process that handles a config makes the plan again from the config's
  * text, so no plan ever crosses the socket.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,31 @@ void ot_loaded_close(ot_session *s, ot_loaded *loaded)
     free(loaded);
 }
 
+/* A stage but for what bindings write in it. */
+static void copy_stage(optune_stage *to, const optune_stage *from)
+{
+    const size_t behind = offsetof(optune_stage, arg) + sizeof from->arg;
+    memcpy(to, from, offsetof(optune_stage, arg));
+    memcpy((char *)to + behind, (const char *)from + behind, sizeof *to - behind);
+    for (int k = 0; k < from->n_args; k++)
+        if (from->arg[k].kind == OPTUNE_ARG_DIM)
+            to->arg[k] = (optune_arg){.kind = OPTUNE_ARG_DIM, .index = from->arg[k].index};
+        else
+            to->arg[k] = from->arg[k];
+}
+
+ot_loaded *ot_loaded_like(const ot_loaded *from)
+{
+    const size_t stages = offsetof(ot_loaded, plan) + offsetof(optune_plan, stage),
+                 behind = stages + sizeof from->plan.stage;
+    ot_loaded *l = ot_alloc(sizeof *l);
+    memcpy(l, from, stages);
+    memcpy((char *)l + behind, (const char *)from + behind, sizeof *l - behind);
+    for (int i = 0; i < from->plan.n_stages; i++)
+        copy_stage(&l->plan.stage[i], &from->plan.stage[i]);
+    return l;
+}
+
 static int64_t dim_at(const optune_call *call, const optune_arg *arg)
 {
     return ot_call_arg_dim(call, arg)->min; /* the plan was checked */
@@ -259,7 +285,9 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
                                b->loaded->impl->name, arg->symbol);
         return *to ? OPTUNE_OK : OPTUNE_ENODEV;
     case OPTUNE_ARG_DIM:
-        arg->value = dim_at(&s->call, arg);
+        /* Several threads share the plan of a call of constants, where it is there already. */
+        if (arg->value != dim_at(&s->call, arg))
+            arg->value = dim_at(&s->call, arg);
         *to = &arg->value;
         return OPTUNE_OK;
     case OPTUNE_ARG_FUNCTION:

@@ -211,6 +211,9 @@ ot_built ot_built_of(const ot_job *job, const optune_impl *impl, const optune_co
 int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int *outcome,
                    optune_err *err);
 void ot_loaded_close(ot_session *s, ot_loaded *loaded);
+/* One more with the same modules, for sizes of its own; its own memory is to be freed, and nothing
+ * unloaded. Others may run and resize what is bound of the first meanwhile. */
+ot_loaded *ot_loaded_like(const ot_loaded *loaded);
 
 /* Scratch is promised on 64 bytes, so a guarded one, whose end is flush with its guard, is rounded
  * up. */

@@ -324,12 +324,23 @@ static void visit(const node *e, void (*seen)(void *arg, const char *name, int64
     visit(e->b, seen, arg);
 }
 
+bool ot_condition_visit_nth(const ot_condition *condition, int nth,
+                            void (*seen)(void *arg, const char *name, int64_t number),
+                            void *arg)
+{
+    for (int i = 0; i < condition->all.n; nth -= condition->all.clause[i++].n)
+        if (nth < condition->all.clause[i].n) {
+            visit(condition->all.clause[i].literal[nth], seen, arg);
+            return true;
+        }
+    return false;
+}
+
 void ot_condition_visit(const ot_condition *condition,
                         void (*seen)(void *arg, const char *name, int64_t number), void *arg)
 {
-    for (int i = 0; i < condition->all.n; i++)
-        for (int j = 0; j < condition->all.clause[i].n; j++)
-            visit(condition->all.clause[i].literal[j], seen, arg);
+    for (int nth = 0; ot_condition_visit_nth(condition, nth, seen, arg); nth++)
+        ;
 }
 
 /* ---- printing ---------------------------------------------------------------------------- */

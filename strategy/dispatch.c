@@ -3,9 +3,10 @@
  * Dispatch tables in memory: rows, compiling, asking, checking. Knows nothing of files and never
  * measures.
  *
- * The one idea: the numbers in the conditions cut the sizes into cells; within a cell a condition
- * that compares dims with numbers is true or false throughout, so each cell is decided once. What
- * intervals cannot decide (m % 32 == 0) is asked again at the sizes at hand.
+ * The one idea: the numbers in the conditions cut the dims that they are compared with, and so the
+ * sizes into cells; within a cell a condition that compares dims with numbers is true or false
+ * throughout, so each cell is decided once. What intervals cannot decide (m % 32 == 0) is asked
+ * again at the sizes at hand.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -103,25 +104,63 @@ static int n_cells(const ot_dispatch *d)
 
 /* ---- compiling --------------------------------------------------------------------------- */
 
+/* Where a cell may begin, and along which dims: a bit for each. */
+typedef struct mark {
+    int64_t at;
+    uint32_t dims;
+} mark;
+
 typedef struct numbers {
     const ot_dispatch *d;
-    int64_t at[MOST_CUTS];
+    mark mark[MOST_CUTS];
     int n;
+    uint32_t dims;        /* of the comparison at hand */
     const char *stranger; /* a name that is no dim */
 } numbers;
 
-static void see(void *arg, const char *name, int64_t number)
+_Static_assert(OT_MAX_SYMBOLS <= 32, "a bit for each dim");
+
+static void see_name(void *arg, const char *name, int64_t number)
 {
     numbers *all = arg;
-    if (name && dim_named(all->d, name) < 0)
+    const int dim = name ? dim_named(all->d, name) : -1;
+    (void)number;
+    if (dim >= 0)
+        all->dims |= (uint32_t)1 << dim;
+    else if (name)
         all->stranger = name;
-    for (int next = 0; next < 2 && !name && all->n < MOST_CUTS && number < INT64_MAX; next++)
-        all->at[all->n++] = number + next;
+}
+
+static void add_mark(numbers *all, int64_t at)
+{
+    int i = 0;
+    while (i < all->n && all->mark[i].at != at)
+        i++;
+    if (i == MOST_CUTS)
+        return;
+    all->mark[i].at = at;
+    all->mark[i].dims |= all->dims;
+    all->n += i == all->n;
+}
+
+static void see_number(void *arg, const char *name, int64_t number)
+{
+    for (int next = 0; next < 2 && !name && number < INT64_MAX; next++)
+        add_mark(arg, number + next);
+}
+
+/* A number cuts the dims that it is compared with, alone or with others. */
+static void see_condition(numbers *all, const ot_condition *condition)
+{
+    for (int i = 0; ot_condition_visit_nth(condition, i, see_name, all); i++) {
+        ot_condition_visit_nth(condition, i, see_number, all);
+        all->dims = 0;
+    }
 }
 
 static int ascending(const void *a, const void *b)
 {
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    const int64_t x = ((const mark *)a)->at, y = ((const mark *)b)->at;
     return (x > y) - (x < y);
 }
 
@@ -140,7 +179,7 @@ static int parse_rows(ot_dispatch *d, numbers *all, optune_err *err)
         const int status = ot_condition_parse(d->row[i].when, &d->when[i], err);
         if (status < 0)
             return status;
-        ot_condition_visit(d->when[i], see, all);
+        see_condition(all, d->when[i]);
         if (all->stranger)
             return optune_fail(err, OPTUNE_ESYNTAX,
                                "row %d: condition '%s' names '%s', which is no dim of the call",
@@ -153,7 +192,7 @@ static int cut_dims(ot_dispatch *d, numbers *all, optune_err *err)
 {
     ot_dispatch_flat *f = &d->flat;
     int64_t cells = 1;
-    qsort(all->at, (size_t)all->n, sizeof all->at[0], ascending);
+    qsort(all->mark, (size_t)all->n, sizeof all->mark[0], ascending);
     f->n_dims = d->dims.n;
     for (int i = 0; i < d->dims.n; i++) {
         const optune_dim *dim = &d->dims.dim[i];
@@ -162,9 +201,9 @@ static int cut_dims(ot_dispatch *d, numbers *all, optune_err *err)
         f->max[i] = dim->max;
         f->cut[i] = cut;
         for (int k = 0; k < all->n; k++)
-            if (all->at[k] > dim->min && all->at[k] <= dim->max &&
-                (f->n_cuts[i] == 0 || all->at[k] > cut[f->n_cuts[i] - 1]))
-                cut[f->n_cuts[i]++] = all->at[k];
+            if (all->mark[k].dims >> i & 1 && all->mark[k].at > dim->min &&
+                all->mark[k].at <= dim->max)
+                cut[f->n_cuts[i]++] = all->mark[k].at;
         f->stride[i] = (int)cells;
         cells *= f->n_cuts[i] + 1;
         if (cells > MOST_CELLS)
@@ -221,7 +260,8 @@ int ot_dispatch_compile(ot_dispatch *d, optune_err *err)
     all->d = d;
     int status = parse_rows(d, all, err);
     if (status >= 0 && all->n >= MOST_CUTS - 1)
-        status = optune_fail(err, OPTUNE_ELIMIT, "the conditions have more than %d numbers",
+        status = optune_fail(err, OPTUNE_ELIMIT,
+                             "the conditions have more than %d different numbers",
                              MOST_CUTS / 2);
     if (status >= 0)
         status = cut_dims(d, all, err);

@@ -73,6 +73,10 @@ const ot_condition *ot_condition_kept(const char *text, ot_condition **own, optu
 /* Every name, and every number with a NULL name, that occurs in it. */
 void ot_condition_visit(const ot_condition *condition,
                         void (*seen)(void *arg, const char *name, int64_t number), void *arg);
+/* The same of its nth comparison alone; false: it has no more. */
+bool ot_condition_visit_nth(const ot_condition *condition, int nth,
+                            void (*seen)(void *arg, const char *name, int64_t number),
+                            void *arg);
 /* Three-valued: constants fold, ranges decide where they can. `clause` receives the text of the
  * first clause that is false (or unknown), at most size bytes. */
 int ot_condition_test(const ot_condition *condition, ot_dim_lookup lookup, const void *arg,

@@ -27,7 +27,8 @@ typedef struct ot_piece {
     char *text;       /* its text, from malloc */
     bool fixed;       /* one size */
 } ot_piece;
-/* ENOENT: a piece that nothing computes, with every refusal; ELIMIT: more than OT_MAX_PIECES. */
+/* ENOENT: a piece that nothing computes, with every refusal. At most
+ * OT_MAX_PIECES: adjacent ones are joined. */
 int ot_pieces_make(const optune_task *task, const ot_symbols *dims, ot_piece **piece, int *n,
                    optune_err *err);
 void ot_pieces_free(ot_piece *piece, int n);

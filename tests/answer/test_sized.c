@@ -301,6 +301,77 @@ static void test_clones_have_sizes_of_their_own(void **state)
     sized_close(&of);
 }
 
+/* Sizes of a run are in the plan of what runs, and a clone may be opened meanwhile: it takes
+ * everything but them. */
+static void test_a_clone_reads_no_sizes(void **state)
+{
+    (void)state;
+    sized of = sized_open(NULL, residual);
+    int n_dims = 0;
+    optune_err err = {0};
+    float(*out)[MOST_OUT] = ot_alloc(2 * sizeof *out);
+    check_ok(run_into(of.program, turn_sizes[0], out));
+    free(out);
+    for (int g = 0; g < of.partition->groups.n; g++) {
+        const ot_kernel *k = &of.program->kernel[g];
+        if (!k->bound)
+            continue;
+        const optune_plan *plan = &k->bound->loaded->plan;
+        ot_loaded *like = ot_loaded_like(k->bound->loaded);
+        assert_int_equal(like->plan.n_stages, plan->n_stages);
+        assert_ptr_equal(like->module[0], k->bound->loaded->module[0]);
+        assert_string_equal(ot_plan_text(&like->plan, 0), ot_plan_text(plan, 0));
+        for (int i = 0; i < plan->n_stages; i++)
+            for (int a = 0; a < plan->stage[i].n_args; a++) {
+                optune_arg want = plan->stage[i].arg[a];
+                const optune_arg *is = &like->plan.stage[i].arg[a];
+                n_dims += want.kind == OPTUNE_ARG_DIM && want.value;
+                want.value = want.kind == OPTUNE_ARG_DIM ? 0 : want.value;
+                assert_memory_equal(is, &want, sizeof want);
+            }
+        free(like);
+    }
+    assert_true(n_dims > 0);
+    sized_close(&of);
+}
+
+typedef struct runner {
+    optune_program *program;
+    atomic_bool stop;
+    int status;
+} runner;
+
+static void *run_on(void *arg)
+{
+    runner *r = arg;
+    float(*out)[MOST_OUT] = ot_alloc(2 * sizeof *out);
+    for (int i = 0; !atomic_load(&r->stop) && r->status >= 0; i++)
+        r->status = run_into(r->program, turn_sizes[i % OT_COUNT(turn_sizes)], out);
+    free(out);
+    return NULL;
+}
+
+/* For what finds races. */
+static void test_clones_of_what_runs(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    sized of = sized_open(NULL, residual);
+    runner r = {.program = of.program};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_on, &r), 0);
+    for (int i = 0; i < 8; i++) {
+        optune_program *clone = NULL;
+        check_ok(optune_program_clone(of.program, &clone, &err));
+        sized_run(of.g, clone, turn_sizes[i % OT_COUNT(turn_sizes)]);
+        optune_program_close(clone);
+    }
+    atomic_store(&r.stop, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(r.status, OPTUNE_OK);
+    sized_close(&of);
+}
+
 /* ---- profiles ----------------------------------------------------------------------------- */
 
 static void test_profiles(void **state)
@@ -344,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_bounds_are_given_later),
         cmocka_unit_test(test_why_there_is_no_memory),
         cmocka_unit_test(test_clones_have_sizes_of_their_own),
+        cmocka_unit_test(test_a_clone_reads_no_sizes),
+        cmocka_unit_test(test_clones_of_what_runs),
         cmocka_unit_test(test_profiles),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);

@@ -10,7 +10,7 @@
 #include "answer/answer.h"
 #include "support/onnx_file.h"
 
-enum { SIZES = 3 };
+enum { SIZES = 3, ONNX_UINT8 = 2 };
 
 static const char *path_of(ot_text *graph)
 {
@@ -211,7 +211,7 @@ static void numbers_are_asked_for(void **state)
     onnx_input(&g, "x", ONNX_FLOAT, "n,h,4");
     onnx_node(&g, "Shape", "", "x", "s", NULL);
     onnx_node(&g, "Reshape", "", "s s", "y", NULL);
-    refused(&g, "it needs the value of dim 'h'");
+    refused(&g, "it needs the value of dim 'n'");
     onnx_input(&g, "x", ONNX_FLOAT, "n,h,4");
     onnx_node(&g, "Shape", "", "x", "y", NULL);
     refused(&g, "sizes that only a run knows are no tensor here");
@@ -228,6 +228,107 @@ static void numbers_are_asked_for(void **state)
     refused(&g, "it needs the value of dim 'n'");
 }
 
+/* Sizes that say where to cut or what to take are no elements that an operator moves, whatever
+ * it cuts or takes from: a constant, a variable, other sizes. */
+static void sizes_that_say_where_are_asked_for(void **state)
+{
+    (void)state;
+    static const char *const node[][2] = {
+        {"Slice", "table zero t axis"}, /* an end */
+        {"Slice", "z zero t zero"},     {"Slice", "z t two zero"}, /* a start */
+        {"Slice", "s zero t zero"},     {"Gather", "z t"},
+        {"Gather", "bytes t"},          {"Gather", "s t"},
+        {"Split", "z t"},               {"Unsqueeze", "z t"},
+        {"Squeeze", "z t"},
+    };
+    for (int i = 0; i < OT_COUNT(node); i++) {
+        ot_text g = {0};
+        uint8_t bytes[5] = {1, 2, 3, 4, 5};
+        onnx_input(&g, "x", ONNX_FLOAT, "n,t,4");
+        onnx_input(&g, "z", ONNX_FLOAT, "16,4");
+        floats(&g, "table", "1,8,4", 32);
+        onnx_initializer(&g, "bytes", ONNX_UINT8, "5", bytes, sizeof bytes);
+        ints(&g, "zero", 1, (const int64_t[]){0});
+        ints(&g, "axis", 1, (const int64_t[]){1});
+        ints(&g, "two", 1, (const int64_t[]){2});
+        onnx_node(&g, "Shape", "", "x", "s", NULL);
+        onnx_node(&g, "Gather", "", "s axis", "t", NULL);
+        onnx_node(&g, node[i][0], "", node[i][1], "y", NULL);
+        refused(&g, "it needs the value of dim 't': --bind t=1, say");
+    }
+}
+
+/* What a run decides beside sizes, and numbers that leave 64 bits. */
+static void what_is_no_list_of_sizes_asks(void **state)
+{
+    (void)state;
+    static const char *const calculation[] = {"Mul", "Add", "Sub"};
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,4");
+    onnx_input(&g, "v", ONNX_INT64, "2");
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Concat", "", "s v", "y", (attr_int(&attrs, "axis", 0), &attrs));
+    refused(&g, "sizes that only a run knows are no tensor here: bind");
+    onnx_input(&g, "x", ONNX_FLOAT, "n,4");
+    onnx_input(&g, "v", ONNX_INT64, "2");
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Gather", "", "s v", "y", NULL);
+    refused(&g, "sizes that only a run knows are no tensor here: bind");
+    for (int i = 0; i < OT_COUNT(calculation); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "n,4");
+        ints(&g, "zero", 1, (const int64_t[]){0});
+        ints(&g, "large", 1, (const int64_t[]){i == 2 ? -INT64_MAX : INT64_MAX});
+        onnx_node(&g, "Shape", "", "x", "s", NULL);
+        onnx_node(&g, "Gather", "", "s zero", "n_", NULL);
+        attr_int(&attrs, "axis", 0);
+        onnx_node(&g, "Concat", "", "n_ large", "big", &attrs);
+        onnx_node(&g, calculation[i], "", i == 2 ? "s big" : "big s", "to", NULL);
+        onnx_node(&g, "Reshape", "", "x to", "y", NULL);
+        refused(&g, "it needs the value of dim 'n'");
+    }
+}
+
+/* Batches that a run may find to be 1, equal, or neither. */
+static void batches_that_may_differ_are_asked_for(void **state)
+{
+    (void)state;
+    static const char *const side[][3] = {
+        {"n,1,4", "7,4,5", "'n'"},     {"n,t,4", "1,4,5", "'n'"},
+        {"n,2,3,4", "2,4,3", "'n'"},   {"2,3,4", "n,2,4,3", "'n'"},
+        {"n,3,4", "m,4,3", "'n'"},     {"n,m,3,4", "n,m,4,3", "'n'"},
+        {"2,t,4", "m,4,u", "'m'"},     {"2,2,t,4", "2,2,4,u", "'t'"},
+        {"n,2,3,4", "n,1,4,3", "'n'"},
+    };
+    for (int i = 0; i < OT_COUNT(side); i++) {
+        ot_text g = {0}, want = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, side[i][0]);
+        onnx_input(&g, "z", ONNX_FLOAT, side[i][1]);
+        onnx_node(&g, "MatMul", "", "x z", "y", NULL);
+        ot_text_printf(&want, "it needs the value of dim %s: --bind", side[i][2]);
+        refused(&g, ot_text_str(&want));
+        ot_text_release(&want);
+    }
+    ot_text g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "2,3,4");
+    onnx_input(&g, "z", ONNX_FLOAT, "7,4,3");
+    onnx_node(&g, "MatMul", "", "x z", "y", NULL);
+    refused(&g, "batches of 2 and 7 do not fit");
+}
+
+/* No number of times that an integer holds. */
+static void scales_beyond_integers_are_asked_for(void **state)
+{
+    (void)state;
+    static const float scales[] = {1, 1, 1e30f, 1};
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,3,h,4");
+    onnx_initializer(&g, "scales", ONNX_FLOAT, "4", scales, sizeof scales);
+    attr_text(&attrs, "coordinate_transformation_mode", "asymmetric");
+    attr_text(&attrs, "nearest_mode", "floor");
+    onnx_node(&g, "Resize", "", "x - scales", "y", &attrs);
+    refused(&g, "it needs the value of dim 'h'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +336,10 @@ int main(void)
         cmocka_unit_test(products_of_open_batches),
         cmocka_unit_test(images_of_any_size),
         cmocka_unit_test(numbers_are_asked_for),
+        cmocka_unit_test(sizes_that_say_where_are_asked_for),
+        cmocka_unit_test(what_is_no_list_of_sizes_asks),
+        cmocka_unit_test(batches_that_may_differ_are_asked_for),
+        cmocka_unit_test(scales_beyond_integers_are_asked_for),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

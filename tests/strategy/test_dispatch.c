@@ -148,6 +148,63 @@ static void test_many_cuts(void **state)
     ot_dispatch_free(d);
 }
 
+/* A number cuts what it is compared with: of as many dims as a call has, one cell more for each
+ * that is cut, not for all. */
+static void test_many_dims(void **state)
+{
+    (void)state;
+    enum { DIMS = OPTUNE_MAX_SYMBOLS };
+    ot_text call = {0};
+    ot_text_add(&call, "concatenate(");
+    for (int i = 0; i < DIMS; i++)
+        ot_text_printf(&call, "%sf32[?a%d:1..64,4]", i ? ", " : "", i);
+    ot_text_add(&call, ")");
+    const char *const one[] = {"a0 <= 8", NULL};
+    ot_dispatch *d = compiled(ot_text_str(&call), one, 2);
+    assert_int_equal(d->dims.n, DIMS);
+    int64_t size[DIMS];
+    for (int i = 0; i < DIMS; i++) {
+        assert_int_equal(d->flat.n_cuts[i], i ? 0 : 2);
+        size[i] = 64;
+    }
+    assert_int_equal(ot_dispatch_find(d, size), 1);
+    size[0] = 8;
+    assert_int_equal(ot_dispatch_find(d, size), 0);
+    ot_dispatch_free(d);
+    const char *const some[] = {"a1 <= 8 && a2 <= 20", "a3 + a4 < 30 || a5 % 4 == 0",
+                                "!(a1 > 4 && 2 < 3) && a6 != 7", NULL};
+    d = compiled(ot_text_str(&call), some, 4);
+    assert_int_equal(d->flat.n_cuts[0], 0);
+    assert_int_equal(d->flat.n_cuts[1], 4);
+    assert_int_equal(d->flat.n_cuts[7], 0);
+    uint32_t seed = 1;
+    for (int k = 0; k < 5000; k++) {
+        for (int i = 0; i < DIMS; i++) {
+            seed = seed * 1664525u + 1013904223u;
+            size[i] = 1 + (seed >> 16) % (k % 2 ? 64 : 32);
+        }
+        assert_int_equal(ot_dispatch_find(d, size), slowly(d, size));
+    }
+    ot_dispatch_free(d);
+    ot_text_release(&call);
+}
+
+/* The same number in every row is one number. */
+static void test_numbers_that_repeat(void **state)
+{
+    (void)state;
+    char text[700][32];
+    const char *when[701] = {0};
+    for (int i = 0; i < 700; i++) {
+        snprintf(text[i], sizeof text[i], "m < 17 && m == %d", 1 + i % 16);
+        when[i] = text[i];
+    }
+    ot_dispatch *d = compiled(CALL, when, 701);
+    for (int64_t m = 1; m <= 40; m++)
+        assert_int_equal(ot_dispatch_find(d, &m), slowly(d, &m));
+    ot_dispatch_free(d);
+}
+
 static void test_overlaps_and_the_unreachable(void **state)
 {
     (void)state;
@@ -279,6 +336,8 @@ int main(void)
         cmocka_unit_test(test_no_default),
         cmocka_unit_test(test_like_the_conditions),
         cmocka_unit_test(test_many_cuts),
+        cmocka_unit_test(test_many_dims),
+        cmocka_unit_test(test_numbers_that_repeat),
         cmocka_unit_test(test_overlaps_and_the_unreachable),
         cmocka_unit_test(test_bad_rows),
         cmocka_unit_test(test_calls_without_a_table),
