@@ -61,8 +61,8 @@ static bool widen_any(const optune_call *call, optune_call *range)
     return false;
 }
 
-/* Leading dims, as far as the implementation takes them, and from 0 on where it takes that: operands
- * are aligned at their last dims, and a 1 that is broadcast stays what it is. */
+/* Leading dims, as far as the implementation takes them, and from 0 on where it takes that:
+ * operands are aligned at their last dims, and a 1 that is broadcast stays what it is. */
 static bool widen_lead(const optune_impl *impl, const optune_call *call, optune_call *range)
 {
     const optune_task task = {range, &t.at.target, &t.at.device};
