@@ -20,10 +20,29 @@
 typedef struct ot_consulted {
     char *dir;
     char *hub;       /* whose it is; NULL: one of the list */
-    bool hints;      /* nothing of it is selected */
+    atomic_bool hints; /* nothing of it is selected */
     _Atomic(ot_store *) store; /* NULL: could not be opened */
 } ot_consulted;
 enum { OT_MOST_CONSULTED = 128 };
+/* Stores that were replaced and that somebody may still read. */
+typedef struct ot_retired {
+    ot_store **store; /* owned */
+    int n, capacity;
+} ot_retired;
+/* The stores of a handle, which a view of it (exchange/asked.h) shares. Changed under its lock. */
+typedef struct ot_stores {
+    _Atomic(ot_store *) store; /* of `db`; NULL until needed, or there is none */
+    int mode;                  /* how it was opened */
+    atomic_int n_opened;       /* grows in front of and behind each opening; odd: in between */
+    ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
+    atomic_int n_others;                   /* grows once one is whole */
+    bool other_told;                       /* why one could not be opened */
+    atomic_uint turn;       /* what was retired in one is closed once its readers have left */
+    atomic_int reading[2];  /* who entered in even turns, in odd ones */
+    ot_retired retired[2];  /* in even turns, in odd ones */
+    atomic_int n_retired;
+    const atomic_bool *stop; /* the handle's */
+} ot_stores;
 struct optune {
     char db[4096];
     char target_text[OPTUNE_TEXT_SIZE];
@@ -33,15 +52,8 @@ struct optune {
     const optune_target_row *row;
     struct ot_measure_policy *policy; /* owned */
     atomic_bool have_device;
-    atomic_bool assumed;       /* `device` is not here, and serves those who only ask */
-    _Atomic(ot_store *) store; /* of `db`; NULL until needed, or there is none */
-    int store_mode;            /* how it was opened */
-    atomic_int n_opened;       /* grows in front of and behind each opening; odd: in between */
-    ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
-    atomic_int n_others;                   /* grows once one is whole */
-    bool other_told; /* why one could not be opened */
-    ot_store *retired[8];   /* replaced; another thread may still read from them */
-    int n_retired;
+    atomic_bool assumed; /* `device` is not here, and serves those who only ask */
+    ot_stores *stores;   /* owned */
     char **plugins; /* loaded, NULL-terminated */
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
@@ -85,12 +97,20 @@ int ot_tuner_read(optune *o, const char *path,
 /* An entity as these forms have it; new reference. */
 json_t *ot_tuner_value(const optune_entity *entity);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
+ot_stores *ot_stores_new(const atomic_bool *stop);
+void ot_stores_free(ot_stores *stores); /* nobody reads any more; NULL is fine */
+/* Whoever looks into a store enters before he takes it from the handle and leaves when done:
+ * what other threads replace meanwhile stays open until then. May be nested, also with o->lock
+ * held. Neither waits for anybody. */
+unsigned ot_context_enter(optune *o);
+void ot_context_leave(optune *o, unsigned turn); /* what entering gave */
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
- * be o->store. */
+ * be its own. */
 int ot_context_store(optune *o, int mode, optune_err *err);
 int ot_context_open(optune *o, int mode, optune_err *err); /* the same, with o->lock held */
-/* Its own store, opened to write; it stays open for a while whatever other threads of the handle
- * do, who may have o->store be another one. */
+/* For who has entered: its own store, opened to read or to write. ENOENT: `db` itself has none,
+ * though others of the list may. */
+int ot_context_reader(optune *o, ot_store **store, optune_err *err);
 int ot_context_writer(optune *o, ot_store **store, optune_err *err);
 /* ot_batch_put and so on, once more whenever the store was replaced meanwhile. */
 int ot_context_put_batch(optune *o, ot_batch *batch, int *added, optune_err *err);
@@ -98,14 +118,13 @@ int ot_context_put(optune *o, const optune_record *record, int n, int *added, op
 int ot_context_put_devices(optune *o, const optune_device *device, int n, optune_err *err);
 int ot_context_log_done(optune *o, const char *path, optune_err *err);
 /* For who has just failed with `status`: whether that may be because the store was replaced since
- * the handle had opened stores so often (o->n_opened); *swaps: how often that happened, at first 0:
- * it does not go on for ever. */
-bool ot_context_replaced(const optune *o, int status, int opened, int *swaps);
-/* ENOENT: `db` itself has no store, though others of the list may. */
-int ot_context_own(const optune *o, optune_err *err);
-ot_store *ot_context_nth(optune *o, int i); /* of those that are open; NULL: no more */
-/* Which of the others a store is; NULL: it is `db`'s. */
-const ot_consulted *ot_context_consulted(const optune *o, const ot_store *store);
+ * the handle had opened stores so often (n_opened); *swaps: how often that happened, at first 0: it
+ * does not go on for ever. */
+bool ot_context_replaced(optune *o, int status, int opened, int *swaps);
+/* For who has entered: of those that are open; NULL: no more. */
+ot_store *ot_context_nth(optune *o, int i);
+/* The same, and which of the others it is; *other NULL: it is `db`'s. */
+ot_store *ot_context_nth_of(optune *o, int i, const ot_consulted **other);
 /* Adds one to those that are consulted. */
 int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bool hints,
                        optune_err *err);
@@ -113,7 +132,7 @@ int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bo
 void ot_context_consult_hubs(optune *o);
 /* Whether a status means that there are records nobody can read here. */
 bool ot_context_unreadable(int status);
-/* Grows with every commit to one of them. */
+/* For who has entered: grows with every commit to one of them. */
 int64_t ot_context_last(optune *o);
 /* The same without a lock, where all are open and are what they were; false else. */
 bool ot_context_follow(optune *o, int64_t *last);

@@ -145,7 +145,7 @@ static bool holds(optune *o, ot_answer *answer, int64_t commit)
 /* Whether the handle still has the stores of this state: others may count their commits alike. */
 static bool is_current(const optune *o, const state *now)
 {
-    return !now->opened || o->n_opened == now->opened;
+    return !now->opened || o->stores->n_opened == now->opened;
 }
 
 static ot_answer *look_up(optune *o, const state *now, const key *k)
@@ -274,9 +274,9 @@ static int begin(optune *o, state *now, optune_err *err)
     ot_memory_begin();
     int status = ot_context_asked(o, err);
     *now = (state){0};
-    const int opened = o->n_opened;
+    const int opened = o->stores->n_opened;
     if (status >= 0 && !(opened & 1) && ot_context_follow(o, &now->commit) &&
-        o->n_opened == opened) {
+        o->stores->n_opened == opened) {
         now->opened = opened; /* nothing has changed but, maybe, records */
         goto rows;
     }
@@ -284,7 +284,7 @@ static int begin(optune *o, state *now, optune_err *err)
         status = ot_context_store(o, OT_STORE_READ, err);
     if (status >= 0)
         do
-            *now = (state){.opened = o->n_opened, .commit = ot_context_last(o)};
+            *now = (state){.opened = o->stores->n_opened, .commit = ot_context_last(o)};
         while (now->opened & 1 || !is_current(o, now));
     else if (status == OPTUNE_ENOENT || ot_context_unreadable(status))
         status = OPTUNE_OK; /* nothing was ever stored here; or the choice will say why */
@@ -310,7 +310,7 @@ static int end(optune *o, int status, bool says_why, ot_answer **found, optune_e
 }
 
 /* Whether the store was replaced meanwhile, so that it is to be looked for again. */
-static bool again(const optune *o, int status, int opened, int *swaps, ot_answer **found)
+static bool again(optune *o, int status, int opened, int *swaps, ot_answer **found)
 {
     const int why = status < 0 || !*found ? status : (*found)->choice.unread;
     if (!ot_context_replaced(o, why, opened, swaps))
@@ -360,11 +360,13 @@ static int ask(optune *o, const char *workload, bool says_why, const ot_answer *
 {
     ot_answer *found = NULL;
     const double start = o->verbose ? ot_now() : 0;
+    const unsigned turn = ot_context_enter(o);
     int status, opened, swaps = 0;
     do {
-        opened = o->n_opened;
+        opened = o->stores->n_opened;
         status = by_text(o, workload, &found, err);
     } while (again(o, status, opened, &swaps, &found));
+    ot_context_leave(o, turn);
     status = end(o, status, says_why, &found, err);
     *answer = found;
     if (found && o->verbose)
@@ -389,15 +391,17 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     state now;
     ot_answer *found = NULL;
     const double start = o->verbose ? ot_now() : 0;
+    const unsigned turn = ot_context_enter(o);
     char packed[sizeof *call];
     const key asked = key_of(packed, ot_call_pack(call, packed));
     int status, opened, swaps = 0;
     do {
-        opened = o->n_opened;
+        opened = o->stores->n_opened;
         status = begin(o, &now, err);
         if (status >= 0 && !(found = look_up(o, &now, &asked)))
             status = by_canonical_text(o, &now, &asked, call, &found, err);
     } while (again(o, status, opened, &swaps, &found));
+    ot_context_leave(o, turn);
     status = end(o, status, false, &found, err);
     *answer = found;
     if (found && o->verbose)
@@ -430,13 +434,14 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
     state now;
     ot_answer *found = NULL;
     const double start = o->verbose ? ot_now() : 0;
+    const unsigned turn = ot_context_enter(o);
     int status = begin(o, &now, err);
     for (; status >= 0 && !found && policies && *policies; policies++) {
         int opened, swaps = 0;
         if (!strcmp(*policies, o->policy->name))
             break;
         do {
-            opened = o->n_opened;
+            opened = o->stores->n_opened;
             status = swaps ? begin(o, &now, err) : OPTUNE_OK;
             status = status < 0 ? status : under(o, &now, call, *policies, &found, err);
         } while (again(o, status, opened, &swaps, &found));
@@ -445,6 +450,7 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
             found = NULL;
         }
     }
+    ot_context_leave(o, turn);
     if (status >= 0 && !found)
         return ot_answer_call(o, call, answer, err);
     status = end(o, status, false, &found, err);

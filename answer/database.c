@@ -23,19 +23,13 @@ static void count(doing *d, const char *name, const char *what, int64_t n)
     ot_text_printf(&d->text, "%12lld %s\n", (long long)n, what);
 }
 
-static int own_reader(doing *d, ot_store **store)
-{
-    OT_RETURN_UNLESS_OK(ot_context_store(d->o, OT_STORE_READ, d->err));
-    *store = d->o->store;
-    return *store ? OPTUNE_OK : ot_context_own(d->o, d->err);
-}
-
 static int check(doing *d)
 {
     ot_care care = {0};
     const bool mend = d->options->mend;
     ot_store *store;
-    int status = mend ? ot_context_writer(d->o, &store, d->err) : own_reader(d, &store);
+    int status = mend ? ot_context_writer(d->o, &store, d->err)
+                      : ot_context_reader(d->o, &store, d->err);
     if (status < 0)
         return status;
     status = mend ? ot_store_mend(store, &care, d->err) : ot_store_check(store, &care, d->err);
@@ -71,7 +65,7 @@ static int stat_of(doing *d)
     ot_store_stats stats;
     ot_care care;
     ot_store *store;
-    OT_RETURN_UNLESS_OK(own_reader(d, &store));
+    OT_RETURN_UNLESS_OK(ot_context_reader(d->o, &store, d->err));
     OT_RETURN_UNLESS_OK(ot_store_stats_get(store, &stats, d->err));
     OT_RETURN_UNLESS_OK(ot_store_check(store, &care, d->err));
     json_object_set_new(d->json, "db", json_string(d->o->db));
@@ -219,8 +213,10 @@ int optune_database(optune *o, const optune_database_options *options, optune_re
     doing d = {.o = o, .options = options, .json = json_object(), .err = err};
     int status, opened, swaps = 0;
     do {
-        opened = o->n_opened;
+        const unsigned turn = ot_context_enter(o);
+        opened = o->stores->n_opened;
         status = deed->run(&d);
+        ot_context_leave(o, turn);
     } while (!deed->once && ot_context_replaced(o, status, opened, &swaps));
     if (status < 0) {
         ot_text_release(&d.text);

@@ -241,10 +241,10 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
 }
 
 /* Of one store, behind those that are there. */
-static int add_facts(knowing *all, ot_store *store, const ot_question *question, bool deciding,
-                     ot_fact **fact, int *n, optune_err *err)
+static int add_facts(knowing *all, ot_store *store, const ot_consulted *other,
+                     const ot_question *question, bool deciding, ot_fact **fact, int *n,
+                     optune_err *err)
 {
-    const ot_consulted *other = ot_context_consulted(all->o, store);
     const bool hints = other && other->hints;
     const char *from =
         other && other->hub ? ot_arena_printf(all->arena, "hub '%s'", other->hub) : NULL;
@@ -304,10 +304,11 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     all.arena = arena;
     all.n = 0;
     ot_store *store;
+    const ot_consulted *other;
     /* The next of the list is asked when those before it have nothing that may be used. */
-    for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
+    for (int i = 0; status >= 0 && (store = ot_context_nth_of(o, i, &other)); i++)
         if (!has_usable(*fact, *n))
-            status = add_facts(&all, store, &question, deciding, fact, n, err);
+            status = add_facts(&all, store, other, &question, deciding, fact, n, err);
     if (status < 0) {
         *n = 0;
         return status;
@@ -322,7 +323,10 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
 int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                         ot_fact **fact, int *n, optune_err *err)
 {
-    return gather(o, task, NULL, policy, false, arena, fact, n, err);
+    const unsigned turn = ot_context_enter(o);
+    const int status = gather(o, task, NULL, policy, false, arena, fact, n, err);
+    ot_context_leave(o, turn);
+    return status;
 }
 
 /* ---- hints ------------------------------------------------------------------------------- */
@@ -356,9 +360,9 @@ static int read_hints(optune *o, const optune_task *task, const char *call, ot_a
                       ranked *to, int *n, int most, optune_err *err)
 {
     ot_store *store;
+    const ot_consulted *other;
     int status = OPTUNE_OK;
-    for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth(o, i)); i++) {
-        const ot_consulted *other = ot_context_consulted(o, store);
+    for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth_of(o, i, &other)); i++) {
         optune_record *record;
         int found = 0;
         if (other && other->hub)
@@ -422,8 +426,8 @@ static int add_hints(optune *o, const optune_task *task, const ot_question *aske
     return status;
 }
 
-static int choose(optune *o, const optune_task *task, const ot_question *asked,
-                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
+static int choose_of(optune *o, const optune_task *task, const ot_question *asked,
+                     const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
                   ot_choice *choice, optune_err *err)
 {
     optune_err why = {0};
@@ -451,6 +455,16 @@ static int choose(optune *o, const optune_task *task, const ot_question *asked,
                  passed);
     choice->unread = unread;
     choice->unread_why = unread || passed ? ot_arena_copy(&choice->texts, why.text) : "";
+    return status;
+}
+
+static int choose(optune *o, const optune_task *task, const ot_question *asked,
+                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
+                  ot_choice *choice, optune_err *err)
+{
+    const unsigned turn = ot_context_enter(o);
+    const int status = choose_of(o, task, asked, policy, deciding, arena, fact, n, choice, err);
+    ot_context_leave(o, turn);
     return status;
 }
 

@@ -81,6 +81,7 @@ int optune_open(const optune_options *options, optune **handle, optune_err *err)
     o->log_level = options->log_level;
     o->log = options->log;
     o->log_arg = options->log_arg;
+    o->stores = ot_stores_new(&o->stop);
     o->lock = ot_alloc(sizeof(pthread_mutex_t));
     pthread_mutex_init(o->lock, NULL);
     o->answers = ot_answers_open();
@@ -129,15 +130,8 @@ void optune_close(optune *o)
         return;
     ot_answers_close(o->answers);
     ot_verbose_close(o->verbose);
-    ot_store_close(o->store);
+    ot_stores_free(o->stores);
     free(o->policy);
-    for (int i = 0; i < o->n_retired; i++)
-        ot_store_close(o->retired[i]);
-    for (int i = 0; i < o->n_others; i++) {
-        ot_store_close(o->other[i].store);
-        free(o->other[i].dir);
-        free(o->other[i].hub);
-    }
     for (int i = 0; o->plugins && o->plugins[i]; i++)
         free(o->plugins[i]);
     free(o->plugins);

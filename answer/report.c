@@ -91,12 +91,14 @@ static int find_workloads(reporting *all, const char *const **workloads, optune_
     if (!how->op)
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_op_get(how->op, &op, err));
-    const int opened = ot_context_store(all->o, OT_STORE_READ, err);
-    if (opened < 0 && opened != OPTUNE_ENOENT)
-        return opened;
+    const unsigned turn = ot_context_enter(all->o);
+    int status = ot_context_store(all->o, OT_STORE_READ, err);
     ot_store *store;
-    for (int i = 0; opened >= 0 && (store = ot_context_nth(all->o, i)); i++)
-        OT_RETURN_UNLESS_OK(ot_store_walk(store, collect, all, err));
+    for (int i = 0; status >= 0 && (store = ot_context_nth(all->o, i)); i++)
+        status = ot_store_walk(store, collect, all, err);
+    ot_context_leave(all->o, turn);
+    if (status < 0 && status != OPTUNE_ENOENT)
+        return status;
     if (!all->n_found)
         return optune_fail(err, OPTUNE_ENOENT,
                            "no record of '%s' on %s, %s, %s; `optune run` makes some", how->op,

@@ -1,26 +1,99 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The databases of a handle: the first of its list, which may be written, and those consulted after
- * it. Each is opened when needed, and anew when what was opened is no longer there; what another
- * thread may still read from stays open for a while.
+ * it. Each is opened when needed, and anew when what was opened is no longer there. What another
+ * thread reads stays open: readers count themselves into a turn, and a store that was replaced is
+ * closed when all have left who had entered by then.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answer/hub/hub.h"
 
-/* Another thread may still be reading from it: it stays for a while. */
+ot_stores *ot_stores_new(const atomic_bool *stop)
+{
+    ot_stores *s = ot_alloc(sizeof *s);
+    s->stop = stop;
+    return s;
+}
+
+/* ---- who reads --------------------------------------------------------------------------- */
+
+/* Whoever finds another turn than he counted himself into may not have been seen in time. */
+unsigned ot_context_enter(optune *o)
+{
+    ot_stores *s = o->stores;
+    for (;;) {
+        const unsigned turn = atomic_load(&s->turn);
+        atomic_fetch_add(&s->reading[turn & 1], 1);
+        if (atomic_load(&s->turn) == turn)
+            return turn;
+        atomic_fetch_sub(&s->reading[turn & 1], 1);
+    }
+}
+
+static void close_all(ot_stores *s, ot_retired *retired)
+{
+    atomic_fetch_sub(&s->n_retired, retired->n);
+    while (retired->n)
+        ot_store_close(retired->store[--retired->n]);
+}
+
+/* Of the turn before this one no reader may be left before the next one begins: so who reads what
+ * was retired in a turn entered in that turn, or in the one before, which is over. */
+static void close_unread(ot_stores *s)
+{
+    for (int i = 0; i < 2; i++) {
+        const unsigned turn = atomic_load(&s->turn), before = (turn + 1) & 1;
+        if (atomic_load(&s->reading[before]))
+            return;
+        close_all(s, &s->retired[before]);
+        atomic_store(&s->turn, turn + 1);
+    }
+}
+
+void ot_context_leave(optune *o, unsigned turn)
+{
+    ot_stores *s = o->stores;
+    const bool last = atomic_fetch_sub(&s->reading[turn & 1], 1) == 1;
+    /* Whoever has the lock, and may be the one that leaves, is followed by others. */
+    if (last && atomic_load(&s->n_retired) && pthread_mutex_trylock(o->lock) == 0) {
+        close_unread(s);
+        pthread_mutex_unlock(o->lock);
+    }
+}
+
 static void retire(optune *o, ot_store *store)
 {
+    ot_stores *s = o->stores;
     if (!store)
         return;
-    if (o->n_retired == OT_COUNT(o->retired)) {
-        ot_store_close(o->retired[0]);
-        memmove(o->retired, o->retired + 1, sizeof o->retired - sizeof *o->retired);
-        o->n_retired--;
-    }
-    o->retired[o->n_retired++] = store;
+    ot_retired *to = &s->retired[atomic_load(&s->turn) & 1];
+    to->store = ot_room(to->store, to->n, &to->capacity, sizeof *to->store);
+    to->store[to->n++] = store;
+    atomic_fetch_add(&s->n_retired, 1);
+    close_unread(s);
 }
+
+void ot_stores_free(ot_stores *s)
+{
+    if (!s)
+        return;
+    ot_store_close(s->store);
+    for (int i = 0; i < 2; i++) {
+        close_all(s, &s->retired[i]);
+        free(s->retired[i].store);
+    }
+    for (int i = 0; i < s->n_others; i++) {
+        ot_store_close(s->other[i].store);
+        free(s->other[i].dir);
+        free(s->other[i].hub);
+    }
+    free(s);
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
 
 /* What a killed process logged and did not store. */
 static void recover(optune *o, ot_store *store)
@@ -54,12 +127,13 @@ static void look_through(optune *o, const char *dir, ot_store *store)
 static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *store,
                     optune_err *err)
 {
+    ot_stores *s = o->stores;
     ot_store *fresh = NULL, *const old = *store;
-    if (old && !ot_store_gone(old) && (store != &o->store || o->store_mode >= mode))
+    if (old && !ot_store_gone(old) && (store != &s->store || s->mode >= mode))
         return OPTUNE_OK;
     const int status = ot_store_open(dir, mode, &fresh, err);
     if (status >= 0) {
-        ot_store_stop(fresh, &o->stop);
+        ot_store_stop(fresh, s->stop);
         look_through(o, dir, fresh);
     }
     if (status >= 0 && mode == OT_STORE_WRITE)
@@ -67,34 +141,35 @@ static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *s
     const bool gone = old && ot_store_gone(old);
     if (status < 0 && !gone)
         return status;
-    o->n_opened++;
+    s->n_opened++;
     *store = fresh;
-    o->n_opened++;
-    if (store == &o->store)
-        o->store_mode = fresh ? mode : 0;
+    s->n_opened++;
+    if (store == &s->store)
+        s->mode = fresh ? mode : 0;
     retire(o, old);
     return status;
 }
 
 static int open_others(optune *o)
 {
+    ot_stores *s = o->stores;
     int n = 0;
-    for (int i = 0; i < o->n_others; i++) {
+    for (int i = 0; i < s->n_others; i++) {
         optune_err err = {0};
-        ot_consulted *other = &o->other[i];
+        ot_consulted *other = &s->other[i];
         const int status = open_one(o, other->dir, OT_STORE_READ, &other->store, &err);
-        if (status < 0 && !o->other_told && !(other->hub && status == OPTUNE_ENOENT))
+        if (status < 0 && !s->other_told && !(other->hub && status == OPTUNE_ENOENT))
             ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
         n += status >= 0;
     }
-    o->other_told = true;
+    s->other_told = true;
     return n;
 }
 
 int ot_context_open(optune *o, int mode, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
-    const int status = open_one(o, o->db, mode, &o->store, err);
+    const int status = open_one(o, o->db, mode, &o->stores->store, err);
     const int others = mode == OT_STORE_READ ? open_others(o) : 0;
     return status < 0 && others ? OPTUNE_OK : status;
 }
@@ -107,23 +182,44 @@ int ot_context_store(optune *o, int mode, optune_err *err)
     return status;
 }
 
-int ot_context_writer(optune *o, ot_store **store, optune_err *err)
+/* Whatever there is of others: that does not make up for it. */
+static int own(optune *o, int mode, ot_store **store, optune_err *err)
 {
+    *store = NULL;
+    OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
     pthread_mutex_lock(o->lock);
-    const int status = ot_context_open(o, OT_STORE_WRITE, err);
-    *store = status < 0 ? NULL : o->store;
+    const int status = open_one(o, o->db, mode, &o->stores->store, err);
+    if (status >= 0)
+        *store = o->stores->store;
     pthread_mutex_unlock(o->lock);
     return status;
 }
 
+int ot_context_reader(optune *o, ot_store **store, optune_err *err)
+{
+    return own(o, OT_STORE_READ, store, err);
+}
+
+int ot_context_writer(optune *o, ot_store **store, optune_err *err)
+{
+    return own(o, OT_STORE_WRITE, store, err);
+}
+
 /* Another thread of the handle may have opened the new one already. */
-bool ot_context_replaced(const optune *o, int status, int opened, int *swaps)
+bool ot_context_replaced(optune *o, int status, int opened, int *swaps)
 {
     enum { MOST_SWAPS = 100 };
-    ot_store *store = o->store;
-    return status == OPTUNE_ESTORE && store && ++*swaps < MOST_SWAPS &&
-           (o->n_opened != opened || ot_store_gone(store));
+    if (status != OPTUNE_ESTORE)
+        return false;
+    const unsigned turn = ot_context_enter(o);
+    ot_store *store = o->stores->store;
+    const bool replaced = store && ++*swaps < MOST_SWAPS &&
+                          (o->stores->n_opened != opened || ot_store_gone(store));
+    ot_context_leave(o, turn);
+    return replaced;
 }
+
+/* ---- writing ----------------------------------------------------------------------------- */
 
 typedef int put_fn(ot_store *store, const void *what, int n, int *added, optune_err *err);
 
@@ -132,10 +228,12 @@ static int put(optune *o, put_fn *fn, const void *what, int n, int *added, optun
     int status, opened, swaps = 0;
     do {
         ot_store *store;
-        opened = o->n_opened;
+        const unsigned turn = ot_context_enter(o);
+        opened = o->stores->n_opened;
         status = ot_context_writer(o, &store, err);
         if (status >= 0)
             status = fn(store, what, n, added, err);
+        ot_context_leave(o, turn);
     } while (ot_context_replaced(o, status, opened, &swaps));
     return status;
 }
@@ -184,45 +282,43 @@ int ot_context_log_done(optune *o, const char *path, optune_err *err)
     return put(o, log_done, path, 1, NULL, err);
 }
 
-int ot_context_own(const optune *o, optune_err *err)
-{
-    return o->store ? OPTUNE_OK
-                    : optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", o->db);
-}
+/* ---- reading ----------------------------------------------------------------------------- */
 
-ot_store *ot_context_nth(optune *o, int i)
+ot_store *ot_context_nth_of(optune *o, int i, const ot_consulted **other)
 {
-    ot_store *store = o->store;
+    ot_stores *s = o->stores;
+    ot_store *store = s->store;
+    *other = NULL;
     if (store && i-- == 0)
         return store;
-    for (int k = 0; k < o->n_others; k++) {
-        store = o->other[k].store;
+    for (int k = 0; k < s->n_others; k++) {
+        store = s->other[k].store;
+        *other = &s->other[k];
         if (store && i-- == 0)
             return store;
     }
     return NULL;
 }
 
-const ot_consulted *ot_context_consulted(const optune *o, const ot_store *store)
+ot_store *ot_context_nth(optune *o, int i)
 {
-    for (int k = 0; k < o->n_others; k++)
-        if (o->other[k].store == store)
-            return &o->other[k];
-    return NULL;
+    const ot_consulted *other;
+    return ot_context_nth_of(o, i, &other);
 }
 
 int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bool hints,
                        optune_err *err)
 {
-    if (o->n_others == OT_COUNT(o->other))
+    ot_stores *s = o->stores;
+    if (s->n_others == OT_COUNT(s->other))
         return optune_fail(err, OPTUNE_ELIMIT, "more than %d databases are consulted",
-                           OT_COUNT(o->other));
-    ot_consulted *other = &o->other[o->n_others];
+                           OT_COUNT(s->other));
+    ot_consulted *other = &s->other[s->n_others];
     *other = (ot_consulted){.hints = hints};
     other->dir = ot_alloc(n + 1);
     memcpy(other->dir, dir, n);
     other->hub = hub ? ot_strdup(hub) : NULL;
-    o->n_others++;
+    s->n_others++;
     return OPTUNE_OK;
 }
 
@@ -245,14 +341,15 @@ static bool gives_hints(const char *dir)
 void ot_context_consult_hubs(optune *o)
 {
     ot_arena arena = {0};
+    ot_stores *s = o->stores;
     pthread_mutex_lock(o->lock);
     /* What was removed is not asked any more. */
-    for (int k = 0; k < o->n_others; k++)
-        if (o->other[k].hub && !ot_exists(o->other[k].dir)) {
-            ot_store *const old = o->other[k].store;
-            o->n_opened++;
-            o->other[k].store = NULL;
-            o->n_opened++;
+    for (int k = 0; k < s->n_others; k++)
+        if (s->other[k].hub && !ot_exists(s->other[k].dir)) {
+            ot_store *const old = s->other[k].store;
+            s->n_opened++;
+            s->other[k].store = NULL;
+            s->n_opened++;
             retire(o, old);
         }
     char **name = ot_hub_names(o, &arena);
@@ -261,12 +358,12 @@ void ot_context_consult_hubs(optune *o)
         ot_text_printf(&dir, "%s/hubs/%s", o->db, name[i]);
         ot_text_printf(&store, "%s/store", dir.s);
         bool known = !ot_exists(store.s);
-        for (int k = 0; k < o->n_others && !known; k++)
-            if (!strcmp(o->other[k].dir, dir.s)) {
+        for (int k = 0; k < s->n_others && !known; k++)
+            if (!strcmp(s->other[k].dir, dir.s)) {
                 const bool hints = gives_hints(dir.s);
                 known = true;
-                o->n_opened += 2 * (o->other[k].hints != hints); /* no kept answer knows of it */
-                o->other[k].hints = hints;
+                s->n_opened += 2 * (s->other[k].hints != hints); /* no kept answer knows of it */
+                s->other[k].hints = hints;
             }
         if (!known)
             ot_context_consult(o, dir.s, dir.n, name[i], gives_hints(dir.s), NULL);
@@ -293,11 +390,12 @@ int64_t ot_context_last(optune *o)
 
 bool ot_context_follow(optune *o, int64_t *last)
 {
-    ot_store *store = o->store;
+    ot_stores *s = o->stores;
+    ot_store *store = s->store;
     *last = store ? ot_store_last(store) : 0;
     bool here = store && ot_store_here(store);
-    for (int k = 0; k < o->n_others && here; k++) {
-        store = o->other[k].store;
+    for (int k = 0; k < s->n_others && here; k++) {
+        store = s->other[k].store;
         here = store && ot_store_here(store);
         *last += here ? ot_store_last(store) : 0;
     }
@@ -317,7 +415,9 @@ int ot_context_stored(optune *o, const char *key, optune_device *device, optune_
 {
     int status = OPTUNE_ENOENT;
     ot_store *store;
+    const unsigned turn = ot_context_enter(o);
     for (int i = 0; status == OPTUNE_ENOENT && (store = ot_context_nth(o, i)); i++)
         status = ot_store_device(store, key, device, err);
+    ot_context_leave(o, turn);
     return status;
 }

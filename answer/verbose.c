@@ -21,7 +21,10 @@ int ot_verbose_open(void)
         return 0;
     if (!strcmp(asked, "1"))
         return STDERR_FILENO;
-    const int fd = open(asked, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    /* Of a pipe nobody's coming is waited for; who reads it is. */
+    const int fd = open(asked, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return fd < 0 ? 0 : fd;
 }
 

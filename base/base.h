@@ -218,9 +218,17 @@ const char *ot_age_text(double time, char text[32]);
 
 /* ---- file.c ------------------------------------------------------------------------------ */
 int ot_make_dirs(const char *path, optune_err *err); /* like mkdir -p */
+/* open(2) of a regular file, close-on-exec, mode 0666: a descriptor, or a negative status. What is
+ * none is refused (EDAMAGED; EIO with O_CREAT), and the other end of a pipe is not waited for. */
+int ot_open_file(const char *path, int flags, optune_err *err);
 int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err);
-int ot_write_file(const char *path, const void *data, size_t n, optune_err *err); /* atomic: new
-                                                                                     file, rename */
+/* The same of what a user names: a pipe or a terminal, too, which is waited for, and a minute for
+ * its next bytes. */
+int ot_read_input(const char *path, ot_text *to, size_t limit, optune_err *err);
+/* A new file that takes the other's place in one step; a device or a pipe is written to, and of a
+ * pipe a reader is waited for ten seconds. */
+int ot_write_file(const char *path, const void *data, size_t n, optune_err *err);
+void ot_sync_path(const char *path); /* a file or a folder, as far as it can be */
 bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);
 /* Fresh, in $TMPDIR or /tmp; what killed processes left there a day ago or more is removed. */

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -39,31 +40,111 @@ int ot_make_dirs(const char *path, optune_err *err)
     return status;
 }
 
-int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err)
+static int cannot_open(const char *path, int why, optune_err *err)
 {
-    ot_text_clear(to);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return optune_fail(err, why == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO, "cannot open '%s': %s",
+                       path, strerror(why));
+}
+
+static int no_file(const char *path, int flags, const struct stat *info, optune_err *err)
+{
+    const char *what = S_ISFIFO(info->st_mode)   ? "a pipe"
+                       : S_ISDIR(info->st_mode)  ? "a directory"
+                       : S_ISSOCK(info->st_mode) ? "a socket"
+                                                 : "a device";
+    return optune_fail(err, flags & O_CREAT ? OPTUNE_EIO : OPTUNE_EDAMAGED,
+                       "cannot open '%s': it is %s, not a file", path, what);
+}
+
+/* With O_NONBLOCK open(2) does not wait for the other end of a pipe. */
+static int open_at_once(const char *path, int flags, struct stat *info, optune_err *err)
+{
+    const int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    if (fd >= 0 && fstat(fd, info) == 0)
+        return fd;
+    const int why = errno;
+    if (fd >= 0)
+        close(fd);
+    /* ENXIO: a pipe that nobody reads, or a socket. */
+    if (why == ENXIO && stat(path, info) == 0 && !S_ISREG(info->st_mode))
+        return no_file(path, flags, info, err);
+    return cannot_open(path, why, err);
+}
+
+int ot_open_file(const char *path, int flags, optune_err *err)
+{
+    struct stat info;
+    const int fd = open_at_once(path, flags & ~O_TRUNC, &info, err);
     if (fd < 0)
-        return optune_fail(err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
-                           "cannot open '%s': %s", path, strerror(errno));
+        return fd;
+    if (!S_ISREG(info.st_mode)) {
+        close(fd);
+        return no_file(path, flags, &info, err);
+    }
+    if (flags & O_TRUNC && ftruncate(fd, 0) < 0) {
+        const int why = errno;
+        close(fd);
+        return cannot_open(path, why, err);
+    }
+    return fd;
+}
+
+/* Until there is something, or its end: that of a pipe is when nobody may write to it any more. */
+static int wait_for(int fd, const char *path, optune_err *err)
+{
+    enum { PATIENCE_S = 60 };
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    int ready;
+    while ((ready = poll(&one, 1, PATIENCE_S * 1000)) < 0 && errno == EINTR)
+        ;
+    return ready ? OPTUNE_OK
+                 : optune_fail(err, OPTUNE_EIO, "nobody wrote to '%s' for %d s", path,
+                               PATIENCE_S);
+}
+
+static int read_all(int fd, bool waits, const char *path, ot_text *to, size_t limit,
+                    optune_err *err)
+{
     int status = OPTUNE_OK;
     char piece[16384];
-    for (;;) {
-        ssize_t n = read(fd, piece, sizeof(piece));
-        if (n < 0 && errno == EINTR)
+    while (status >= 0) {
+        status = waits ? wait_for(fd, path, err) : OPTUNE_OK;
+        const ssize_t n = status < 0 ? 0 : read(fd, piece, sizeof(piece));
+        if (n < 0 && (errno == EINTR || (waits && errno == EAGAIN)))
             continue;
         if (n < 0)
             status =
                 optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path, strerror(errno));
         if (n <= 0)
             break;
-        if ((size_t)n > limit - to->n) {
+        if ((size_t)n > limit - to->n)
             status =
                 optune_fail(err, OPTUNE_ELIMIT, "'%s' is longer than %zu bytes", path, limit);
-            break;
-        }
-        ot_text_add_n(to, piece, (size_t)n);
+        else
+            ot_text_add_n(to, piece, (size_t)n);
     }
+    return status;
+}
+
+int ot_read_file(const char *path, ot_text *to, size_t limit, optune_err *err)
+{
+    ot_text_clear(to);
+    const int fd = ot_open_file(path, O_RDONLY, err);
+    if (fd < 0)
+        return fd;
+    const int status = read_all(fd, false, path, to, limit, err);
+    close(fd);
+    return status;
+}
+
+int ot_read_input(const char *path, ot_text *to, size_t limit, optune_err *err)
+{
+    struct stat info;
+    ot_text_clear(to);
+    const int fd = open_at_once(path, O_RDONLY, &info, err);
+    if (fd < 0)
+        return fd;
+    const int status = read_all(fd, !S_ISREG(info.st_mode), path, to, limit, err);
     close(fd);
     return status;
 }
@@ -106,9 +187,25 @@ static bool replace(const char *path, const char *data, size_t n)
     return good;
 }
 
+/* A pipe is opened once somebody reads it; then writing waits for him as it always does. */
+static int open_into(const char *path)
+{
+    enum { TRIES = 200, PAUSE_US = 50000 };
+    int fd = -1;
+    for (int i = 0; i < TRIES; i++) {
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        if (fd >= 0 || errno != ENXIO)
+            break;
+        usleep(PAUSE_US);
+    }
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
 static bool write_into(const char *path, const char *data, size_t n)
 {
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    const int fd = open_into(path);
     if (fd < 0)
         return false;
     const bool good = write_all(fd, data, n);
@@ -128,9 +225,20 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
         stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
     if (!(special ? write_into : replace)(place, data, n))
-        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
+        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path,
+                             special && errno == ENXIO ? "it is a pipe that nobody reads"
+                                                       : strerror(errno));
     free(named);
     return status;
+}
+
+void ot_sync_path(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
 }
 
 bool ot_exists(const char *path)

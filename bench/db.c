@@ -366,7 +366,7 @@ static void one_workload(int records)
     for (int i = 0; i < records; i++)
         make(o, call, impl, space, &rng, i, &r[i], sample[i], &arena);
     if (ot_context_store(o, OT_STORE_WRITE, &err) < 0 ||
-        ot_store_put(o->store, r, records, NULL, &err) < 0)
+        ot_store_put(o->stores->store, r, records, NULL, &err) < 0)
         bench_die("%s", err.text);
     printf("select, %5d records of the workload %8.1f us\n", records, select_us(db));
     ot_space_close(space);

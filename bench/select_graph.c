@@ -96,7 +96,7 @@ static void store(optune *o, const optune_task *task, const ot_candidate *c, int
         r.cost = r.low = r.high = 1e-3 * (1 + optune_random_unit(&rng));
         for (int k = 0; k < OT_COUNT(sample); k++)
             sample[k] = r.cost;
-        if (ot_store_put(o->store, &r, 1, NULL, &err) < 0)
+        if (ot_store_put(o->stores->store, &r, 1, NULL, &err) < 0)
             bench_die("%s", err.text);
     }
     ot_space_close(space);
@@ -190,7 +190,7 @@ int main(void)
     report("first", us, FIRST_ROUNDS);
     optune *o = open_handle(db);
     for (int r = 0; r < FIRST_ROUNDS; r++) {
-        if (ot_store_put_device(writer->store, &writer->device, &err) < 0)
+        if (ot_store_put_device(writer->stores->store, &writer->device, &err) < 0)
             bench_die("%s", err.text);
         us[r] = select_all(o, true);
     }

@@ -20,7 +20,9 @@ enum {
     DIGEST = 16,
     COST = 8,
     MEMORY = 24 << 20,      /* of what waits to be sorted */
-    TRANSACTION = 12 << 20, /* bytes of records that go into the store there is at once */
+    TRANSACTION = 12 << 20, /* bytes of records that go into the store there is at once, */
+    MOST_AT_ONCE = 16384,   /* and so many: each of them meets a page of every table at worst */
+    LOOK_AGAIN = 4096,      /* entries that are merged between two looks at `stop` */
     OLD_TO_NEW = 2, /* a store of so many records for each new one is written anew with them */
 };
 
@@ -35,16 +37,21 @@ struct ot_bulk {
     ot_writer writer;                  /* of the batch that is taken */
     ot_parts *parts;
     ot_text squeezed;
-    int64_t added; /* by the last merge */
+    int64_t added;           /* by the last merge */
+    bool spoilt;             /* records are among them whose shared parts were not stored */
+    const atomic_bool *stop; /* as given */
+    bool stops;              /* it is looked at while all is stored */
 };
 
-int ot_bulk_open(const char *dir, ot_bulk **bulk, optune_err *err)
+int ot_bulk_open(const char *dir, const atomic_bool *stop, ot_bulk **bulk, optune_err *err)
 {
     ot_store *store;
     *bulk = NULL;
     OT_RETURN_UNLESS_OK(ot_store_open(dir, OT_STORE_WRITE, &store, err));
+    ot_store_stop(store, stop);
     ot_bulk *b = ot_alloc(sizeof *b);
     *b = (ot_bulk){.store = store,
+                   .stop = stop,
                    .records = ot_sorter_new(dir, DIGEST, MEMORY),
                    .best = ot_sorter_new(dir, OT_BEST_KEY, MEMORY),
                    .hints = ot_sorter_new(dir, OT_BEST_KEY, MEMORY),
@@ -68,7 +75,24 @@ void ot_bulk_close(ot_bulk *b)
 
 bool ot_bulk_gone(const ot_bulk *b)
 {
-    return ot_store_gone(b->store);
+    return b->spoilt || ot_store_gone(b->store);
+}
+
+static int check_whole(const ot_bulk *b, optune_err *err)
+{
+    return b->spoilt ? optune_fail(err, OPTUNE_ESTORE,
+                                   "what was to be stored in '%s' is not whole, as a part could "
+                                   "not be written: import it again",
+                                   ot_store_dir(b->store))
+                     : OPTUNE_OK;
+}
+
+static int check_stop(const ot_bulk *b, optune_err *err)
+{
+    return b->stops && atomic_load(b->stop)
+               ? optune_fail(err, OPTUNE_EINTERRUPTED,
+                             "interrupted while records were stored; what was logged is not lost")
+               : OPTUNE_OK;
 }
 
 /* ---- taking ------------------------------------------------------------------------------ */
@@ -94,13 +118,16 @@ static int take(void *arg, const ot_lead *lead, ot_bytes whole, optune_err *err)
 
 int ot_bulk_take(ot_bulk *b, ot_batch *batch, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(check_whole(b, err));
     OT_RETURN_UNLESS_OK(ot_writer_begin(b->store, &b->writer, err));
     *b->parts = (ot_parts){.writer = &b->writer};
     int status = ot_batch_each(batch, take, b, err);
     ot_parts_release(b->parts);
     if (status >= 0 && b->writer.serial) /* what records share was put there */
-        return ot_writer_commit(&b->writer, err);
-    ot_writer_abort(&b->writer);
+        status = ot_writer_commit(&b->writer, err);
+    else
+        ot_writer_abort(&b->writer);
+    b->spoilt = status < 0;
     return status;
 }
 
@@ -209,7 +236,7 @@ static int take_one(merging *m, ot_kv_table table, const stream *from, bool fres
     return put(m, table, from);
 }
 
-static int merge_table(merging *m, ot_kv_table table, ot_sorter *sorter)
+static int merge_table(merging *m, const ot_bulk *b, ot_kv_table table, ot_sorter *sorter)
 {
     stream old = {.key = {0}}, fresh = {.key = {0}};
     unsigned char last[OT_BEST_KEY]; /* of the fresh ones */
@@ -218,8 +245,11 @@ static int merge_table(merging *m, ot_kv_table table, ot_sorter *sorter)
     old.status = ot_snapshot_seek(&m->old, table, &old.key, &old.value, m->err);
     fresh.status = ot_sorter_next(sorter, &fresh.key, &fresh.value, m->err);
     int status = OPTUNE_OK;
-    while (status >= 0 && old.status >= 0 && fresh.status >= 0 &&
-           (old.status == OPTUNE_OK || fresh.status == OPTUNE_OK)) {
+    for (int64_t i = 0; status >= 0 && old.status >= 0 && fresh.status >= 0 &&
+                        (old.status == OPTUNE_OK || fresh.status == OPTUNE_OK);
+         i++) {
+        if (i % LOOK_AGAIN == 0)
+            OT_RETURN_UNLESS_OK(check_stop(b, m->err));
         const int turn = old.status == 1     ? 1
                          : fresh.status == 1 ? -1
                                              : order(&old.key, &fresh.key);
@@ -252,13 +282,13 @@ static int merge_all(merging *m, const ot_bulk *b)
     for (int i = 0; i < OT_COUNT(as_they_are) && status >= 0; i++)
         status = ot_making_copy(m->made, &m->old, as_they_are[i], m->err);
     if (status >= 0)
-        status = merge_table(m, OT_TABLE_RECORD, b->records);
+        status = merge_table(m, b, OT_TABLE_RECORD, b->records);
     if (status >= 0)
-        status = merge_table(m, OT_TABLE_BEST, b->best);
+        status = merge_table(m, b, OT_TABLE_BEST, b->best);
     if (status >= 0)
         status = end_question(m);
     if (status >= 0)
-        status = merge_table(m, OT_TABLE_HINT, b->hints);
+        status = merge_table(m, b, OT_TABLE_HINT, b->hints);
     return status < 0 ? status : ot_making_end(m->made, true, m->err);
 }
 
@@ -267,6 +297,7 @@ int ot_bulk_merge(ot_bulk *b, const char *path, ot_store_stats *stats, optune_er
     merging m = {.stats = stats, .err = err, .parts = b->parts};
     ot_bytes key = {0}, none;
     *stats = (ot_store_stats){0};
+    OT_RETURN_UNLESS_OK(check_whole(b, err));
     OT_RETURN_UNLESS_OK(ot_snapshot_begin(b->store, &m.old, err));
     *b->parts = (ot_parts){.reader = &m.old};
     m.serial = (uint64_t)ot_snapshot_number(&m.old) + 1;
@@ -300,7 +331,7 @@ static int read_some(ot_bulk *b, some *s, optune_err *err)
     ot_arena_reset(&s->arena);
     s->n = 0;
     s->bytes = 0;
-    while (status == OPTUNE_OK && s->bytes < TRANSACTION) {
+    while (status == OPTUNE_OK && s->bytes < TRANSACTION && s->n < MOST_AT_ONCE) {
         ot_bytes key, value, squeezed;
         status = ot_sorter_next(b->records, &key, &value, err);
         if (status != OPTUNE_OK ||
@@ -341,6 +372,9 @@ static int put_some(ot_bulk *b, const some *s, int64_t *added, optune_err *err)
 static int put_in(ot_bulk *b, int64_t *added, optune_err *err)
 {
     some s = {.n = 0};
+    ot_sorter_free(b->best); /* the records say what leads to them */
+    ot_sorter_free(b->hints);
+    b->best = b->hints = NULL;
     int status = ot_sorter_rewind(b->records, err);
     bool more = status >= 0;
     while (more) {
@@ -348,7 +382,9 @@ static int put_in(ot_bulk *b, int64_t *added, optune_err *err)
         more = status == OPTUNE_OK;
         if (status < 0 || !s.n)
             continue;
-        status = ot_writer_begin(b->store, &b->writer, err);
+        status = check_stop(b, err);
+        if (status >= 0)
+            status = ot_writer_begin(b->store, &b->writer, err);
         if (status >= 0 && (status = put_some(b, &s, added, err)) < 0)
             ot_writer_abort(&b->writer);
         else if (status >= 0)
@@ -372,16 +408,24 @@ static int fill(void *arg, const char *path, optune_err *err)
 int ot_bulk_store(ot_bulk *b, int64_t *added, bool *replaced, optune_err *err)
 {
     ot_snapshot reader;
+    optune_err why = {0};
+    int status = OPTUNE_ESTORE;
     *added = 0;
     *replaced = false;
+    OT_RETURN_UNLESS_OK(check_whole(b, err));
     if (!ot_sorter_count(b->records))
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_snapshot_begin(b->store, &reader, err));
     const int64_t before = ot_snapshot_count(&reader, OT_TABLE_RECORD);
     ot_snapshot_end(&reader);
+    /* Who asked to end while lines were read wants to keep what was read by then. */
+    b->stops = b->stop && !atomic_load(b->stop);
     if (before >= 0 && before <= OLD_TO_NEW * ot_sorter_count(b->records))
-        *replaced = ot_store_replace(b->store, fill, b, NULL) >= 0;
-    if (!*replaced) /* what is damaged keeps its order in no new store */
+        status = ot_store_replace(b->store, fill, b, &why);
+    *replaced = status >= 0;
+    if (status == OPTUNE_ETIMEOUT || status == OPTUNE_EINTERRUPTED)
+        return optune_fail(err, status, "%s", why.text);
+    if (!*replaced) /* no room for two, or what is damaged keeps its order in no new store */
         return put_in(b, added, err);
     *added = b->added;
     return OPTUNE_OK;

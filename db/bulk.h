@@ -6,14 +6,17 @@
 #include "db/db.h"
 
 typedef struct ot_bulk ot_bulk;
-/* For the store of DIR, as ot_store_open to write. */
-int ot_bulk_open(const char *dir, ot_bulk **bulk, optune_err *err);
+/* For the store of DIR, as ot_store_open to write; `stop` as for ot_store_stop. */
+int ot_bulk_open(const char *dir, const atomic_bool *stop, ot_bulk **bulk, optune_err *err);
 void ot_bulk_close(ot_bulk *bulk); /* what was not stored is not; NULL is fine */
-/* What of the batch is not known. ESTORE and ot_bulk_gone: the store is another one by now, what
- * was taken cannot be stored, and has to be read again from where it came. */
+/* What of the batch is not known. When it fails, ot_bulk_gone says what became of what was taken
+ * before. */
 int ot_bulk_take(ot_bulk *bulk, ot_batch *batch, optune_err *err);
-/* Stores all of it, once. *replaced: there is another store in place of what was open. */
+/* Stores all of it, once. *replaced: there is another store in place of what was open.
+ * EINTERRUPTED also where `stop` becomes true while it does; each part of it is stored or not. */
 int ot_bulk_store(ot_bulk *bulk, int64_t *added, bool *replaced, optune_err *err);
+/* The store is another one by now, or of a batch only a part was taken: nothing can be stored, and
+ * all has to be read again from where it came. */
 bool ot_bulk_gone(const ot_bulk *bulk);
 /* The store and what was taken, as a new one in the empty folder `path`, synced. Nobody may write
  * meanwhile. */

@@ -181,10 +181,11 @@ static bool check_snapshot(pages *p)
 
 int ot_check_pages(const char *path, optune_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    optune_err why = {0};
+    const int fd = ot_open_file(path, O_RDONLY, &why);
     if (fd < 0)
-        return optune_fail(err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_ESTORE,
-                           "cannot open '%s': %s", path, strerror(errno));
+        return optune_fail(err, fd == OPTUNE_ENOENT ? OPTUNE_ENOENT : OPTUNE_ESTORE, "%s",
+                           why.text);
     pages p = {0};
     uint64_t seen = 0;
     bool good = false;

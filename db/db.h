@@ -174,7 +174,7 @@ int ot_check_pages(const char *path, optune_err *err);
 /* ---- sound.c: can this record be what it says ------------------------------------------- */
 enum {
     OT_MOST_RECORD_SAMPLES = 16384,
-    OT_LONG_TEXT = OPTUNE_CALL_TEXT_SIZE, /* bytes of a text, as that of a call can be */
+    OT_LONG_TEXT = OPTUNE_CALL_TEXT_SIZE - 1, /* bytes of a text, as that of a call can be */
     OT_LONGEST_LINE = 2 << 20, /* more than any sound record's line needs */
 };
 /* Whether its figures agree with one another; false with a sentence in why[OPTUNE_WHY_SIZE]. */
@@ -208,6 +208,8 @@ typedef struct ot_log ot_log;
  * with a newline first. FULL lines are AutoTVM's; SHORT ones, those of a database, say once for
  * many what they have in common. */
 typedef enum ot_log_lines { OT_LOG_FULL, OT_LOG_SHORT } ot_log_lines;
+extern double ot_log_patience_s; /* tests are less patient */
+/* ETIMEOUT: another process has it locked and does not end. */
 int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *err);
 /* One write(2). EUSAGE: the record is not sound. */
 int ot_log_append(ot_log *log, const optune_record *record, optune_err *err);

@@ -21,6 +21,7 @@ typedef struct env {
     bool absent[OT_TABLES]; /* an older version made the store */
     dev_t device_number;    /* of the data file: what "the same store" means */
     ino_t inode, lock_inode;
+    dev_t lock_device;
     int lock_file; /* LMDB's, open as long as the environment: closing it gives its locks away */
     pid_t pid;
     int users;

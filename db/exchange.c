@@ -14,15 +14,6 @@
 
 bool ot_swap_in_two_steps;
 
-void ot_sync_path(const char *path)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
-}
-
 typedef struct places {
     ot_text store, made, old; /* DIR/store, DIR/swap/store, DIR/swap/store.old */
 } places;

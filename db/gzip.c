@@ -39,9 +39,11 @@ static int give(int from, int to, const char *path, optune_err *err)
 
 int ot_gzip(const char *path, int fd, optune_err *err)
 {
-    const int from = open(path, O_RDONLY | O_CLOEXEC), to = dup(fd);
+    const int from = ot_open_file(path, O_RDONLY, err), to = dup(fd);
     int status = OPTUNE_OK;
-    if (from < 0 || to < 0)
+    if (from < 0)
+        status = from;
+    else if (to < 0)
         status = optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path, strerror(errno));
     else
         status = give(from, to, path, err); /* closes `to` */
@@ -69,10 +71,9 @@ static int refused(gzFile file, const char *path, optune_err *err)
 
 int ot_gunzip(const char *path, int64_t from, ot_piece_fn take, void *arg, optune_err *err)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = ot_open_file(path, O_RDONLY, err);
     if (fd < 0)
-        return optune_fail(err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
-                           "cannot open '%s': %s", path, strerror(errno));
+        return fd;
     gzFile file = from == 0 || lseek(fd, from, SEEK_SET) >= 0 ? gzdopen(fd, "rb") : NULL;
     if (!file) {
         close(fd);

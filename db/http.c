@@ -533,10 +533,12 @@ static int open_part(transfer *t, const char *path, ot_text *part, ot_text *tag,
 {
     ot_text_printf(part, t->how->resume ? "%s.part" : "%s.XXXXXX", path);
     ot_text_printf(tag, "%s.etag", part->s);
-    t->fd = t->how->resume ? open(part->s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
+    t->fd = t->how->resume ? ot_open_file(part->s, O_RDWR | O_CREAT | O_NOFOLLOW, err)
                            : mkostemp(part->s, O_CLOEXEC);
     if (t->fd < 0)
-        return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
+        return t->how->resume ? t->fd
+                              : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path,
+                                            strerror(errno));
     ot_text known = {0};
     struct stat info;
     if (t->how->resume && fstat(t->fd, &info) == 0 && info.st_size > 0) {

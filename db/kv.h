@@ -112,7 +112,6 @@ int64_t ot_swap_bytes(const char *path); /* of a store that nobody has open */
 int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
 bool ot_swap_halfway(const char *dir); /* it is between two steps, or was killed there */
 void ot_swap_finish(const char *dir);  /* what was killed there; under the write lock */
-void ot_sync_path(const char *path);   /* a file or a folder, as far as it can be */
 
 typedef struct ot_writer {
     ot_store *store;

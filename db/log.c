@@ -93,22 +93,51 @@ static void sync_folders(const char *path)
     free(folder);
 }
 
+double ot_log_patience_s = 60;
+
+/* The lock says that its writer lives; several may append to one log. Who has it alone stores what
+ * is in it or takes lines out: he is waited for, and what he put in its place is opened. A file
+ * system without locks has nobody who takes lines out. */
+static int open_locked(const char *path, struct stat *info, int *fd, optune_err *err)
+{
+    enum { PAUSE_US = 20000 };
+    const double last = ot_now() + ot_log_patience_s;
+    for (;;) {
+        struct stat named;
+        *fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        if (*fd < 0)
+            break;
+        const bool locked = flock(*fd, LOCK_SH | LOCK_NB) == 0;
+        const bool busy = !locked && (errno == EWOULDBLOCK || errno == EINTR);
+        if (fstat(*fd, info) < 0)
+            break;
+        const bool there = !S_ISREG(info->st_mode) ||
+                           (stat(path, &named) == 0 && named.st_dev == info->st_dev &&
+                            named.st_ino == info->st_ino);
+        if (!busy && there)
+            return OPTUNE_OK;
+        close(*fd);
+        *fd = -1;
+        if (ot_now() > last)
+            return optune_fail(err, OPTUNE_ETIMEOUT,
+                               "log '%s' is being read or pruned by another process", path);
+        usleep(PAUSE_US);
+    }
+    const int why = errno;
+    if (*fd >= 0)
+        close(*fd);
+    return optune_fail(err, OPTUNE_EIO, "cannot open log '%s': %s", path, strerror(why));
+}
+
 int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *err)
 {
     *log = NULL;
-    int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    int fd;
     struct stat info;
-    if (fd < 0 || fstat(fd, &info) < 0) {
-        int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return optune_fail(err, OPTUNE_EIO, "cannot open log '%s': %s", path, strerror(why));
-    }
+    OT_RETURN_UNLESS_OK(open_locked(path, &info, &fd, err));
     ot_log *opened = ot_alloc(sizeof *opened);
     *opened = (ot_log){.fd = fd, .path = ot_strdup(path), .is_short = lines == OT_LOG_SHORT};
     opened->headings = opened->is_short ? ot_headings_new() : NULL;
-    /* Who finds it locked knows that its writer lives; several may append to one log. */
-    flock(fd, LOCK_SH | LOCK_NB);
     if (info.st_size == 0)
         sync_folders(path);
     char last = '\n';

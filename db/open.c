@@ -204,6 +204,11 @@ static int open_peek(env *e, optune_err *err)
     return status;
 }
 
+static bool locks_with(const env *e, const struct stat *lock)
+{
+    return e->lock_inode == lock->st_ino && e->lock_device == lock->st_dev;
+}
+
 /* Whether the lock file that this environment uses is still in place: closing it would give away
  * the places of another environment of this process in it. */
 static bool shares_lock(const env *e)
@@ -211,7 +216,7 @@ static bool shares_lock(const env *e)
     struct stat now;
     ot_text path = {0};
     ot_text_printf(&path, "%s/lock.mdb", e->path);
-    const bool shared = stat(path.s, &now) == 0 && now.st_ino == e->lock_inode;
+    const bool shared = stat(path.s, &now) == 0 && locks_with(e, &now);
     ot_text_release(&path);
     return shared;
 }
@@ -232,7 +237,7 @@ static bool lock_has_company(const env *e)
     if (fstat(e->lock_file, &own) < 0)
         return false;
     for (const env *other = open_envs; other; other = other->next)
-        if (other != e && other->pid == e->pid && other->lock_inode == own.st_ino)
+        if (other != e && other->pid == e->pid && locks_with(other, &own))
             return true;
     return false;
 }
@@ -276,9 +281,9 @@ static bool other_copy(const env *e)
     if (all)
         closedir(all);
     for (const env *own = open_envs; own; own = own->next)
-        found = found && own->lock_inode != lock.st_ino;
+        found = found && !locks_with(own, &lock);
     for (const env *own = left_open; own; own = own->next)
-        found = found && own->lock_inode != lock.st_ino;
+        found = found && !locks_with(own, &lock);
     ot_text_release(&path);
     return found;
 }
@@ -320,7 +325,10 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
         return ot_env_fail(e, rc, "open", err);
     ot_text lock = {0};
     ot_text_printf(&lock, "%s/lock.mdb", e->path);
-    e->lock_inode = stat(lock.s, &info) == 0 ? info.st_ino : 0;
+    if (stat(lock.s, &info) == 0) {
+        e->lock_inode = info.st_ino;
+        e->lock_device = info.st_dev;
+    }
     ot_text_release(&lock);
     mdb_reader_check(e->mdb, NULL);
     int status = load_tables(e, MDB_RDONLY, err);

@@ -74,7 +74,7 @@ static int head(const ot_pack *pack, const char *body, int64_t body_bytes,
 static int append_file(int fd, const char *path, const char *to, optune_err *err)
 {
     char piece[65536];
-    const int from = open(path, O_RDONLY | O_CLOEXEC);
+    const int from = ot_open_file(path, O_RDONLY, NULL);
     ssize_t n = from < 0 ? -1 : 0;
     bool good = from >= 0;
     while (good && (n = read(from, piece, sizeof piece)) > 0)
@@ -118,9 +118,9 @@ int ot_pack_write(const char *log, const char *path, const ot_signer *signer, ot
         return optune_fail(err, OPTUNE_ELIMIT, "'%s' is too long for one pack", log);
     ot_text body = {0};
     ot_text_printf(&body, "%s.body", path);
-    const int packed = open(body.s, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int status = packed < 0 || fd < 0 ? cannot(path, err) : ot_gzip(log, packed, err);
+    const int packed = ot_open_file(body.s, O_WRONLY | O_CREAT | O_TRUNC, err);
+    const int fd = ot_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, err);
+    int status = packed < 0 ? packed : fd < 0 ? fd : ot_gzip(log, packed, err);
     if (status >= 0)
         status = write_pack(body.s, fd, path, signer, pack, err);
     if (packed >= 0)
@@ -296,9 +296,9 @@ static int unpack(void *arg, const char *data, size_t n)
 
 int ot_pack_unpack(const char *path, const ot_pack *pack, const char *log, optune_err *err)
 {
-    const int fd = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    const int fd = ot_open_file(log, O_WRONLY | O_CREAT | O_TRUNC, err);
     if (fd < 0)
-        return cannot(log, err);
+        return fd;
     unpacking u = {fd, pack->raw, path, log, err};
     int status = ot_gunzip(path, pack->body, unpack, &u, err);
     if (status >= 0 && u.left > 0)

@@ -51,10 +51,10 @@ struct ot_peek_view {
 int ot_peek_open(const char *data, ot_peek **peek, optune_err *err)
 {
     *peek = NULL;
-    const int fd = open(data, O_RDONLY | O_CLOEXEC);
+    optune_err why = {0};
+    const int fd = ot_open_file(data, O_RDONLY, &why);
     if (fd < 0)
-        return optune_fail(err, OPTUNE_ESTORE, "cannot read database file '%s': %s", data,
-                           strerror(errno));
+        return optune_fail(err, OPTUNE_ESTORE, "the database cannot be read: %s", why.text);
     *peek = ot_alloc(sizeof **peek);
     **peek = (ot_peek){.fd = fd, .path = ot_strdup(data)};
     return OPTUNE_OK;

@@ -40,7 +40,7 @@ static int fill(const char *work, const char *made, const char *dir, const char 
     if (status >= 0)
         status = ot_store_open(raw.s, OT_STORE_WRITE, &r.store, err);
     if (status >= 0)
-        status = ot_bulk_open(raw.s, &r.bulk, err);
+        status = ot_bulk_open(raw.s, NULL, &r.bulk, err);
     if (status < 0) {
         ot_store_close(r.store);
         ot_text_release(&raw);

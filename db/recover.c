@@ -234,7 +234,7 @@ int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg)
 
 int ot_log_claim(const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const int fd = ot_open_file(path, O_RDONLY | O_NOFOLLOW, NULL);
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
         return fd;
     if (fd >= 0)

@@ -43,7 +43,7 @@ static void map_commits(ot_sight *s, const char *path)
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
     if (fd < 0) {
         protection = PROT_READ;
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        fd = ot_open_file(path, O_RDONLY | O_NOFOLLOW, NULL);
     } else if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros) {
         (void)!pwrite(fd, zeros, sizeof zeros, 0);
     }

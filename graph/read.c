@@ -467,7 +467,7 @@ int ot_graph_read_text(const char *path, optune_graph **graph, optune_err *err)
 {
     *graph = NULL;
     ot_text text = {0};
-    int status = ot_read_file(path, &text, FILE_LIMIT, err);
+    int status = ot_read_input(path, &text, FILE_LIMIT, err);
     if (status >= 0 && strlen(ot_text_str(&text)) != text.n)
         status = optune_fail(err, OPTUNE_ESYNTAX, "'%s' is no text file", path);
     if (status >= 0)

@@ -168,7 +168,7 @@ static int read_message(const char *path, ot_onnx_pieces *pieces, ot_text *messa
 {
     struct stat about; /* first by name: a pipe is opened once */
     const bool plain = stat(path, &about) == 0 && S_ISREG(about.st_mode);
-    const int fd = plain ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    const int fd = plain ? ot_open_file(path, O_RDONLY, NULL) : -1;
     if (fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
         (size_t)about.st_size <= file_limit) {
         pieces->file = ot_onnx_file_new(fd, path);
@@ -177,7 +177,7 @@ static int read_message(const char *path, ot_onnx_pieces *pieces, ot_text *messa
     } else if (fd >= 0) {
         close(fd);
     }
-    return ot_read_file(path, message, file_limit, err);
+    return ot_read_input(path, message, file_limit, err);
 }
 
 int ot_onnx_open(const char *path, ot_onnx_model **model, ot_onnx_pieces *pieces,

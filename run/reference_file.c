@@ -12,9 +12,10 @@
 int ot_reference_open(const char *path, ot_reference *reference, optune_err *err)
 {
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    optune_err why = {0};
+    const int fd = ot_open_file(path, O_RDONLY, &why);
     if (fd < 0)
-        return optune_fail(err, OPTUNE_ENOENT, "cannot read '%s': %s", path, strerror(errno));
+        return optune_fail(err, OPTUNE_ENOENT, "%s", why.text);
     void *map = MAP_FAILED;
     if (fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof(ot_reference_head))
         map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);

@@ -312,7 +312,7 @@ int ot_peak_gpu(ot_session *s, ot_peaks *peak, optune_err *err);
 int ot_session_load_text(ot_session *s, const ot_text *text, void **module, optune_err *err);
 /* The same without a session; *module: the bytes of the file. */
 int ot_target_compile_text(const optune_target *target, const optune_device *device,
-                    const ot_text *text, ot_text *module, optune_err *err);
+                           const ot_text *text, ot_text *module, optune_err *err);
 
 /* ---- worker_crash.c: the last word of a dying runner ------------------------------------- */
 #define OT_LAST_WORD "crash "

@@ -68,7 +68,7 @@ relocatable_licences() {
         [[ -f $file && $name != liboptune* ]] || continue
         package=libjs-chart.js
         if [[ $name == *.so* ]]; then
-            package=$(dpkg-query -S "*/$name" 2>/dev/null | sed -n '1s/[:,].*//p')
+            package=$(dpkg-query -S "*/$name" 2>/dev/null | sed -n '1s/[:,].*//p' || true)
         fi
         if [[ -n $package && -r /usr/share/doc/$package/copyright ]]; then
             install -m 644 "/usr/share/doc/$package/copyright" "$2/$name.copyright"

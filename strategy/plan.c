@@ -120,7 +120,7 @@ void optune_plan_stage(optune_plan *plan, const optune_stage *stage)
         plan->stage[plan->n_stages++] = *stage;
 }
 
-void optune_plan_repeat(optune_plan *plan, int input, uint32_t along)
+void optune_plan_repeat(optune_plan *plan, int input, uint64_t along)
 {
     plan->repeat = (ot_repeat){.asked = true, .input = input, .along = along};
 }

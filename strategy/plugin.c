@@ -5,8 +5,10 @@
  * address. Targets belong to another room: the caller says how to add one.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "strategy/inside.h"
 
@@ -122,6 +124,13 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
 {
     /* A name without a slash is a file's, too, before it is a library's. */
     char *real = realpath(path, NULL);
+    const int fd = real ? ot_open_file(real, O_RDONLY, err) : 0;
+    if (fd < 0) { /* of a pipe dlopen(3) would wait for the other end */
+        free(real);
+        return fd;
+    }
+    if (real)
+        close(fd);
     void *object = dlopen(real ? real : path, RTLD_NOW | RTLD_LOCAL);
     free(real);
     if (!object) {

@@ -27,7 +27,7 @@ static int64_t image(const optune_tensor *type)
 static bool goes_along(const optune_call *call, const ot_repeat *r, int input)
 {
     if (input < call->n_inputs)
-        return input < 32 && r->along >> input & 1;
+        return r->along >> input & 1;
     const optune_tensor *type = &call->input[input].type;
     return type->rank == call->output[0].rank && type->dim[0].max > 1;
 }

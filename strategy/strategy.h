@@ -148,7 +148,7 @@ typedef struct ot_scratch {
 typedef struct ot_repeat {
     bool asked;
     int input;
-    uint32_t along;
+    uint64_t along;
     int n; /* of functions; 0: it is not made yet */
     const char *function[OPTUNE_MAX_STAGES];
     int first_arg[OPTUNE_MAX_STAGES], n_args[OPTUNE_MAX_STAGES];

@@ -190,10 +190,12 @@ static int open_tools(ot_run *run, optune_err *err)
         status = ot_context_put_devices(o, &o->device, 1, err);
     if (status >= 0 && !run->options->no_transfer) {
         run->transfer = ot_transfer_open();
+        const unsigned turn = ot_context_enter(o);
         ot_context_store(o, OT_STORE_READ, NULL); /* and those that are consulted after it */
         ot_store *store;
         for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
             status = ot_store_walk(store, collect, run, err);
+        ot_context_leave(o, turn);
     }
     return status;
 }
@@ -221,7 +223,7 @@ void ot_run_close(ot_run *run)
 {
     if (run->log)
         ot_log_sync(run->log, NULL);
-    if (run->log && run->o->store && !run->broken)
+    if (run->log && run->o->stores->store && !run->broken)
         ot_context_log_done(run->o, ot_log_name(run->log), NULL);
     ot_log_close(run->log);
     ot_log_close(run->extra_log);

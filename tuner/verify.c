@@ -205,6 +205,8 @@ static int gather(verifying *v, optune_err *err)
     optune *o = v->run.o;
     const char *const *what;
     optune_call *any = ot_arena_alloc(&v->arena, sizeof *any);
+    ot_store *store;
+    const unsigned turn = ot_context_enter(o);
     int status = canonical(v, &what, err);
     if (status >= 0 && *o->device_key)
         status = optune_fail(err, OPTUNE_EUSAGE,
@@ -212,18 +214,19 @@ static int gather(verifying *v, optune_err *err)
     if (status >= 0)
         status = ot_context_device(o, err);
     if (status >= 0)
-        status = ot_context_store(o, OT_STORE_READ, err);
-    if (status >= 0)
-        status = ot_context_own(o, err);
-    if (status < 0)
+        status = ot_context_reader(o, &store, err);
+    if (status < 0) {
+        ot_context_leave(o, turn);
         return status;
+    }
     ot_text target = {0};
     ot_target_print(&o->target, true, &target);
     v->asked = (ot_question){.device = o->device.key,
                              .target = ot_arena_copy(&v->arena, ot_text_str(&target)),
                              .policy = o->policy->name};
     ot_text_release(&target);
-    status = ot_store_walk(o->store, collect, v, err);
+    status = ot_store_walk(store, collect, v, err);
+    ot_context_leave(o, turn);
     if (v->n_calls)
         qsort(v->call, (size_t)v->n_calls, sizeof *v->call, by_text);
     v->item = ot_alloc((size_t)(v->n_calls + 1) * sizeof *v->item);

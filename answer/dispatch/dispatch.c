@@ -92,7 +92,7 @@ int optune_dispatch_open(optune *o, const char *what, optune_dispatch **dispatch
     if (status >= 0)
         status = path_of(o, what, path, sizeof path, err);
     if (status >= 0)
-        status = ot_read_file(path, &text, 16 << 20, err);
+        status = ot_read_input(path, &text, 16 << 20, err);
     if (status >= 0)
         status = ot_dispatch_read(ot_text_str(&text), &table, err);
     if (status >= 0)

@@ -237,10 +237,11 @@ static void add_stage(const ot_source *e, const optune_stage *stage, ot_text *to
                            (long long)e->offset[arg->index]);
             break;
         case OPTUNE_ARG_SYMBOL:
-            ot_text_printf(to, "%s(void *)%s", comma, arg->symbol);
+            ot_text_printf(to, "%s(void *)(uintptr_t)%s", comma, arg->symbol);
             break;
         case OPTUNE_ARG_FUNCTION:
-            ot_text_printf(to, "%s(void *)%s_m%d_%s", comma, e->name, arg->index, arg->symbol);
+            ot_text_printf(to, "%s(void *)(uintptr_t)%s_m%d_%s", comma, e->name, arg->index,
+                           arg->symbol);
             break;
         case OPTUNE_ARG_DIMS:
             ot_text_printf(to, "%svalue%d", comma, a);

@@ -126,7 +126,7 @@ static int by_view(const void *x, const void *y)
 
 int ot_asking_collect(ot_asking *a, optune_err *err)
 {
-    const int status = ot_store_walk(a->o->store, collect, a, err);
+    const int status = ot_store_walk(a->store, collect, a, err);
     if (a->n)
         qsort(a->asked, (size_t)a->n, sizeof *a->asked, by_view);
     return status;
@@ -176,7 +176,7 @@ int ot_asking_select(ot_asking *a, const ot_asked *q, ot_arena *arena, optune_ca
 {
     if (!a->view) {
         a->view = ot_alloc(sizeof *a->view);
-        memcpy(a->view, a->o, sizeof *a->view); /* lock and store are the handle's */
+        memcpy(a->view, a->o, sizeof *a->view); /* lock and stores are the handle's */
     }
     if (!a->view_target || strcmp(a->view_target, q->target) ||
         strcmp(a->view_device, q->device)) {
@@ -208,7 +208,7 @@ int ot_asking_begin(ot_asking *a, optune *o, const optune_export_options *option
     const optune_op *op;
     const optune_impl *impl;
     optune_device device;
-    *a = (ot_asking){.o = o, .options = options};
+    *a = (ot_asking){.o = o, .options = options, .turn = ot_context_enter(o)};
     a->policy = options->policy ? options->policy : options->tvm ? "warm" : NULL;
     int status = options->op ? ot_op_get(options->op, &op, err) : OPTUNE_OK;
     if (status >= 0 && options->impl)
@@ -216,16 +216,17 @@ int ot_asking_begin(ot_asking *a, optune *o, const optune_export_options *option
     if (status >= 0 && options->target)
         status = ot_target_parse(options->target, &a->target, err);
     if (status >= 0)
-        status = ot_context_store(o, OT_STORE_READ, err);
-    if (status >= 0)
-        status = ot_context_own(o, err);
+        status = ot_context_reader(o, &a->store, err);
     if (status >= 0 && options->device)
-        status = ot_store_device(o->store, options->device, &device, err);
+        status = ot_store_device(a->store, options->device, &device, err);
     return status;
 }
 
 void ot_asking_end(ot_asking *a)
 {
+    if (!a->o)
+        return;
+    ot_context_leave(a->o, a->turn);
     free(a->view);
     free(a->asked);
     free(a->slot);

@@ -17,6 +17,8 @@ typedef struct ot_asked {
 
 typedef struct ot_asking {
     optune *o;
+    ot_store *store; /* the handle's own */
+    unsigned turn;   /* in which it was entered */
     const optune_export_options *options;
     optune_target target; /* what options->target says */
     const char *policy;   /* NULL: any */

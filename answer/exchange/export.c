@@ -49,7 +49,7 @@ static void add_line(exporting *e, const optune_record *record)
     ot_arena arena = {0};
     optune_record *own = ot_alloc(sizeof *own);
     ot_record_copy(own, record);
-    own->task = ot_task_for_tvm(e->o->store, record, &arena);
+    own->task = ot_task_for_tvm(e->asking.store, record, &arena);
     ot_record_line(own, &line);
     e->item = ot_room(e->item, e->n, &e->capacity, sizeof *e->item);
     e->item[e->n++] = (item){line.s, record->time};
@@ -104,12 +104,12 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->line, y->line);
 }
 
-static int add_devices(optune *o, const char *only, ot_text *to, optune_err *err)
+static int add_devices(ot_store *store, const char *only, ot_text *to, optune_err *err)
 {
     ot_arena arena = {0};
     optune_device *device;
     int n = 0;
-    const int status = ot_store_devices(o->store, &arena, &device, &n, err);
+    const int status = ot_store_devices(store, &arena, &device, &n, err);
     for (int i = 0; i < n && status >= 0; i++)
         if (!only || !strcmp(only, device[i].key))
             ot_device_line(&device[i], to);
@@ -119,7 +119,7 @@ static int add_devices(optune *o, const char *only, ot_text *to, optune_err *err
 
 static int write_log(exporting *e, ot_text *log, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(add_devices(e->o, e->options->device, log, err));
+    OT_RETURN_UNLESS_OK(add_devices(e->asking.store, e->options->device, log, err));
     if (e->n)
         qsort(e->item, (size_t)e->n, sizeof *e->item, by_time);
     for (int i = 0; i < e->n; i++)
@@ -170,7 +170,8 @@ int optune_export_records(optune *o, const optune_export_options *options,
     if (status >= 0) /* what others hold is not this one's to give */
         status = ot_asking_begin(&e->asking, o, options, err);
     if (status >= 0)
-        status = options->best ? add_best(e, err) : ot_store_walk(o->store, collect, e, err);
+        status = options->best ? add_best(e, err)
+                                : ot_store_walk(e->asking.store, collect, e, err);
     if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted");
     if (status >= 0)

@@ -95,7 +95,7 @@ static int log_batch(importing *im, ot_batch *batch, optune_err *err)
 static int store_batch(importing *im, ot_batch *batch, int *added, optune_err *err)
 {
     if (!im->bulk && !im->lost && ot_batch_full(batch))
-        OT_RETURN_UNLESS_OK(ot_bulk_open(im->o->db, &im->bulk, err));
+        OT_RETURN_UNLESS_OK(ot_bulk_open(im->o->db, &im->o->stop, &im->bulk, err));
     const int status = im->bulk ? ot_bulk_take(im->bulk, batch, err) : OPTUNE_OK;
     im->lost |= status < 0 && ot_bulk_gone(im->bulk);
     if (im->bulk && !im->lost)
@@ -105,11 +105,23 @@ static int store_batch(importing *im, ot_batch *batch, int *added, optune_err *e
     return ot_context_put_batch(im->o, batch, added, err);
 }
 
+/* How many are not known. Where there is no store by now, all are logged, and storing them says why
+ * that cannot be. */
+static int settle(importing *im, ot_batch *batch)
+{
+    ot_store *store;
+    const unsigned turn = ot_context_enter(im->o);
+    const int n = ot_context_writer(im->o, &store, NULL) < 0 ? ot_batch_count(batch)
+                                                             : ot_batch_settle(batch, store);
+    ot_context_leave(im->o, turn);
+    return n;
+}
+
 static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
     importing *im = arg;
     int added = 0, status = OPTUNE_OK;
-    if (ot_batch_settle(batch, im->o->store)) {
+    if (settle(im, batch)) {
         status = *im->log_path ? log_batch(im, batch, err) : OPTUNE_OK;
         if (status >= 0)
             status = store_batch(im, batch, &added, err);
@@ -118,24 +130,50 @@ static int write_batch(void *arg, ot_batch *batch, optune_err *err)
     return status;
 }
 
+/* What cannot be stored together any more is taken from its log, however often the store is
+ * replaced meanwhile. */
+static int read_again(importing *im, const char *path, int64_t *added, optune_err *err)
+{
+    int status, opened, swaps = 0;
+    do {
+        ot_store *store;
+        const unsigned turn = ot_context_enter(im->o);
+        opened = im->o->stores->n_opened;
+        status = ot_context_writer(im->o, &store, err);
+        if (status >= 0)
+            status = ot_store_read_log(store, *im->log_path ? im->log_path : path, false, added,
+                                       NULL, err);
+        ot_context_leave(im->o, turn);
+    } while (ot_context_replaced(im->o, status, opened, &swaps));
+    return status;
+}
+
+static int open_again(importing *im, optune_err *err)
+{
+    ot_store *store;
+    const unsigned turn = ot_context_enter(im->o);
+    const int status = ot_context_writer(im->o, &store, err);
+    ot_context_leave(im->o, turn);
+    return status;
+}
+
 /* What waited to be stored together. The log is still open: others take it for one that is being
  * written to, which it is. */
-static int store_bulk(importing *im, const char *path)
+static int store_bulk(importing *im, const char *path, optune_err *err)
 {
     int64_t added = 0;
     bool replaced = false;
-    int status = im->bulk ? ot_bulk_store(im->bulk, &added, &replaced, im->err) : OPTUNE_OK;
+    int status = im->bulk ? ot_bulk_store(im->bulk, &added, &replaced, err) : OPTUNE_OK;
     if (im->bulk && status < 0 && ot_bulk_gone(im->bulk)) {
         im->lost = true;
         status = OPTUNE_OK;
     }
     ot_bulk_close(im->bulk);
     im->bulk = NULL;
-    if (status >= 0 && (replaced || im->lost))
-        status = ot_context_store(im->o, OT_STORE_WRITE, im->err);
     if (status >= 0 && im->lost)
-        status = ot_store_read_log(im->o->store, *im->log_path ? im->log_path : path, false,
-                                   &added, NULL, im->err);
+        status = read_again(im, path, &added, err);
+    else if (status >= 0 && replaced)
+        status = open_again(im, err);
     im->added += added;
     return status;
 }
@@ -146,7 +184,7 @@ static int flush(importing *im, const char *path)
     int status = flush_devices(im);
     if (status >= 0)
         status = ot_intake_flush(im->in, im->err);
-    const int stored = store_bulk(im, path);
+    const int stored = store_bulk(im, path, status < 0 ? NULL : im->err);
     return status < 0 ? status : stored;
 }
 
@@ -168,8 +206,12 @@ static bool knows_device(importing *im, const optune_device *device)
     for (int i = im->n_device - 1; i >= 0; i--)
         if (strcmp(im->device[i].key, device->key) == 0)
             return same_device(&im->device[i], device);
-    return ot_store_device(im->o->store, device->key, &stored, NULL) >= 0 &&
-           same_device(&stored, device);
+    ot_store *store;
+    const unsigned turn = ot_context_enter(im->o);
+    const bool known = ot_context_writer(im->o, &store, NULL) >= 0 &&
+                       ot_store_device(store, device->key, &stored, NULL) >= 0;
+    ot_context_leave(im->o, turn);
+    return known && same_device(&stored, device);
 }
 
 static int take_device(importing *im, const optune_device *device)

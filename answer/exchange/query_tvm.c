@@ -94,7 +94,7 @@ static void keep(asking *a, const ot_choice *choice, ot_arena *arena)
         return;
     optune_record *own = ot_alloc(sizeof *own);
     ot_record_copy(own, best);
-    own->task = ot_task_for_tvm(a->o->store, best, arena);
+    own->task = ot_task_for_tvm(a->o->stores->store, best, arena);
     ot_text_clear(&a->line);
     ot_record_line(own, &a->line);
     free(own);
@@ -209,6 +209,7 @@ int optune_query_tvm(optune *o, const char *task, optune_result **result, optune
         return optune_fail(err, OPTUNE_ESYNTAX, "the task is no JSON: %s", problem.text);
     asking *a = ot_alloc(sizeof *a);
     a->o = o;
+    const unsigned turn = ot_context_enter(o);
     int status = ot_context_asked(o, err);
     if (status >= 0)
         status = take_task(a, json, err);
@@ -216,6 +217,7 @@ int optune_query_tvm(optune *o, const char *task, optune_result **result, optune
         status = ask_all(a, err);
     if (status >= 0)
         status = answer(a, result, err);
+    ot_context_leave(o, turn);
     ot_text_release(&a->line);
     free(a->found_call);
     free(a);

@@ -72,7 +72,8 @@ static int read_config(ot_hub *hub, optune_err *err)
 {
     ot_text path = {0}, text = {0};
     ot_text_printf(&path, "%s/hub.json", hub->dir);
-    const int status = ot_read_file(path.s, &text, MOST_CONFIG, err);
+    optune_err why = {0};
+    const int status = ot_read_file(path.s, &text, MOST_CONFIG, &why);
     json_t *json = status >= 0 ? json_loads(ot_text_str(&text), 0, NULL) : NULL;
     text_of(json, "url", hub->url, sizeof hub->url);
     text_of(json, "s3_region", hub->region, sizeof hub->region);
@@ -83,8 +84,11 @@ static int read_config(ot_hub *hub, optune_err *err)
     json_decref(json);
     ot_text_release(&text);
     ot_text_release(&path);
+    if (status == OPTUNE_EDAMAGED)
+        return optune_fail(err, status, "%s: `optune hub remove %s`, and add it again",
+                           why.text, hub->name);
     if (status < 0 && status != OPTUNE_ENOENT)
-        return status;
+        return optune_fail(err, status, "%s", why.text);
     return *hub->url && json_is_array(hub->keys)
                ? OPTUNE_OK
                : optune_fail(err, OPTUNE_EDAMAGED,
@@ -116,18 +120,24 @@ static void read_taken(ot_hub *hub)
     ot_text_release(&path);
 }
 
+static int append(const ot_text *path, const ot_text *line, optune_err *err)
+{
+    const int fd = ot_open_file(path->s, O_WRONLY | O_APPEND | O_CREAT, err);
+    if (fd < 0)
+        return fd;
+    const bool good = write(fd, line->s, line->n) == (ssize_t)line->n;
+    const int why = errno;
+    close(fd);
+    return good ? OPTUNE_OK
+                : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path->s, strerror(why));
+}
+
 int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err)
 {
     ot_text path = {0}, line = {0};
     taken_path(hub, &path);
     ot_text_printf(&line, "%s\n", pack);
-    const int fd = open(path.s, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    const bool good = fd >= 0 && write(fd, line.s, line.n) == (ssize_t)line.n;
-    const int status =
-        good ? OPTUNE_OK
-             : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path.s, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    const int status = append(&path, &line, err);
     json_object_set_new(hub->taken, pack, json_true());
     ot_text_release(&path);
     ot_text_release(&line);
@@ -141,13 +151,7 @@ int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err)
     ot_text_printf(&path, "%s/given", hub->dir);
     ot_text_printf(&line, "%s\t%s\n", device, text ? text : "");
     free(text);
-    const int fd = open(path.s, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    const bool good = fd >= 0 && write(fd, line.s, line.n) == (ssize_t)line.n;
-    const int status =
-        good ? OPTUNE_OK
-             : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path.s, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    const int status = append(&path, &line, err);
     ot_text_release(&path);
     ot_text_release(&line);
     return status;

@@ -107,6 +107,8 @@ static int keep(taking *t, const char *good)
         status = optune_fail(t->err, OPTUNE_EIO, "cannot write '%s': %s", path.s,
                              strerror(errno));
     if (status >= 0)
+        ot_sync_path(folder.s); /* before anybody counts it as taken */
+    if (status >= 0)
         status = ot_store_open(t->hub->dir, OT_STORE_WRITE, &store, t->err);
     if (status >= 0) {
         ot_store_stop(store, &t->deed->o->stop);
@@ -134,7 +136,12 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
     ot_text_printf(&log, "%s.log", path);
     ot_text_printf(&good, "%s.good", path);
     int status = ot_pack_unpack(path, pack, log.s, err);
-    if (status >= 0 && !dry && !(t->good = fopen(good.s, "we")))
+    const int fd = status < 0 || dry
+                       ? status
+                       : ot_open_file(good.s, O_WRONLY | O_CREAT | O_TRUNC, err);
+    if (fd < 0)
+        status = fd;
+    else if (!dry && !(t->good = fdopen(fd, "w")))
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", good.s, strerror(errno));
     const ot_log_source source = {.path = log.s, .stop = &deed->o->stop};
     if (status >= 0)

@@ -20,6 +20,7 @@ enum { PACK_RECORDS = 100000, PACK_RAW = 256 << 20 };
 typedef struct pushing {
     ot_hub hub;
     ot_hub_deed *deed;
+    ot_store *store; /* the handle's own */
     ot_store *known; /* what the hub's folder has; NULL: nothing yet */
     ot_signer signer;
     char key_file[4096];
@@ -237,8 +238,7 @@ static int prepare(pushing *p)
         ot_hub_key_file(p->deed->options->key_file, p->key_file, sizeof p->key_file, p->err));
     OT_RETURN_UNLESS_OK(ot_signer_open(p->key_file, &p->signer, p->err));
     OT_RETURN_UNLESS_OK(ot_context_device(o, p->err));
-    OT_RETURN_UNLESS_OK(ot_context_store(o, OT_STORE_READ, p->err));
-    OT_RETURN_UNLESS_OK(ot_context_own(o, p->err));
+    OT_RETURN_UNLESS_OK(ot_context_reader(o, &p->store, p->err));
     ot_text_printf(&p->dir, "%s/sending", p->hub.dir);
     ot_remove_tree(p->dir.s); /* of a push that was killed */
     OT_RETURN_UNLESS_OK(ot_make_dirs(p->dir.s, p->err));
@@ -278,9 +278,11 @@ int ot_hub_push(ot_hub_deed *deed)
     p->hub.lock = -1;
     p->deed = deed;
     p->err = deed->err;
+    const unsigned turn = ot_context_enter(deed->o);
     int status = prepare(p);
     if (status >= 0)
-        status = ot_store_walk(deed->o->store, add_record, p, p->err);
+        status = ot_store_walk(p->store, add_record, p, p->err);
+    ot_context_leave(deed->o, turn);
     if (status >= 0)
         status = end_pack(p);
     if (status >= 0)

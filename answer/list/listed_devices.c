@@ -77,9 +77,12 @@ int optune_devices_open(optune *o, optune_devices **devices, optune_err *err)
     optune_devices *d = ot_alloc(sizeof *d);
     optune_device *stored = NULL;
     optune_err why = {0};
-    int n_stored = 0, status = ot_context_store(o, OT_STORE_READ, &why);
-    if (status >= 0 && o->store)
-        status = ot_store_devices(o->store, &d->arena, &stored, &n_stored, &why);
+    ot_store *store;
+    const unsigned turn = ot_context_enter(o);
+    int n_stored = 0, status = ot_context_reader(o, &store, &why);
+    if (status >= 0)
+        status = ot_store_devices(store, &d->arena, &stored, &n_stored, &why);
+    ot_context_leave(o, turn);
     if (status < 0 && status != OPTUNE_ENOENT) { /* without a database none are stored */
         optune_devices_close(d);
         return optune_fail(err, status, "%s", why.text);

@@ -345,7 +345,7 @@ OPTUNE_API void optune_plan_stage(optune_plan *plan, const optune_stage *stage);
 /* The plan is of one image: what it times, all in one module, runs once for each place along dim 0
  * of input `input`, which is known at run time; `along` has a bit for each input that goes along,
  * as every output does. Called behind the last stage. CPUs only: a GPU's grid counts images. */
-OPTUNE_API void optune_plan_repeat(optune_plan *plan, int input, uint32_t along);
+OPTUNE_API void optune_plan_repeat(optune_plan *plan, int input, uint64_t along);
 /* Adds a list of `n` dims known at run time, each from optune_dim_arg or optune_output_dim_arg;
  * returns its index, for optune_dims_arg. */
 OPTUNE_API int optune_plan_dims(optune_plan *plan, const optune_arg *dim, int n);

@@ -15,7 +15,6 @@
 #define WARP_VOTE(c) __ballot_sync(~0u, c)
 /* The number of the lowest bit of a u32 that is not 0, and how many are set. */
 #define LOWEST_BIT(bits) (__ffs((int)(bits)) - 1)
-#define BIT_COUNT(bits) __popc(bits)
 #endif
 
 #endif

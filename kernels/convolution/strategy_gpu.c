@@ -3,7 +3,8 @@
  * conv2d on GPUs, CUDA's and OpenCL's, with Relay's priority levels: the direct convolution 10,
  * winograd 5 below it, so that it must win by measurement, and cuDNN 25 when the target names it.
  * The implicit product lies above the direct one: its untuned tile suits every shape, while
- * the other's tiles must divide it.
+ * the other's tiles must divide it. Warpgroups are first where channels fill their panels, 22, and
+ * below all of them where they do not, 8.
  */
 #include "kernels/convolution/implicit/implicit_mma_rows.h"
 #include "kernels/convolution/strategy_rows.h"

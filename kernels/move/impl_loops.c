@@ -34,8 +34,8 @@ static const struct {
     {"layout_transform", layout_transform_places},
 };
 
-/* False: nothing is known at run time only, or the operator does not say. So many inputs, whose
- * pieces have code of their own each, are told by their places, too. */
+/* False: all is known and inputs are few enough that each piece has code of its own, or the
+ * operator does not say. */
 static bool places_of(const optune_call *call, injective_places *to)
 {
     enum { MOST_PIECES = 16 };

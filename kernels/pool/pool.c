@@ -94,7 +94,7 @@ void pool_finish(const optune_task *task, optune_plan *plan, const optune_stage 
     }
     optune_plan_stage(plan, stage);
     if (!optune_dim_known(&call->input[0].type.dim[0]))
-        optune_plan_repeat(plan, 0, (1u << call->n_inputs) - 1);
+        optune_plan_repeat(plan, 0, (UINT64_C(1) << call->n_inputs) - 1);
 }
 
 bool pool_shape_of(const optune_call *call, const optune_tensor *data,

@@ -11,7 +11,7 @@
 #define TEAMS (THREADS / TEAM)
 #define LANES (TEAM < 32 ? TEAM : 32) /* of a team in a warp */
 #define WARPS (TEAM / LANES)
-#define GROUPS CEIL_DIV((i64)OUTER, TEAMS)
+#define GROUPS MAX((i64)1, CEIL_DIV((i64)OUTER, TEAMS)) /* a range of lines may be empty */
 
 VECTOR(vec_in, IN, V);
 VECTOR(vec_out, DTYPE, V);

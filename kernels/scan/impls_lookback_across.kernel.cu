@@ -9,7 +9,7 @@
 #define DEEP (THREADS / WIDTH) /* threads of a line */
 #define ROWS (DEEP * EACH)
 #define COLUMNS CEIL_DIV((i64)INNER, WIDTH)
-#define GROUPS (OUTER * COLUMNS)
+#define GROUPS MAX((i64)1, OUTER * COLUMNS) /* a range of lines may be empty */
 
 #if TILES > 1
 /* What everything before `tile` of a line amounts to. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two ways to scan on GPUs, as rows of either operator: `team` for a contiguous axis, `across`
- * for neighbouring lines side by side. Where there are few lines, blocks take parts of them: a
- * first stage leaves what each part amounts to, the second begins with what is before it. Neither
- * stage waits for another block.
+ * Two ways to scan on GPUs that wait for no other block, as rows of either operator: `team` for a
+ * contiguous axis, `across` for neighbouring lines side by side. Where there are few lines, blocks
+ * take parts of them: a first stage leaves what each part amounts to, the second begins with what
+ * is before it. Those that look back are scan_lookback.h's.
  */
 #ifndef OPTUNE_KERNELS_SCAN_GPU_H
 #define OPTUNE_KERNELS_SCAN_GPU_H

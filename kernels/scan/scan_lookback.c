@@ -18,7 +18,7 @@ static int64_t value_of(const optune_config *config, const char *knob)
     return optune_config_int(config, knob);
 }
 
-/* Bytes that tiles tell, and the counter of turns. */
+/* Words that tiles tell, and the counter of turns. */
 static int64_t told_words(const scan_shape *s, const tiling *t)
 {
     return HEAD + s->at.outer * s->at.inner * t->tiles * (scan_elem(s) / 4);

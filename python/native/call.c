@@ -5,8 +5,8 @@
  * package's own way, `_call`, which says what is wrong, so nothing is refused here. Without this
  * module the package does the same, slower.
  *
- * One binary for every CPython from 3.8 on, by its stable ABI; a free-threaded one does not load it,
- * so the interpreter's lock is held everywhere but while a kernel runs.
+ * One binary for every CPython from 3.8 on, by its stable ABI; a free-threaded one does not load
+ * it, so the interpreter's lock is held everywhere but while a kernel runs.
  */
 #define Py_LIMITED_API 0x03080000
 #include <Python.h>
@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { MAX_RANK = 8, MAX_INPUTS = 16 };
+#include "optune/types.h"
 
 typedef int run_fn(void *function, const void *const *in, void *const *out, void *err);
 
@@ -27,6 +27,7 @@ static unsigned forks; /* behind this process; what was made before one is the p
 typedef struct lock {
     PyObject head;
     pthread_mutex_t mutex;
+    bool open; /* what it guards, which is freed afterwards */
 } lock;
 
 static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -34,8 +35,10 @@ static PyObject *lock_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     (void)args, (void)kwargs;
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     lock *made = (lock *)alloc(type, 0);
-    if (made)
+    if (made) {
         pthread_mutex_init(&made->mutex, NULL);
+        made->open = true;
+    }
     return (PyObject *)made;
 }
 
@@ -68,6 +71,23 @@ static PyObject *lock_exit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* shut(): with the lock held, or where nobody can hold it; no call runs by here any more. */
+static PyObject *lock_shut(PyObject *self, PyObject *none)
+{
+    (void)none;
+    ((lock *)self)->open = false;
+    Py_RETURN_NONE;
+}
+
+static bool types_are_visited; /* by their objects: from 3.9 on, while 3.8 does it itself */
+
+static int visit_type(PyObject *self, visitproc visit, void *arg)
+{
+    if (types_are_visited)
+        Py_VISIT(Py_TYPE(self));
+    return 0;
+}
+
 /* Frees an object whose type is on the heap. */
 static void freed(PyObject *self)
 {
@@ -85,7 +105,7 @@ typedef struct spec {
     unsigned char code, bits; /* DLPack's */
     int place;                /* of an input among all of the workload's */
     int rank;
-    int64_t dim[MAX_RANK];
+    int64_t dim[OPTUNE_MAX_RANK];
     uintptr_t mask; /* bits that an address must not have */
     size_t bytes;
 } spec;
@@ -129,7 +149,7 @@ typedef struct plan {
     const dl_exchange *exchange;
     PyObject *never; /* tuple of predicates, each of which must be false of an array */
     PyObject *make, *args, *kwargs; /* a new output */
-    spec out, in[MAX_INPUTS];
+    spec out, in[]; /* one for each input that a call has */
 } plan;
 
 typedef struct caller {
@@ -138,7 +158,6 @@ typedef struct caller {
     run_fn *run;
     void *function, *err_at;
     unsigned generation;
-    bool open;
     int n; /* inputs that a call has */
     plan *plans;
 } caller;
@@ -211,7 +230,7 @@ static bool ran(caller *c, const void *const *in, void *const *out)
 {
     bool fine = false;
     enter(c->lock);
-    if (c->open) {
+    if (((const lock *)c->lock)->open) {
         PyThreadState *state = PyEval_SaveThread();
         const int status = c->run(c->function, in, out, c->err_at);
         PyEval_RestoreThread(state);
@@ -281,7 +300,7 @@ static PyObject *caller_call(PyObject *self, PyObject *args, PyObject *kwargs)
         return NULL;
     if (out)
         Py_INCREF(made);
-    const void *in[2 * MAX_INPUTS] = {0}; /* constants stay NULL */
+    const void *in[OPTUNE_MAX_INPUTS] = {0}; /* constants stay NULL */
     uintptr_t target;
     if (takes(p, made, &p->out, true, &target) && all_taken(c, p, args, out, target, in)) {
         void *const outputs[] = {(void *)target, NULL};
@@ -298,13 +317,13 @@ static PyObject *caller_call(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static bool spec_read(PyObject *from, spec *s)
 {
-    PyObject *shape;
+    PyObject *shape, *dtype;
     Py_ssize_t bytes, itemsize;
-    if (!PyArg_ParseTuple(from, "iObbO!nn", &s->place, &s->dtype, &s->code, &s->bits,
+    if (!PyArg_ParseTuple(from, "iObbO!nn", &s->place, &dtype, &s->code, &s->bits,
                           &PyTuple_Type, &shape, &itemsize, &bytes))
         return false;
     s->rank = (int)PyTuple_Size(shape);
-    if (s->rank > MAX_RANK || s->place < 0 || s->place >= 2 * MAX_INPUTS) {
+    if (s->rank > OPTUNE_MAX_RANK || s->place < 0 || s->place >= OPTUNE_MAX_INPUTS) {
         PyErr_SetString(PyExc_ValueError, "too many dims or inputs");
         return false;
     }
@@ -312,20 +331,26 @@ static bool spec_read(PyObject *from, spec *s)
         s->dim[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
     s->mask = (uintptr_t)itemsize - 1;
     s->bytes = (size_t)bytes;
-    Py_INCREF(s->dtype);
+    Py_INCREF(s->dtype = dtype);
     return !PyErr_Occurred();
+}
+
+/* What a plan holds but for its inputs' dtypes, NULL where it has none. */
+enum { PLAN_OBJECTS = 6 };
+static void plan_objects(const plan *p, PyObject *held[PLAN_OBJECTS])
+{
+    PyObject *const all[] = {p->out.dtype, p->kind, p->never, p->make, p->args, p->kwargs};
+    memcpy(held, all, sizeof all);
 }
 
 static void plan_free(plan *p, int n)
 {
+    PyObject *held[PLAN_OBJECTS];
+    plan_objects(p, held);
     for (int i = 0; i < n; i++)
         Py_XDECREF(p->in[i].dtype);
-    Py_XDECREF(p->out.dtype);
-    Py_XDECREF(p->kind);
-    Py_XDECREF(p->never);
-    Py_XDECREF(p->make);
-    Py_XDECREF(p->args);
-    Py_XDECREF(p->kwargs);
+    for (int i = 0; i < PLAN_OBJECTS; i++)
+        Py_XDECREF(held[i]);
     free(p);
 }
 
@@ -350,7 +375,7 @@ static PyObject *caller_learn(PyObject *self, PyObject *args)
 {
     caller *c = (caller *)self;
     PyObject *inputs, *output;
-    plan *p = calloc(1, sizeof *p);
+    plan *p = calloc(1, sizeof *p + (size_t)c->n * sizeof *p->in);
     if (!p)
         return PyErr_NoMemory();
     Py_ssize_t head;
@@ -389,7 +414,7 @@ static PyObject *caller_ready(PyObject *self, PyObject *args)
     int n;
     if (!PyArg_ParseTuple(args, "OnnOnOi", &mutex, &run, &function, &err, &err_at, &raises, &n))
         return NULL;
-    if (c->lock || n < 0 || n > MAX_INPUTS) {
+    if (c->lock || n < 0 || n > OPTUNE_MAX_INPUTS) {
         PyErr_SetString(PyExc_ValueError, "too many inputs, or made ready twice");
         return NULL;
     }
@@ -401,25 +426,43 @@ static PyObject *caller_ready(PyObject *self, PyObject *args)
     c->err_at = (void *)err_at;
     c->n = n;
     c->generation = forks;
-    c->open = true;
     Py_RETURN_NONE;
 }
 
-/* _shut(): with the lock held; no call comes by here any more. */
-static PyObject *caller_shut(PyObject *self, PyObject *none)
+static int caller_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    (void)none;
-    ((caller *)self)->open = false;
-    Py_RETURN_NONE;
+    const caller *c = (const caller *)self;
+    for (const plan *p = c->plans; p; p = p->next) {
+        PyObject *held[PLAN_OBJECTS];
+        plan_objects(p, held);
+        for (int i = 0; i < c->n; i++)
+            Py_VISIT(p->in[i].dtype);
+        for (int i = 0; i < PLAN_OBJECTS; i++)
+            Py_VISIT(held[i]);
+    }
+    Py_VISIT(c->lock);
+    Py_VISIT(c->err);
+    Py_VISIT(c->raises);
+    return visit_type(self, visit, arg);
+}
+
+static int caller_clear(PyObject *self)
+{
+    caller *c = (caller *)self;
+    plan *next = c->plans;
+    c->plans = NULL;
+    for (plan *p = next; p; p = next) {
+        next = p->next;
+        plan_free(p, c->n);
+    }
+    return 0; /* the rest has no way back here, and a step may still take the lock */
 }
 
 static void caller_free(PyObject *self)
 {
     caller *c = (caller *)self;
-    for (plan *p = c->plans, *next; p; p = next) {
-        next = p->next;
-        plan_free(p, c->n);
-    }
+    PyObject_GC_UnTrack(self);
+    caller_clear(self);
     Py_XDECREF(c->lock);
     Py_XDECREF(c->err);
     Py_XDECREF(c->raises);
@@ -467,16 +510,31 @@ static PyObject *step_call(PyObject *self, PyObject *args, PyObject *kwargs)
     return PyErr_Occurred() ? NULL : slowly(self, args, kwargs);
 }
 
+static int step_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(((step *)self)->of);
+    Py_VISIT(((step *)self)->out);
+    return visit_type(self, visit, arg);
+}
+
+static int step_clear(PyObject *self)
+{
+    Py_CLEAR(((step *)self)->of);
+    Py_CLEAR(((step *)self)->out);
+    return 0;
+}
+
 static void step_free(PyObject *self)
 {
-    Py_XDECREF(((step *)self)->of);
-    Py_XDECREF(((step *)self)->out);
+    PyObject_GC_UnTrack(self);
+    step_clear(self);
     freed(self);
 }
 
 /* ---- the module ----------------------------------------------------------------------------- */
 
-/* fields(array, head): address, shape, flags and dtype of an array of numpy, as they are read here. */
+/* fields(array, head): address, shape, flags and dtype of an array of numpy, as they are read
+ * here. */
 static PyObject *fields(PyObject *self, PyObject *args)
 {
     PyObject *array;
@@ -486,7 +544,7 @@ static PyObject *fields(PyObject *self, PyObject *args)
         return NULL;
     const numpy_fields *f = (const numpy_fields *)((const char *)array + head);
     const int rank = f->rank;
-    if (rank < 0 || rank > MAX_RANK)
+    if (rank < 0 || rank > OPTUNE_MAX_RANK)
         Py_RETURN_NONE;
     PyObject *shape = PyTuple_New(rank);
     for (int i = 0; shape && i < rank; i++)
@@ -503,6 +561,7 @@ static PyObject *forked(PyObject *self, PyObject *none)
 
 static PyMethodDef lock_methods[] = {{"__enter__", lock_enter, METH_NOARGS, NULL},
                                      {"__exit__", lock_exit, METH_VARARGS, NULL},
+                                     {"shut", lock_shut, METH_NOARGS, NULL},
                                      {0}};
 static PyType_Slot lock_slots[] = {{Py_tp_new, (void *)lock_new},
                                    {Py_tp_dealloc, (void *)freed},
@@ -511,24 +570,29 @@ static PyType_Slot lock_slots[] = {{Py_tp_new, (void *)lock_new},
 static PyType_Spec lock_spec = {"optune._native.Lock", sizeof(lock), 0, Py_TPFLAGS_DEFAULT,
                                 lock_slots};
 
+enum { COLLECTED = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC };
+
 static PyMethodDef caller_methods[] = {{"_ready", caller_ready, METH_VARARGS, NULL},
                                        {"_learn", caller_learn, METH_VARARGS, NULL},
-                                       {"_shut", caller_shut, METH_NOARGS, NULL},
                                        {0}};
 static PyType_Slot caller_slots[] = {{Py_tp_call, (void *)caller_call},
                                      {Py_tp_dealloc, (void *)caller_free},
+                                     {Py_tp_traverse, (void *)caller_traverse},
+                                     {Py_tp_clear, (void *)caller_clear},
                                      {Py_tp_methods, caller_methods},
                                      {0}};
 static PyType_Spec caller_spec = {"optune._native.Caller", sizeof(caller), 0,
-                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, caller_slots};
+                                  COLLECTED, caller_slots};
 
 static PyMethodDef step_methods[] = {{"_ready", step_ready, METH_VARARGS, NULL}, {0}};
 static PyType_Slot step_slots[] = {{Py_tp_call, (void *)step_call},
                                    {Py_tp_dealloc, (void *)step_free},
+                                   {Py_tp_traverse, (void *)step_traverse},
+                                   {Py_tp_clear, (void *)step_clear},
                                    {Py_tp_methods, step_methods},
                                    {0}};
 static PyType_Spec step_spec = {"optune._native.Step", sizeof(step), 0,
-                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, step_slots};
+                                COLLECTED, step_slots};
 
 static PyMethodDef module_methods[] = {
     {"fields", fields, METH_VARARGS, NULL}, {"forked", forked, METH_NOARGS, NULL}, {0}};
@@ -544,6 +608,8 @@ PyMODINIT_FUNC PyInit__call(void)
         PyType_Spec *spec;
     } types[] = {{"Lock", &lock_spec}, {"Caller", &caller_spec}, {"Step", &step_spec}};
     PyObject *made = PyModule_Create(&module);
+    PyObject *version = PySys_GetObject("hexversion");
+    types_are_visited = version && PyLong_AsLong(version) >= 0x03090000;
     for (size_t i = 0; made && i < sizeof types / sizeof *types; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);
         if (!type || PyModule_AddObject(made, types[i].name, type)) {

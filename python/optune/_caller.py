@@ -72,10 +72,11 @@ if TYPE_CHECKING:
     class Caller:
         """What calls a function by the short way once ``_ready`` and ``_learn`` said it."""
 
-        def __call__(self, *arrays: Any, out: Any = None) -> Any: ...
+        def __call__(self, *arrays: Any, out: Any = None) -> Any:
+            """Computes; see the class. ``out``: an array, or one for each output in a tuple."""
+
         def _ready(self, *args: Any) -> None: ...
         def _learn(self, *args: Any) -> None: ...
-        def _shut(self) -> None: ...
 
     class Step:
         """A call of certain arrays."""
@@ -85,13 +86,10 @@ if TYPE_CHECKING:
 else:
     Caller, Step = (_Plain, _Plain) if native is None else (native.Caller, native.Step)
 
-#: Inputs that the part in C takes.
-most_inputs = 16
-
 
 def usable() -> bool:
     """Whether what is made now may run its kernels by the module: see ``computing``."""
     return native is not None and Forks.stale_thread is None
 
 
-__all__ = ["Caller", "Step", "most_inputs", "native", "new_lock", "raises", "usable"]
+__all__ = ["Caller", "Step", "native", "new_lock", "raises", "usable"]

@@ -183,5 +183,5 @@ def ways(function: Any, known: Dict[Any, Optional[Way]], kind: Any) -> None:
             known[kind] = _torch_way(function)
             if function._native and hasattr(kind, "__dlpack_c_exchange_api__"):
                 _teach_torch(function)
-    except Error:  # a dtype that this package does not have
+    except (Error, ValueError):  # a dtype that this package does not have; a newer DLPack
         pass

@@ -9,7 +9,7 @@ from ctypes import c_int64, c_void_p
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._arrays import empty, memory, overlap, part
-from ._caller import Caller, Step, most_inputs, new_lock, raises, usable
+from ._caller import Caller, Step, new_lock, raises, usable
 from ._errors import UnsupportedError, UsageError, WorkloadTypeError, text_of
 from ._fast import Way, ways
 from ._library import Counted, Err, Forks, Here, check, computing, encode, lib, opened
@@ -142,8 +142,9 @@ class Function(Here, Caller):
                       ctypes.addressof(self._outputs), ctypes.addressof(self._err))
         self._ways: Dict[Any, Optional[Way]] = {}  # by the kind of the first array
         #: Whether calls may take the part that is in C.
-        self._native = usable() and len(self._places) <= most_inputs
+        self._native = usable()
         if self._native:
+            self._counted.shut = self._lock.shut
             self._ready(self._lock, ctypes.cast(lib.optune_function_run, c_void_p).value,
                         self._pointer, self._err, ctypes.addressof(self._err), raises,
                         len(self._places))
@@ -232,7 +233,8 @@ class Function(Here, Caller):
         return sources, targets, made[0] if len(made) == 1 else tuple(made), kept
 
     def _call(self, *arrays: Any, out: Any = None) -> Any:
-        """A call that the part in C does not take: ``out`` is an array, or a tuple of them."""
+        """Computes; see the class. ``out``: an array, or one for each output in a tuple."""
+        # What the part in C does not take; without that part it is every call.
         kind = type(arrays[0]) if arrays else None
         way = self._ways.get(kind)
         if way is not None:
@@ -273,8 +275,6 @@ class Function(Here, Caller):
         """Frees it; a call that is under way ends first. Calling it again is fine."""
         if self._counted is not None and self._counted.generation == Forks.generation:
             with self._lock:
-                if self._native:
-                    self._shut()
                 self._counted.close()
 
     def __enter__(self) -> "Function":

@@ -224,8 +224,8 @@ class Optune(Here):
         ``trials`` of each workload and ``seconds`` for all: 0 is the default, negative seconds are
         no limit. Searches learn from records of other workloads and devices unless ``transfer`` is
         False. ``metrics`` are figures of every winner, ``{"GFLOP/s": "flops / time / 1e9"}``:
-        docs/tune.md says over what. ``progress`` is called in this thread with an :class:`optune.Progress` for every
-        event; what it raises ends the run and comes out here.
+        docs/tune.md says over what. ``progress`` is called in this thread with an
+        :class:`optune.Progress` for every event; what it raises ends the run and comes out here.
 
         Ctrl-C ends the run with everything measured so far stored and raises
         :class:`optune.Interrupted`, a KeyboardInterrupt whose ``result`` is what there is; calling
@@ -322,8 +322,8 @@ class Optune(Here):
         scalars or texts, where ``outputs`` names what the kernel writes and ``inouts`` what it
         reads and writes; ``tune_params``: knobs, macros in the code. And
         ``sizes``, ``restrictions`` (expressions), ``defaults`` (of knobs), ``grid``, ``block``,
-        ``shared`` (expressions, of GPUs), ``reference`` (a C function of the source), ``tolerance``,
-        ``flops``, ``bytes``, ``flags``, ``name``: the statements of docs/tune.md.
+        ``shared`` (expressions, of GPUs), ``reference`` (a C function of the source),
+        ``tolerance``, ``flops``, ``bytes``, ``flags``, ``name``: the statements of docs/tune.md.
 
         Of arrays only dtype and shape are taken: every config is verified on random inputs,
         against ``reference`` or else the default config. The source is kept, with its statements,
@@ -335,7 +335,8 @@ class Optune(Here):
             extra = [name for name, given in (("arguments", arguments),
                                               ("tune_params", tune_params), *told.items()) if given]
             if extra:
-                raise UsageError(f"{extra[0]} goes with a source; '{kernel}' has its own statements")
+                raise UsageError(f"{extra[0]} goes with a source; '{kernel}' has its own "
+                                 "statements")
             brought = self.bring(kernel, workload)
         else:
             if arguments is None or tune_params is None:
@@ -401,10 +402,11 @@ class Optune(Here):
                  searches: Optional[Sequence[str]] = None, repeats: int = 0, seed: int = 0,
                  plot: Optional[Path] = None, trials: int = 0,
                  progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
-        """Replays searches on recorded spaces and scores them: docs/search.md. Spaces are ``files``,
-        and what the database has measured of ``workload``, or what a ``log`` has. ``plot``: also
-        write performance over time to this file, as SVG; gnuplot draws it. ``trials``: a run has so
-        many, and what counts is the best of them (``share``) instead of the score."""
+        """Replays searches on recorded spaces and scores them: docs/search.md. Spaces are
+        ``files``, and what the database has measured of ``workload``, or what a ``log`` has.
+        ``plot``: also write performance over time to this file, as SVG; gnuplot draws it.
+        ``trials``: a run has so many, and what counts is the best of them (``share``) instead of
+        the score."""
         options = SimulateOptions(size=sizeof(SimulateOptions), files=texts(_paths(files)),
                                   searches=texts(searches), repeats=repeats, seed=seed,
                                   plot=_path(plot), workload=encode(workload), log=_path(log),
@@ -432,8 +434,8 @@ class Optune(Here):
 
     def import_(self, source: Path) -> Dict[str, Any]:
         """Reads a log of ours or AutoTVM's, a file or an https URL; the answer says line by line
-        what was not taken and why. PartialError: it has lines, and none was taken; its ``result`` is
-        that answer."""
+        what was not taken and why. PartialError: it has lines, and none was taken; its ``result``
+        is that answer."""
         place, err = c_void_p(), Err()
         with self._counted as o:
             status = lib.optune_import(o, _path(source), byref(place), byref(err))

@@ -380,6 +380,8 @@ class Counted:
         self._lock = threading.Lock()
         self._uses = 1
         self.closed = False
+        #: Tells what does not ask `closed`; it must not know this object.
+        self.shut: Optional[Callable[[], Any]] = None
         if parent:
             parent.__enter__()
 
@@ -424,6 +426,8 @@ class Counted:
             if self.closed:
                 return
             self.closed = True
+        if self.shut:
+            self.shut()
         self._drop()
 
     def __del__(self) -> None:

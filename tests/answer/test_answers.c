@@ -180,15 +180,15 @@ static void test_killed_in_front_of_the_word(void **state)
     optune *o = tuning_open("unsaid");
     const ot_answer *first = answer_of(o);
     store_unsaid(o->db, 3);
-    assert_true(ot_store_snapshot(o->store) < ot_store_last(o->store));
+    assert_true(ot_store_snapshot(o->stores->store) < ot_store_last(o->stores->store));
     for (int i = 0; i < 3; i++) {
         const ot_answer *same = answer_of(o);
         assert_ptr_equal(same, first);
         ot_answer_drop(same);
         usleep(60000);
     }
-    assert_int_equal(ot_store_snapshot(o->store), ot_store_last(o->store));
-    assert_int_equal(atomic_load(&first->commit), ot_store_last(o->store));
+    assert_int_equal(ot_store_snapshot(o->stores->store), ot_store_last(o->stores->store));
+    assert_int_equal(atomic_load(&first->commit), ot_store_last(o->stores->store));
     r = record_of("dense_nopack.x86", 1e-6);
     check_ok(ot_context_put(o, &r, 1, NULL, &err));
     check_answer(o, "dense_nopack.x86", 1e-6);

@@ -67,7 +67,7 @@ static void record(steered *s, const optune_config *config, double cost)
     };
     check_ok(ot_make_dirs(s->o->db, &err));
     check_ok(ot_context_store(s->o, OT_STORE_WRITE, &err));
-    check_ok(ot_store_put(s->o->store, &r, 1, NULL, &err));
+    check_ok(ot_store_put(s->o->stores->store, &r, 1, NULL, &err));
     ot_arena_release(&arena);
 }
 

@@ -409,7 +409,7 @@ static void test_libraries(void **state)
                              .time = 1};
     check_ok(ot_make_dirs(e.o->db, &err));
     check_ok(ot_context_store(e.o, OT_STORE_WRITE, &err));
-    check_ok(ot_store_put(e.o->store, &r, 1, NULL, &err));
+    check_ok(ot_store_put(e.o->stores->store, &r, 1, NULL, &err));
     ot_arena_release(&arena);
     check_ok(optune_partition_select(e.p, &err));
     assert_string_equal(optune_selection_impl(optune_partition_selection(e.p, 0)), impl->name);

@@ -6,6 +6,7 @@
 #include "support/check.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -170,57 +171,109 @@ static void killed(void **state)
 
 typedef struct feeding {
     char log[4300], pipe[4300];
+    int lines;
+    bool gone; /* the store, and a file has its name; else it is compacted */
 } feeding;
 
 static void pass_on(int to, const char *bytes, size_t n)
 {
     while (n) {
         const ssize_t done = write(to, bytes, n);
+        if (done < 0 && errno == EPIPE)
+            return; /* the import has ended */
         assert_true(done > 0);
         bytes += done;
         n -= (size_t)done;
     }
 }
 
-/* Half of it, then, once some of that is in the log, a compaction, then the rest. */
+static void replace(const feeding *f)
+{
+    optune_err why = {0};
+    char path[4300];
+    ot_store *store;
+    int64_t before, after;
+    if (f->gone) {
+        snprintf(path, sizeof path, "%s/store", store_dir);
+        ot_remove_tree(path);
+        check_ok(ot_write_file(path, "", 0, &why));
+        return;
+    }
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &why));
+    check_ok(ot_store_compact(store, &before, &after, &why));
+    ot_store_close(store);
+}
+
+/* Two batches and a bit; then, once the second of them is in the log and the first one waits to be
+ * stored, another store; then the rest. */
 static void *feed(void *arg)
 {
     const feeding *f = arg;
     optune_err why = {0};
     ot_text text = {0};
-    ot_store *store;
-    int64_t before, after;
     check_ok(ot_read_file(f->log, &text, 1 << 30, &why));
     const int to = open(f->pipe, O_WRONLY | O_CLOEXEC);
     assert_true(to >= 0);
-    pass_on(to, text.s, text.n / 2);
-    while (!logged())
+    const size_t first = text.n / (size_t)f->lines * (2 * BATCH + BATCH / 2);
+    pass_on(to, text.s, first);
+    while (logged() <= BATCH)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &why));
-    check_ok(ot_store_compact(store, &before, &after, &why));
-    ot_store_close(store);
-    pass_on(to, text.s + text.n / 2, text.n - text.n / 2);
+    replace(f);
+    pass_on(to, text.s + first, text.n - first);
     close(to);
     ot_text_release(&text);
     return NULL;
 }
 
+static void start_feeding(feeding *f, pthread_t *thread)
+{
+    snprintf(f->log, sizeof f->log, "%s/in", store_dir);
+    snprintf(f->pipe, sizeof f->pipe, "%s/more", store_dir);
+    write_records(f->log, 0, f->lines);
+    assert_int_equal(mkfifo(f->pipe, 0600), 0);
+    assert_int_equal(pthread_create(thread, NULL, feed, f), 0);
+}
+
 static void replaced_meanwhile(void **state)
 {
     (void)state;
-    feeding f;
+    enum { FED = 3 * LINES };
+    feeding f = {.lines = FED};
     pthread_t thread;
-    snprintf(f.log, sizeof f.log, "%s/in", store_dir);
-    snprintf(f.pipe, sizeof f.pipe, "%s/more", store_dir);
-    write_records(f.log, 0, 2 * LINES);
-    assert_int_equal(mkfifo(f.pipe, 0600), 0);
     optune *o = open_handle();
-    assert_int_equal(pthread_create(&thread, NULL, feed, &f), 0);
-    assert_int_equal(import_into(o, f.pipe), 2 * LINES);
+    start_feeding(&f, &thread);
+    assert_int_equal(import_into(o, f.pipe), FED);
     pthread_join(thread, NULL);
-    check_has(2 * LINES);
-    assert_int_equal(logged(), 2 * LINES);
+    check_has(FED);
+    assert_int_equal(logged(), FED);
     assert_int_equal(import_into(o, f.log), 0);
+    optune_close(o);
+    check_left();
+}
+
+/* It ends with a reason, with lines at hand that it had read by then; what it logged is stored once
+ * there can be a store again. */
+static void gone_meanwhile(void **state)
+{
+    (void)state;
+    enum { FED = 5 * BATCH };
+    feeding f = {.lines = FED, .gone = true};
+    pthread_t thread;
+    optune_result *result;
+    char path[4300];
+    signal(SIGPIPE, SIG_IGN); /* nobody may read the rest */
+    optune *o = open_handle();
+    start_feeding(&f, &thread);
+    assert_true(optune_import(o, f.pipe, &result, &err) < 0);
+    assert_null(result);
+    check_contains(err.text, store_dir);
+    pthread_join(thread, NULL);
+    const int64_t n = logged();
+    assert_in_range(n, 2 * BATCH, FED);
+    snprintf(path, sizeof path, "%s/store", store_dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(import_into(o, f.log), FED - n);
+    check_has(FED);
     optune_close(o);
     check_left();
 }
@@ -252,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each(killed),
         each(replaced_meanwhile),
+        each(gone_meanwhile),
         each(one_after_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "answer/answer.h"
+
 enum { ASKERS = 3, IMPORTS = 12 };
 
 static optune_record record_of(double cost)
@@ -195,14 +197,95 @@ static void test_replaced_again_and_again(void **state)
     optune_close(other);
 }
 
+static void compact_once(optune *o)
+{
+    const optune_database_options options = {.size = sizeof options, .what = "compact"};
+    optune_result *result = NULL;
+    optune_err err = {0};
+    check_ok(optune_database(o, &options, &result, &err));
+    optune_result_free(result);
+}
+
+static int count_one(void *arg, const optune_record *record)
+{
+    (void)record;
+    ++*(int *)arg;
+    return OPTUNE_OK;
+}
+
+typedef struct swapping {
+    optune *own, *other;
+    int n; /* records read so far */
+    bool done;
+} swapping;
+
+/* What is read stays open however often another thread opens the next one. */
+static void *swap_often(void *arg)
+{
+    enum { SWAPS = 40 };
+    swapping *s = arg;
+    optune_err err = {0};
+    for (int i = 0; i < SWAPS; i++) {
+        compact_once(s->other);
+        check_ok(ot_context_store(s->own, OT_STORE_READ, &err));
+    }
+    return NULL;
+}
+
+static int swap_in_the_middle(void *arg, const optune_record *record)
+{
+    swapping *s = arg;
+    pthread_t thread;
+    (void)record;
+    s->n++;
+    if (!s->done) {
+        assert_int_equal(pthread_create(&thread, NULL, swap_often, s), 0);
+        pthread_join(thread, NULL);
+        s->done = true;
+    }
+    return OPTUNE_OK;
+}
+
+static void test_reads_through_swaps(void **state)
+{
+    (void)state;
+    enum { RECORDS = 3 };
+    optune_record r[RECORDS];
+    optune_err err = {0};
+    for (int i = 0; i < RECORDS; i++)
+        r[i] = record_of(1e-3 / (i + 1));
+    forged_put("swapped", r, RECORDS, NULL);
+    swapping s = {.own = tuning_open("swapped"), .other = tuning_open("swapped")};
+    ot_store *store, *later;
+    int n = 0;
+    const unsigned turn = ot_context_enter(s.own);
+    check_ok(ot_context_reader(s.own, &store, &err));
+    check_ok(ot_store_walk(store, swap_in_the_middle, &s, &err));
+    assert_int_equal(s.n, RECORDS);
+    assert_true(s.done);
+    check_ok(ot_context_reader(s.own, &later, &err));
+    assert_ptr_not_equal(later, store);
+    /* What is gone says so, which it can as it is open still. */
+    assert_int_equal(ot_store_walk(store, count_one, &n, &err), OPTUNE_ESTORE);
+    check_ok(ot_store_walk(later, count_one, &n, &err));
+    assert_int_equal(n, RECORDS);
+    assert_true(atomic_load(&s.own->stores->n_retired) > 0);
+    ot_context_leave(s.own, turn);
+    assert_int_equal(atomic_load(&s.own->stores->n_retired), 0);
+    /* A reader who is late keeps what he has, and no more than he must is kept for him. */
+    const unsigned before = ot_context_enter(s.own);
+    swap_often(&s);
+    const unsigned after = ot_context_enter(s.own);
+    ot_context_leave(s.own, before);
+    ot_context_leave(s.own, after);
+    assert_int_equal(atomic_load(&s.own->stores->n_retired), 0);
+    optune_close(s.own);
+    optune_close(s.other);
+}
+
 /* ---- a hub ------------------------------------------------------------------------------- */
 
-static const char *key_file(void)
-{
-    static char file[1200];
-    snprintf(file, sizeof file, "%s/key", tuning_dir);
-    return file;
-}
+static char key_file[1200];
 
 static void hub(working *w, const char *what, const char *const *words, const char *const *keys)
 {
@@ -210,7 +293,7 @@ static void hub(working *w, const char *what, const char *const *words, const ch
                                         .what = what,
                                         .words = words,
                                         .keys = keys,
-                                        .key_file = key_file()};
+                                        .key_file = key_file};
     optune_result *result = NULL;
     note(w, what, optune_hub(w->o, &options, &result, &w->err));
     optune_result_free(result);
@@ -242,10 +325,11 @@ static void test_pulls(void **state)
     char url[1200], key[65];
     optune_err err = {0};
     optune_result *result = NULL;
+    snprintf(key_file, sizeof key_file, "%s/key", tuning_dir);
     snprintf(url, sizeof url, "file://%s/hub", tuning_dir);
     working giver = {.o = tuning_open("tuned")};
     const optune_hub_options options = {
-        .size = sizeof options, .what = "key", .key_file = key_file()};
+        .size = sizeof options, .what = "key", .key_file = key_file};
     check_ok(optune_hub(giver.o, &options, &result, &err));
     snprintf(key, sizeof key, "%.64s", optune_result_text(result));
     optune_result_free(result);
@@ -281,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ask_import_compact),
         cmocka_unit_test(test_replaced_again_and_again),
+        cmocka_unit_test(test_reads_through_swaps),
         cmocka_unit_test(test_pulls),
     };
     return cmocka_run_group_tests(tests, forged_setup, forged_teardown);

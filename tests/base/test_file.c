@@ -207,6 +207,81 @@ static void a_device_or_a_link_stays_what_it_is(void **state)
     ot_text_release(&text);
 }
 
+/* The other end of a pipe is not waited for where a file is meant. */
+static void what_is_no_file_is_refused(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_text text = {0};
+    char pipe[4200];
+    snprintf(pipe, sizeof pipe, "%s", in_dir("no file"));
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(ot_read_file(pipe, &text, 100, &err), OPTUNE_EDAMAGED);
+    check_contains(err.text, "no file': it is a pipe, not a file");
+    assert_int_equal(ot_open_file(pipe, O_WRONLY | O_APPEND | O_CREAT, &err), OPTUNE_EIO);
+    check_contains(err.text, "it is a pipe, not a file");
+    assert_int_equal(ot_read_file(dir, &text, 100, &err), OPTUNE_EDAMAGED);
+    check_contains(err.text, "it is a directory, not a file");
+    assert_int_equal(ot_read_file("/dev/zero", &text, 100, &err), OPTUNE_EDAMAGED);
+    check_contains(err.text, "it is a device, not a file");
+    ot_sync_path(pipe);
+    check_ok(ot_read_file("/proc/self/status", &text, 1 << 20, &err));
+    assert_true(text.n > 0);
+
+    check_ok(ot_write_file(in_dir("file"), "long enough", 11, &err));
+    const int fd = ot_open_file(in_dir("file"), O_WRONLY | O_CREAT | O_TRUNC, &err);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+    check_ok(ot_read_file(in_dir("file"), &text, 100, &err));
+    assert_string_equal(text.s, "x");
+    ot_text_release(&text);
+}
+
+/* What a user names may be a pipe: with a name, or as a shell's <(...) has it. */
+static void an_input_may_be_a_pipe(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_text text = {0};
+    char named[4200], path[64];
+    int end[2];
+    assert_int_equal(pipe(end), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(end[0]);
+        usleep(50000); /* the reader waits */
+        _exit(write(end[1], "two ", 4) == 4 && usleep(50000) == 0 &&
+                      write(end[1], "words", 5) == 5
+                  ? 0
+                  : 1);
+    }
+    close(end[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", end[0]);
+    check_ok(ot_read_input(path, &text, 100, &err));
+    assert_string_equal(text.s, "two words");
+    close(end[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+
+    snprintf(named, sizeof named, "%s", in_dir("input"));
+    assert_int_equal(mkfifo(named, 0600), 0);
+    const pid_t writer = fork();
+    if (writer == 0) {
+        usleep(50000);
+        _exit(ot_write_file(named, "named", 5, NULL) < 0);
+    }
+    check_ok(ot_read_input(named, &text, 100, &err));
+    assert_string_equal(text.s, "named");
+    int status;
+    assert_int_equal(waitpid(writer, &status, 0), writer);
+    assert_int_equal(status, 0);
+    check_ok(ot_read_input("/dev/null", &text, 100, &err));
+    assert_int_equal(text.n, 0);
+    assert_int_equal(ot_read_input("/dev/zero", &text, 100, &err), OPTUNE_ELIMIT);
+    assert_int_equal(ot_read_input(in_dir("nothing"), &text, 100, &err), OPTUNE_ENOENT);
+    ot_text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +294,8 @@ int main(void)
         cmocka_unit_test(own_directory),
         cmocka_unit_test(programs),
         cmocka_unit_test(a_device_or_a_link_stays_what_it_is),
+        cmocka_unit_test(what_is_no_file_is_refused),
+        cmocka_unit_test(an_input_may_be_a_pipe),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

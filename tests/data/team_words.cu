@@ -47,14 +47,12 @@ team_across(GLOBAL const float *RESTRICT in, GLOBAL float *RESTRICT sums,
 }
 
 KERNEL(ALL, 1, 1)
-votes(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT bits, GLOBAL i32 *RESTRICT lowest,
-      GLOBAL u32 *RESTRICT count)
+votes(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT bits, GLOBAL i32 *RESTRICT lowest)
 {
     const int t = THREAD_X;
     const u32 all = WARP_VOTE(in[t] != 0);
     bits[t] = all;
     lowest[t] = all ? LOWEST_BIT(all) : -1;
-    count[t] = (u32)BIT_COUNT(all);
     WARP_BARRIER();
 }
 

@@ -2,10 +2,15 @@
 /*
  * Records that are stored together, into a new store or into the one there is: it has what putting
  * them would have left, each once, sound in both directions; and what another store in its place
- * does to that is told.
+ * does to that is told. What the system refuses in the middle of it, and who asks to end then,
+ * leaves a sound store.
  */
 #include "support/check.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "db/bulk.h"
@@ -13,6 +18,44 @@
 #include "support/store.h"
 
 static optune_err err;
+
+/* ---- what happens in the middle ---------------------------------------------------------- */
+
+typedef enum deed { NOTHING, REFUSE, STOP } deed;
+static deed at_mkdir, at_sync; /* of the store that is made, of the one there is */
+static atomic_bool stop;
+
+#define in_place_of_the_systems __attribute__((visibility("default")))
+
+in_place_of_the_systems int mkdir(const char *path, mode_t mode)
+{
+    if (at_mkdir == STOP)
+        atomic_store(&stop, true);
+    if (at_mkdir == REFUSE) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return mkdirat(AT_FDCWD, path, mode);
+}
+
+in_place_of_the_systems int fdatasync(int fd)
+{
+    if (at_sync == STOP)
+        atomic_store(&stop, true);
+    if (at_sync == REFUSE) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fdatasync, fd);
+}
+
+static void as_usual(void)
+{
+    at_mkdir = at_sync = NOTHING;
+    atomic_store(&stop, false);
+}
+
+/* ---- what is stored ---------------------------------------------------------------------- */
 
 static ot_store *open_store(void)
 {
@@ -37,7 +80,7 @@ static void take(ot_bulk *bulk, int from, int to, int times)
 static ot_bulk *open_bulk(void)
 {
     ot_bulk *bulk;
-    check_ok(ot_bulk_open(store_dir, &bulk, &err));
+    check_ok(ot_bulk_open(store_dir, &stop, &bulk, &err));
     return bulk;
 }
 
@@ -284,6 +327,120 @@ static void closed_in_any_order(void **state)
     }
 }
 
+/* ---- in the middle of it ----------------------------------------------------------------- */
+
+/* What records of the second batch share is not stored: they must not be, either. */
+static void taken_by_half(void **state)
+{
+    (void)state;
+    int64_t added;
+    bool replaced;
+    store_fill(3);
+    ot_bulk *bulk = open_bulk();
+    take(bulk, 10, 20, 1);
+    ot_batch *batch = ot_batch_new(false);
+    for (int i = 20; i < 60; i++) {
+        optune_record r = some_record(i);
+        r.device = "cpu:another";
+        check_ok(ot_batch_add(batch, &r, NULL, &err));
+    }
+    at_sync = REFUSE;
+    assert_true(ot_bulk_take(bulk, batch, &err) < 0);
+    as_usual();
+    ot_batch_free(batch);
+    assert_true(ot_bulk_gone(bulk));
+    batch = ot_batch_new(false);
+    assert_int_equal(ot_bulk_take(bulk, batch, &err), OPTUNE_ESTORE);
+    ot_batch_free(batch);
+    assert_int_equal(ot_bulk_store(bulk, &added, &replaced, &err), OPTUNE_ESTORE);
+    check_contains(err.text, "import it again");
+    assert_true(!added && !replaced);
+    ot_bulk_close(bulk);
+    check_has(3);
+}
+
+/* Then they go into the one there is. */
+static void no_room_for_another_store(void **state)
+{
+    (void)state;
+    store_fill(3);
+    ot_bulk *bulk = open_bulk();
+    take(bulk, 0, 60, 1);
+    at_mkdir = REFUSE;
+    const int64_t added = store(bulk, false);
+    as_usual();
+    assert_int_equal(added, 57);
+    check_has(60);
+}
+
+static void interrupted_while_another_writes(void **state)
+{
+    (void)state;
+    ot_writer writer;
+    int64_t added;
+    bool replaced;
+    const double patience = ot_write_patience_s;
+    for (int few = 0; few < 2; few++) {
+        const int n = few ? 100 : 3;
+        store_fill(n);
+        ot_store *s = open_store();
+        ot_bulk *bulk = open_bulk();
+        take(bulk, 100, 120, 1);
+        ot_batch *batch = ot_batch_new(false);
+        check_ok(ot_writer_begin(s, &writer, &err));
+        atomic_store(&stop, true);
+        ot_write_patience_s = 0.5;
+        assert_int_equal(ot_bulk_take(bulk, batch, &err), OPTUNE_EINTERRUPTED);
+        assert_int_equal(ot_bulk_store(bulk, &added, &replaced, &err), OPTUNE_EINTERRUPTED);
+        as_usual();
+        assert_int_equal(ot_bulk_store(bulk, &added, &replaced, &err), OPTUNE_ETIMEOUT);
+        ot_write_patience_s = patience;
+        ot_writer_abort(&writer);
+        ot_batch_free(batch);
+        ot_bulk_close(bulk);
+        ot_store_close(s);
+        check_has(n);
+    }
+}
+
+/* Who asks before it begins has all stored that was taken. */
+static void interrupted_while_it_stores(void **state)
+{
+    (void)state;
+    enum { AT_ONCE = 16384, FEW = AT_ONCE + 100, MANY = 2 * FEW + 1000 };
+    int64_t added;
+    bool replaced;
+    ot_bulk *bulk = open_bulk();
+    take(bulk, 0, MANY, 1);
+    at_mkdir = STOP;
+    assert_int_equal(ot_bulk_store(bulk, &added, &replaced, &err), OPTUNE_EINTERRUPTED);
+    assert_false(replaced);
+    ot_bulk_close(bulk);
+    as_usual();
+    assert_int_equal(looked_at().records, 0);
+    bulk = open_bulk();
+    take(bulk, 0, MANY, 1);
+    atomic_store(&stop, true);
+    assert_int_equal(store(bulk, true), MANY);
+    as_usual();
+    bulk = open_bulk(); /* into it, of which one transaction ends */
+    take(bulk, MANY, MANY + FEW, 1);
+    at_sync = STOP;
+    assert_int_equal(ot_bulk_store(bulk, &added, &replaced, &err), OPTUNE_EINTERRUPTED);
+    ot_bulk_close(bulk);
+    as_usual();
+    assert_int_equal(added, AT_ONCE);
+    ot_care care = looked_at();
+    assert_int_equal(care.records, MANY + AT_ONCE);
+    assert_int_equal(ot_care_faults(&care), 0);
+    bulk = open_bulk();
+    take(bulk, MANY, MANY + FEW, 1);
+    assert_int_equal(store(bulk, false), FEW - AT_ONCE);
+    care = looked_at();
+    assert_int_equal(care.records, MANY + FEW);
+    assert_int_equal(ot_care_faults(&care), 0);
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -296,6 +453,10 @@ int main(void)
         each(another_store_in_its_place),
         each(who_has_it_open),
         each(closed_in_any_order),
+        each(taken_by_half),
+        each(no_room_for_another_store),
+        each(interrupted_while_another_writes),
+        each(interrupted_while_it_stores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

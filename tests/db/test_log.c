@@ -3,10 +3,12 @@
 #include "support/check.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "db/db.h"
+#include "db/kv.h"
 #include "support/records.h"
 
 static char dir[4096], path[4200];
@@ -434,6 +436,58 @@ static void real_logs(void **state)
         skip();
 }
 
+typedef struct pruner {
+    int claim;
+    bool replaces;
+} pruner;
+
+/* As `db prune` does it: what stays takes the log's place, then the claim ends. */
+static void *prune_slowly(void *arg)
+{
+    const pruner *p = arg;
+    usleep(100000);
+    if (p->replaces && ot_write_file(path, "# stays\n", 8, NULL) < 0)
+        return NULL;
+    close(p->claim);
+    return arg;
+}
+
+/* Who was not waited for would put the log in another's place, and the lines out of the world. */
+static void a_claimed_log_is_waited_for(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_log *log;
+    ot_text text = {0};
+    const double patience = ot_log_patience_s;
+    snprintf(path, sizeof path, "%s/claimed.log", dir);
+    for (int replaces = 0; replaces < 2; replaces++) {
+        check_ok(ot_write_file(path, "# goes\n", 7, &err));
+        pruner p = {ot_log_claim(path), replaces};
+        assert_true(p.claim >= 0);
+        ot_log_patience_s = 0.05;
+        assert_int_equal(ot_log_open(path, OT_LOG_FULL, &log, &err), OPTUNE_ETIMEOUT);
+        check_contains(err.text, "claimed.log' is being read or pruned by another process");
+        ot_log_patience_s = patience;
+        pthread_t thread;
+        void *good;
+        assert_int_equal(pthread_create(&thread, NULL, prune_slowly, &p), 0);
+        const int status = ot_log_open(path, OT_LOG_FULL, &log, &err);
+        pthread_join(thread, &good);
+        assert_non_null(good);
+        assert_int_equal(status, OPTUNE_OK);
+        assert_int_equal(ot_log_claim(path), -1); /* the writer has what is there now */
+        const ot_digest digest = {0};
+        check_ok(ot_log_forget(log, &digest, &err));
+        ot_log_close(log);
+        check_ok(ot_read_file(path, &text, 1000, &err));
+        check_contains(text.s, replaces ? "# stays" : "# goes");
+        check_contains(text.s, "00000000");
+    }
+    ot_text_release(&text);
+    snprintf(path, sizeof path, "%s/a.log", dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +502,7 @@ int main(void)
         cmocka_unit_test(appending),
         cmocka_unit_test(log_that_cannot_be_written),
         cmocka_unit_test(two_writers_never_mix),
+        cmocka_unit_test(a_claimed_log_is_waited_for),
         cmocka_unit_test(real_logs),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -64,7 +64,7 @@ static void by_the_length_of_a_text(void **state)
     memset(call, 'c', OPTUNE_CALL_TEXT_SIZE - 1);
     if (!ot_record_sound(&r, why))
         fail_msg("%s", why);
-    memset(call, 'c', OPTUNE_CALL_TEXT_SIZE + 1);
+    memset(call, 'c', OPTUNE_CALL_TEXT_SIZE);
     assert_false(ot_record_sound(&r, why));
     check_contains(why, "call");
 }

@@ -113,7 +113,8 @@ static void test_names(void **state)
     check_ok(optune_graph_bind(graph, "a", 5, &err));
     assert_int_equal(optune_graph_infer(graph, &err), OPTUNE_OK);
     check_contains(optune_graph_text(graph, true), "v = var f32[4,5]");
-    assert_int_equal(optune_graph_bind(graph, "a", 5, &err), OPTUNE_ENOENT);
+    assert_int_equal(optune_graph_bind(graph, "a", 5, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "dim 'a' is bound to 5 already: bind it once");
     optune_graph_close(graph);
 }
 

@@ -32,10 +32,10 @@ static int input_named(const optune_op *op, const char *name, size_t n)
     return -1;
 }
 
-static int make_range(optune_dim *dim, int d)
+static int make_range(optune_dim *dim, int d, int least)
 {
     const int64_t size = dim->min;
-    *dim = (optune_dim){.min = 1, .max = 2 * size + 3};
+    *dim = (optune_dim){.min = least, .max = 2 * size + 3};
     snprintf(dim->name, sizeof dim->name, "d%d_%d", d, (int)size);
     return 1;
 }
@@ -51,7 +51,7 @@ static bool widen_any(const optune_call *call, optune_call *range)
         for (int i = 0; i < call->n_inputs; i++)
             for (int d = 0; d < call->input[i].type.rank; d++)
                 if (tries == 0 || optune_random_below(&t.rng, 2 + tries / 4) == 0)
-                    varying += make_range(&range->input[i].type.dim[d], d);
+                    varying += make_range(&range->input[i].type.dim[d], d, 1);
         for (int i = 0; i < range->n_outputs; i++)
             range->output[i] = (optune_tensor){.rank = -1};
         if (varying && ot_call_infer(range, &err) >= 0 &&
@@ -61,8 +61,8 @@ static bool widen_any(const optune_call *call, optune_call *range)
     return false;
 }
 
-/* Leading dims, as far as the implementation takes them: operands are aligned at their last
- * dims, and a 1 that is broadcast stays what it is. */
+/* Leading dims, as far as the implementation takes them, and from 0 on where it takes that:
+ * operands are aligned at their last dims, and a 1 that is broadcast stays what it is. */
 static bool widen_lead(const optune_impl *impl, const optune_call *call, optune_call *range)
 {
     const optune_task task = {range, &t.at.target, &t.at.device};
@@ -71,14 +71,15 @@ static bool widen_lead(const optune_impl *impl, const optune_call *call, optune_
     int rank = 0;
     for (int i = 0; i < call->n_inputs; i++)
         rank = call->input[i].type.rank > rank ? call->input[i].type.rank : rank;
-    for (int lead = rank; lead > 0; lead--) {
+    for (int tries = 2 * rank; tries > 0; tries--) {
+        const int lead = (tries + 1) / 2, least = tries % 2;
         int varying = 0;
         *range = *call;
         for (int i = 0; i < call->n_inputs; i++) {
             optune_tensor *type = &range->input[i].type;
             for (int d = rank - type->rank; d < lead; d++)
                 if (type->dim[d - (rank - type->rank)].min != 1 || i == 0)
-                    varying += make_range(&type->dim[d - (rank - type->rank)], d);
+                    varying += make_range(&type->dim[d - (rank - type->rank)], d, least);
         }
         for (int i = 0; i < range->n_outputs; i++)
             range->output[i] = (optune_tensor){.rank = -1};
@@ -106,7 +107,7 @@ static bool widen(const optune_impl *impl, const optune_call *call, optune_call 
         optune_dim *dim = &range->input[input].type.dim[d];
         if (input > 0 && dim->min == 1)
             continue;
-        varying += make_range(dim, d);
+        varying += make_range(dim, d, 1);
     }
     for (int i = 0; i < range->n_outputs; i++)
         range->output[i] = (optune_tensor){.rank = -1};

@@ -2,16 +2,20 @@
 """The part of a call that is in C: it takes what it should, leaves the rest, and can be missing."""
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
 import threading
+import types
+import weakref
 
 import optune
 import pytest
 from conftest import DENSE, ROOT
 from optune import _caller
 from optune._arrays import Numpy
+from optune._fast import _teach_numpy, _teach_torch, ways
 
 numpy = pytest.importorskip("numpy")
 present = pytest.mark.skipif(_caller.native is None, reason="built without Python's headers")
@@ -101,6 +105,54 @@ def test_dtypes(o, dtype, only_fast):
 
 
 @present
+@pytest.mark.parametrize("constants", [0, 33, 63])
+def test_as_many_inputs_as_a_call_can_have(o, constants, only_fast):
+    parts = [numpy.full((2, 4), i, "f4") for i in range(64)]
+    kinds = ["const f32[2,4]"] * constants + ["f32[2,4]"] * (64 - constants)
+    f = o.function(f"concatenate({', '.join(kinds)})", parts[:constants])
+    f(*parts[constants:])
+    only_fast()
+    assert (f(*parts[constants:]) == numpy.concatenate(parts)).all()
+
+
+@present
+def test_what_is_not_learned_is_not_kept(o):
+    f = o.function("relu(f32[4])")
+
+    class Dtype:
+        pass
+    dtype, good = Dtype(), (0, Dtype(), 2, 32, (4,), 4, 16)
+    before = sys.getrefcount(dtype)
+    for wrong in ((64, dtype, 2, 32, (4,), 4, 16), (-1, dtype, 2, 32, (4,), 4, 16),
+                  (0, dtype, 2, 32, (1,) * 9, 4, 16), (0, dtype, 2, 32, [4], 4, 16),
+                  (0, dtype, "f"), (0, dtype, 2, 32, ("4",), 4, 16)):
+        for inputs, output in (((wrong,), good), ((good,), wrong), ((wrong, wrong), good)):
+            with pytest.raises((TypeError, ValueError)):
+                f._learn(numpy.ndarray, Numpy.head, (), numpy.empty, (), {}, inputs, output)
+    del wrong, inputs, output
+    assert sys.getrefcount(dtype) == before
+
+
+@present
+def test_a_later_exchange_is_left(o, monkeypatch):
+    """DLPack's version 2, by a stand-in for torch: calls stay as they are."""
+    name, table = b"dlpack_exchange_api", (ctypes.c_uint32 * 32)(2)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype = ctypes.py_object
+    new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    kind = type("Tensor", (), {"requires_grad": property(), "is_neg": None,
+                               "__dlpack_c_exchange_api__": new(table, name, None)})
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(
+        Tensor=kind, strided=0, float32="f4", empty_strided=numpy.empty))
+    known = {}
+    f = o.function("relu(f32[4])")
+    ways(f, known, kind)
+    assert known[kind] is not None
+    with pytest.raises(ValueError, match="DLPack"):
+        _teach_torch(f)
+
+
+@present
 def test_torch_is_taken(o, dense, only_fast):
     torch = pytest.importorskip("torch")
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
@@ -166,7 +218,6 @@ def test_what_fails_is_raised(o, dense):
     g = object.__new__(optune.Function)
     g._ready(_caller.new_lock(), ctypes.cast(failing, ctypes.c_void_p).value, 0, f._err,
              ctypes.addressof(f._err), _caller.raises, 1)
-    from optune._fast import _teach_numpy
     g.type, g._places = f.type, f._places
     f(x)
     _teach_numpy(g)
@@ -193,6 +244,33 @@ def test_nothing_is_kept(o, dense):
                     f(wrong)
         after = [sys.getrefcount(a) for a in (x, out, f, numpy.empty, x.dtype)]
         assert all(b - a < 10 for a, b in zip(before, after)), (before, after)
+
+
+def test_cycles_are_collected(o, dense):
+    """A bound call that its function keeps, and what a failure is told by."""
+    x, w, _ = dense
+    layer, other = o.function(DENSE, [w]), o.function(DENSE, [w])
+    layer.step = layer.bind(x)
+    layer.step(), layer(x), layer(x)
+    other._err.of = other
+    held = [weakref.ref(a) for a in (layer, layer.step, other)]
+    before = sys.getrefcount(optune.Bound)
+    del layer, other
+    gc.collect()
+    after = sys.getrefcount(optune.Bound)
+    assert [a() for a in held] == [None, None, None] and after == before - 1
+
+
+def test_what_is_closed_does_not_run(o, dense):
+    """A finalizer may call what the collector has closed already."""
+    x, w, _ = dense
+    f = o.function(DENSE, [w])
+    f(x), f(x)
+    step = f.bind(x)
+    f._counted.__del__()
+    for call in (lambda: f(x), step):
+        with pytest.raises(optune.UsageError, match="closed"):
+            call()
 
 
 WITHOUT = """

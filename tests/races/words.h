@@ -27,7 +27,6 @@ ushort races_half_of_float(float f);
 #define WARP_BARRIER() races_warp_barrier()
 #define WARP_VOTE(c) races_vote(c)
 #define LOWEST_BIT(bits) __builtin_ctz(bits)
-#define BIT_COUNT(bits) __builtin_popcount(bits)
 #define vload_half(at, p) races_float_of_half(((const ushort *)(p))[at])
 #define vstore_half_rte(f, at, p) (((ushort *)(p))[at] = races_half_of_float(f))
 

@@ -329,6 +329,37 @@ static void test_functions(void **state)
     check_contains(err.text, "on CPUs only");
 }
 
+/* ---- a batch that is known at run time ----------------------------------------------------- */
+
+enum { LAST = OPTUNE_MAX_INPUTS - 1 };
+
+static void last_goes_along(optune_plan *plan)
+{
+    const int module = optune_plan_module(plan);
+    const optune_stage stage = {
+        .module = module,
+        .function = "run",
+        .n_args = 3,
+        .arg = {optune_input_arg(0), optune_input_arg(LAST), optune_output_arg(0)},
+        .phase = OPTUNE_TIMED};
+    optune_plan_stage(plan, &stage);
+    optune_plan_repeat(plan, 0, UINT64_C(1) << LAST);
+}
+
+/* Each input of a call can go along, the last that one can have, too. */
+static void test_repeat(void **state)
+{
+    (void)state;
+    char call[1024] = "concatenate(f32[?n:1..8,3]";
+    for (int i = 1; i <= LAST; i++)
+        strcat(call, ",f32[?n,4]");
+    optune_err err = {0};
+    check_ok(make(strcat(call, ",axis=1)"), last_goes_along, &err));
+    assert_int_equal(made.repeat.step[0], 0);
+    assert_int_equal(made.repeat.step[1], 4 * 4);
+    assert_int_equal(made.repeat.step[2], 4 * (3 + 4 * LAST));
+}
+
 static void test_misuse(void **state)
 {
     (void)state;
@@ -557,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_tensor_maps),
         cmocka_unit_test(test_lists_of_dims),
         cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_repeat),
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_fused_in_registers),
         cmocka_unit_test(test_fused_behind),

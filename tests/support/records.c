@@ -5,6 +5,7 @@
 #include "support/check.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 static const char config_text[] = "[[\"tile_x\",\"sp\",[-1,8]],[\"order\",\"re\",[1,0]],"
                                   "[\"ann\",\"an\",[\"vec\",\"none\"]],[\"f\",\"ot\",0.1],"
@@ -76,11 +77,11 @@ optune_record plain_record(int number)
 void record_cost(optune_record *record, double cost)
 {
     static double pool[1 << 18];
-    static int used;
+    static atomic_int used;
     enum { SAMPLES = 5 };
-    assert_true(used + SAMPLES <= OT_COUNT(pool));
-    double *sample = pool + used;
-    used += SAMPLES;
+    const int at = atomic_fetch_add(&used, SAMPLES);
+    assert_true(at + SAMPLES <= OT_COUNT(pool));
+    double *sample = pool + at;
     for (int i = 0; i < SAMPLES; i++)
         sample[i] = cost * (1 + 1e-3 * (i - SAMPLES / 2));
     record->outcome = OPTUNE_OUTCOME_OK;

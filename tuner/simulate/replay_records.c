@@ -206,9 +206,12 @@ int ot_records_open(optune *o, const char *workload, const char *log, ot_records
     if (status >= 0 && log)
         status = ot_log_read(log, take_line, &t, err);
     else if (status >= 0) {
-        status = ot_context_store(o, OT_STORE_READ, err);
+        ot_store *store;
+        const unsigned turn = ot_context_enter(o);
+        status = ot_context_reader(o, &store, err);
         if (status >= 0)
-            status = ot_store_walk(o->store, take, &t, err);
+            status = ot_store_walk(store, take, &t, err);
+        ot_context_leave(o, turn);
     }
     if (status >= 0)
         status = make_spaces(t.spaces, to, err);
