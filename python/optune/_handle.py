@@ -347,8 +347,8 @@ class Optune(Here):
             self.bring(brought.path, workload)
         # A longer one than a Kernel holds is the operator's preset.
         own = brought.workload
-        tuning = self.tune([own] if own else brought.op, search=search, trials=trials, seconds=seconds,
-                           seed=seed, again=again, progress=progress)
+        tuning = self.tune([own] if own else brought.op, search=search, trials=trials,
+                           seconds=seconds, seed=seed, again=again, progress=progress)
         env = {name: tuning.details.get(name) for name in ("device", "target", "search")}
         return _kernel.results_of(
             brought, [r for r in self.trials(brought.op,
