@@ -8,7 +8,7 @@ set -eu
 source=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
-(cd "$source" && tar cf - CMakeLists.txt include base call target kernels strategy bring graph onnx db run answer tuner cli scripts \
+(cd "$source" && tar cf - CMakeLists.txt include base call target kernels strategy bring graph onnx db run answer tuner cli scripts python/native \
     tests/kernels tests/CMakeLists.txt tests/support bench) | (cd "$work" && tar xf -)
 awk -v root="$work/" '
     /^```c file=/ { name = root substr($0, index($0, "=") + 1); dir = name; sub("/[^/]*$", "", dir)
