@@ -94,7 +94,7 @@ static void add_source(const ot_source *e, ot_text *to)
 {
     const char *n = e->name;
     add_contract(e, to);
-    ot_text_printf(to, " */\n#include \"%s.h\"\n\n", n);
+    ot_text_printf(to, " */\n#include <stdint.h>\n\n#include \"%s.h\"\n\n", n);
     ot_source_quiet(to);
     if (e->plan->n_modules == 1) {
         ot_source_module(e, 0, to);
