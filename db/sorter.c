@@ -164,7 +164,8 @@ static int write_out(ot_sorter *s, ot_text *out, optune_err *err)
 
 static void sort_places(ot_sorter *s)
 {
-    qsort_r(s->place, (size_t)s->n_places, sizeof *s->place, by_key, s);
+    if (s->n_places)
+        qsort_r(s->place, (size_t)s->n_places, sizeof *s->place, by_key, s);
 }
 
 static run *another(ot_sorter *s)
