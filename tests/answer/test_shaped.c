@@ -485,8 +485,9 @@ static void test_refused(void **state)
     check_contains(err.text, "or end the graph in front of it");
     optune_program *program = NULL;
     assert_true(optune_program_open(p, &program, &err) < 0);
-    check_contains(err.text, "node 'd': it has dims that follow from values, or from sizes in a "
-                             "way that no bound is known of");
+    check_contains(err.text,
+                   "node 'd': it has dims that follow from values, or from sizes in a "
+                   "way that no bound is known of");
     optune_partition_close(p);
     optune_graph_close(g);
     /* what a run refuses is the node's */
