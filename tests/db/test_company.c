@@ -244,12 +244,76 @@ static void many_readers_of_a_full_disk(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
+/* ---- a full disk at any moment of what makes a store ------------------------------------- */
+
+/* Of so many free bytes: 0, or refused for want of room; what was there stays. */
+static int made_on_what_is_left(long bytes)
+{
+    static char zeros[4096];
+    optune_err err = {0};
+    ot_store *store;
+    int64_t before, after;
+    char path[4200], fresh[4200];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/fill", store_dir);
+    snprintf(fresh, sizeof fresh, "%s/fresh", store_dir);
+    if (ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) < 0)
+        return said("open", &err);
+    const int fill = open(path, O_RDWR | O_CREAT, 0600);
+    while (write(fill, zeros, sizeof zeros) > 0)
+        ;
+    struct stat info;
+    if (fstat(fill, &info) < 0 || ftruncate(fill, info.st_size - bytes) < 0)
+        return 3;
+    if (ot_store_compact(store, &before, &after, &err) < 0 && !strstr(err.text, "No space"))
+        return said("compact", &err);
+    ot_store_close(store);
+    if (ot_store_open(fresh, OT_STORE_WRITE, &store, &err) >= 0) /* from nothing */
+        ot_store_close(store);
+    else if (!strstr(err.text, "No space"))
+        return said("make", &err);
+    unlink(path);
+    ot_remove_tree(fresh);
+    if (ot_store_open(store_dir, OT_STORE_READ, &store, &err) < 0 ||
+        ot_store_walk(store, store_count, &n, &err) < 0)
+        return said("read", &err);
+    ot_store_close(store);
+    return n == 50 ? 0 : 4;
+}
+
+static void made_on_a_full_disk(void **state)
+{
+    (void)state;
+    enum { STEP = 20 << 10, MOST = 560 << 10 };
+    const pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", store_dir, "tmpfs", 0, "size=2m") < 0)
+            _exit(SKIPPED); /* not allowed here */
+        store_fill(50);
+        int bad = 0;
+        for (long bytes = 0; !bad && bytes < MOST; bytes += STEP) {
+            int status;
+            const pid_t maker = fork();
+            if (maker == 0)
+                _exit(made_on_what_is_left(bytes));
+            if (waitpid(maker, &status, 0) != maker || status != 0) {
+                print_error("%ld bytes left: status %x\n", bytes, (unsigned)status);
+                bad = 2;
+            }
+        }
+        _exit(bad);
+    }
+    assert_int_equal(status_of(child), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(containers_of_equal_numbers, store_fresh, store_gone),
         cmocka_unit_test_setup_teardown(two_copies_of_the_library, store_fresh, store_gone),
         cmocka_unit_test_setup_teardown(many_readers_of_a_full_disk, store_fresh, store_gone),
+        cmocka_unit_test_setup_teardown(made_on_a_full_disk, store_fresh, store_gone),
     };
     return cmocka_run_group_tests_name("db/company", tests, NULL, NULL);
 }
