@@ -75,7 +75,8 @@ void ot_backing_let_go(ot_backing *b);
 typedef struct ot_node {
     ot_node_kind kind;
     const char *name;
-    const optune_call *call; /* CALL: operator and attributes, of the graph's; its types are kept
+    const optune_call
+        *call; /* CALL: operator and attributes, of the graph's; its types are kept
                                 below */
     int n_in;
     ot_value *in;           /* CALL: its inputs */

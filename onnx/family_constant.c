@@ -145,8 +145,7 @@ static int shape(ot_onnx_node *n)
     from = from < 0 ? 0 : from > rank ? rank : from;
     to = to < from ? from : to > rank ? rank : to;
     const optune_tensor type = {.dtype = i64, .rank = 1, .dim = {optune_dim_of(to - from)}};
-    return ot_onnx_give(
-        n, 0, ot_onnx_sizes(n, &type, ot_onnx_type(n->m, data)->dim + from));
+    return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, ot_onnx_type(n->m, data)->dim + from));
 }
 
 static int size(ot_onnx_node *n)
@@ -158,7 +157,8 @@ static int size(ot_onnx_node *n)
         return n->err->status;
     for (int d = 0; d < rank; d++)
         dim[d] = &ot_onnx_type(n->m, data)->dim[d];
-    optune_dim elements = rank ? (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX} : optune_dim_of(1);
+    optune_dim elements =
+        rank ? (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX} : optune_dim_of(1);
     if (rank)
         optune_dim_multiply(&elements, rank, dim, 1);
     return ot_onnx_give(n, 0, ot_onnx_sizes(n, &(optune_tensor){.dtype = i64}, &elements));

@@ -26,10 +26,10 @@ typedef struct layer {
     int gates, direction;
     bool backward;
     int64_t steps, batch, units; /* batch: -1 where only a run knows it */
-    double clip;     /* 0: none */
-    bool together;   /* LSTM: the forget gate is what the input gate leaves */
-    bool before;     /* GRU: the reset gate comes behind the product */
-    bool bytes;      /* weights of 8 bits */
+    double clip;                 /* 0: none */
+    bool together;               /* LSTM: the forget gate is what the input gate leaves */
+    bool before;                 /* GRU: the reset gate comes behind the product */
+    bool bytes;                  /* weights of 8 bits */
     value *x;        /* X W + both biases where they may be added so, [T,B,gates H] */
     value *r[2];     /* of all gates [gates H,H]; GRU: of update and reset, of hidden */
     value *bias;     /* GRU: of the hidden gate behind the product, [H]; or NULL */
@@ -155,9 +155,8 @@ static value *with_state(layer *l, value *x, value *h, int part)
 
 static value *peeped(layer *l, value *gate, value *c, int i)
 {
-    return l->peephole && c
-               ? add(l, gate, multiply(l, c, columns(l, l->peephole, 0, i, 1, 3)))
-               : gate;
+    return l->peephole && c ? add(l, gate, multiply(l, c, columns(l, l->peephole, 0, i, 1, 3)))
+                            : gate;
 }
 
 /* What is left of the cell's state, and i of the new one. */
@@ -480,10 +479,8 @@ static int layer_of(ot_onnx_node *n)
 }
 
 static const ot_onnx_op ops[] = {
-    {"LSTM", layer_of, "0"},
-    {"GRU", layer_of, "1"},
-    {"RNN", layer_of, "2"},
-    {"com.microsoft::DynamicQuantizeLSTM", layer_of, "0b"},
+    {"LSTM", layer_of, "0"}, {"GRU", layer_of, "1"},
+    {"RNN", layer_of, "2"},  {"com.microsoft::DynamicQuantizeLSTM", layer_of, "0b"},
     {NULL, NULL, NULL},
 };
 

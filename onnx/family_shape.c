@@ -31,8 +31,7 @@ static int reshape(ot_onnx_node *n)
     const ot_onnx_value *shape = ot_onnx_in(n, 1);
     if (data && shape && shape->sizes) {
         const int told = ot_onnx_shape_list(n, shape, ot_onnx_type(n->m, data), &list);
-        return told < 0 ? told
-                        : ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
+        return told < 0 ? told : ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
     }
     const int status = data ? ot_onnx_list_at(n, "shape", 1, &list) : n->err->status;
     if (status < 0)

@@ -27,7 +27,7 @@ typedef struct ot_onnx_value {
     bool failed; /* made by a node that could not be read */
     bool
         nibbles; /* a constant of 4 bits, an element a byte here: DequantizeLinear alone reads it */
-    const optune_dim *sizes; /* a list of sizes without `data`: numbers, and what only a run
+    const optune_dim *sizes;    /* a list of sizes without `data`: numbers, and what only a run
                                 knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
     int node;                   /* in the graph; -1: not there yet */
@@ -390,7 +390,7 @@ int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST]);
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list);
 
-/* ---- spread.c: values in shapes that only a run knows ----------------------------------------- */
+/* ---- spread.c: values in shapes that only a run knows ----------------------------------- */
 /* Ones of rank `rank`, along one axis as many as this dim, which some value of the graph must have:
  * else the node fails, and says what to bind. */
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,

@@ -235,9 +235,7 @@ static int same(const optune_dim *a, const optune_dim *b)
 {
     if (a->max < b->min || b->max < a->min)
         return 0;
-    return is_number(a) && is_number(b)                  ? 1
-           : *a->name && !strcmp(a->name, b->name) ? 1
-                                                         : -1;
+    return is_number(a) && is_number(b) ? 1 : *a->name && !strcmp(a->name, b->name) ? 1 : -1;
 }
 
 static int compare(ot_onnx_node *n)
@@ -280,9 +278,9 @@ int ot_onnx_make_sized(ot_onnx_node *n)
         const char *name;
         char op; /* 0: it moves its first input; ',': any; '=': its second is a shape; '?': it
                     looks at sizes by itself */
-    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0}, {"Concat", ','},
-               {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0}, {"Reshape", '='},
-               {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'}, {"Div", '/'},
+    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0},   {"Concat", ','},
+               {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0},   {"Reshape", '='},
+               {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'},   {"Div", '/'},
                {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;

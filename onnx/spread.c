@@ -45,8 +45,7 @@ static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
     const optune_graph *g = n->m->g;
     for (int i = 0; *dim->name && i < g->n; i++) {
         ot_value at;
-        const optune_tensor *type =
-            ot_graph_tensor(g, i, &at) ? ot_graph_type_of(g, at) : NULL;
+        const optune_tensor *type = ot_graph_tensor(g, i, &at) ? ot_graph_type_of(g, at) : NULL;
         const int axis = type ? dim_of(type, dim) : -1;
         if (axis < 0)
             continue;

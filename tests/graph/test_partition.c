@@ -47,9 +47,9 @@ static void what_may_grow_is_not_fused(void **state)
     };
     for (int i = 0; i < OT_COUNT(all); i++) {
         ot_text text = {0};
-        ot_text_printf(&text,
-                       "x = var f32[%s]\nz = var f32[%s]\na = relu(x)\nb = add(a, z)\noutput b\n",
-                       all[i].front, all[i].behind);
+        ot_text_printf(
+            &text, "x = var f32[%s]\nz = var f32[%s]\na = relu(x)\nb = add(a, z)\noutput b\n",
+            all[i].front, all[i].behind);
         print_message("%s", ot_text_str(&text));
         assert_int_equal(groups_of(ot_text_str(&text)), all[i].groups);
         ot_text_release(&text);

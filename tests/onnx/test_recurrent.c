@@ -210,7 +210,7 @@ static void check_layer(const layer *l)
     for (int b = 0; b < B; b++)
         a.length[b] = b == 1 ? T : b + 1;
     onnx_input(&g, "x", ONNX_FLOAT,
-               l->open ? l->first ? "N,5,4" : "5,N,4"
+               l->open    ? l->first ? "N,5,4" : "5,N,4"
                : l->first ? "3,5,4"
                           : "5,3,4");
     if (l->lengths)
@@ -232,7 +232,10 @@ static void check_layer(const layer *l)
         attr_real(&attrs, "clip", l->clip);
     char inputs[64];
     snprintf(inputs, sizeof inputs, "x w r b %s %s%s%s", l->lengths ? "n" : "-",
-             l->rest ? "-" : "h", l->gates != 4 ? "" : l->rest ? " -" : " c",
+             l->rest ? "-" : "h",
+             l->gates != 4 ? ""
+             : l->rest     ? " -"
+                           : " c",
              l->gates == 4 && l->peepholes ? " p" : "");
     onnx_node(&g, l->op, "layer", inputs, "y last", &attrs);
     onnx_output(&g, "y");
@@ -371,8 +374,8 @@ static void weights_of_bytes(void **state)
     for (int t = 0; t < 2; t++) {
         double all[4];
         for (int k = 0; k < 4; k++)
-            all[k] = (w[k] - 128) / 64.0 * (double)x[t] +
-                     (r[k] - 128) * (double)shares[k] * h + (double)(bias[k] + bias[4 + k]);
+            all[k] = (w[k] - 128) / 64.0 * (double)x[t] + (r[k] - 128) * (double)shares[k] * h +
+                     (double)(bias[k] + bias[4 + k]);
         c = c / (1 + exp(-all[2])) + tanh(all[3]) / (1 + exp(-all[0]));
         h = tanh(c) / (1 + exp(-all[1]));
         want[t] = (float)h;

@@ -204,7 +204,8 @@ static void attr_one(ot_text *attrs, const char *name, int type, const void *val
     wire_part(attrs, 5, &attr);
 }
 
-/* Constants, rows and places in as many as the input has: ConstantOfShape, Expand as exporters write
+/* Constants, rows and places in as many as the input has: ConstantOfShape, Expand as exporters
+ * write
  * it, where a size of -1 would stand for 1, Range and Size. */
 static void values_of_open_shapes(void **state)
 {
@@ -310,10 +311,14 @@ static void sizes_that_say_where_are_asked_for(void **state)
     (void)state;
     static const char *const node[][2] = {
         {"Slice", "table zero t axis"}, /* an end */
-        {"Slice", "z zero t zero"},     {"Slice", "z t two zero"}, /* a start */
-        {"Slice", "s zero t zero"},     {"Gather", "z t"},
-        {"Gather", "bytes t"},          {"Gather", "s t"},
-        {"Split", "z t"},               {"Unsqueeze", "z t"},
+        {"Slice", "z zero t zero"},
+        {"Slice", "z t two zero"}, /* a start */
+        {"Slice", "s zero t zero"},
+        {"Gather", "z t"},
+        {"Gather", "bytes t"},
+        {"Gather", "s t"},
+        {"Split", "z t"},
+        {"Unsqueeze", "z t"},
         {"Squeeze", "z t"},
     };
     for (int i = 0; i < OT_COUNT(node); i++) {
