@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -316,13 +318,12 @@ int ot_temp_dir(char *path, size_t size, optune_err *err)
     return status;
 }
 
-int ot_self_dir(char *path, size_t size)
+/* The memory map has absolute paths, whatever argv[0] and the working directory are. */
+static int mapped_dir(uintptr_t here, char *path, size_t size)
 {
-    /* The memory map has absolute paths, whatever argv[0] and the working directory are. */
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
         return OPTUNE_EIO;
-    uintptr_t here = (uintptr_t)&ot_self_dir;
     int status = OPTUNE_ENOENT;
     char *line = NULL;
     size_t room = 0;
@@ -337,6 +338,48 @@ int ot_self_dir(char *path, size_t size)
     free(line);
     fclose(maps);
     return status;
+}
+
+typedef struct holder {
+    uintptr_t here;
+    char file[PATH_MAX];
+} holder;
+
+static int holds(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    (void)size;
+    holder *h = arg;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        const uintptr_t low = (uintptr_t)(object->dlpi_addr + part->p_vaddr);
+        if (part->p_type != PT_LOAD || h->here < low || h->here - low >= part->p_memsz)
+            continue;
+        const char *name = object->dlpi_name; /* "" of the program itself */
+        if (!*name)
+            name = (const char *)getauxval(AT_EXECFN);
+        if (!name || !realpath(name, h->file))
+            h->file[0] = '\0';
+        return 1;
+    }
+    return 0;
+}
+
+/* As the dynamic loader knows it, which is all there is where no /proc is mounted: of a program
+ * that was started by a relative path, from where it was started. */
+static int loaded_dir(char *path, size_t size)
+{
+    holder h = {.here = (uintptr_t)&ot_self_dir};
+    dl_iterate_phdr(holds, &h);
+    if (!h.file[0])
+        return OPTUNE_ENOENT;
+    *strrchr(h.file, '/') = 0;
+    return ot_copy(path, size, h.file[0] ? h.file : "/") ? OPTUNE_OK : OPTUNE_ELIMIT;
+}
+
+int ot_self_dir(char *path, size_t size)
+{
+    const int status = mapped_dir((uintptr_t)&ot_self_dir, path, size);
+    return status == OPTUNE_EIO ? loaded_dir(path, size) : status;
 }
 
 static bool is_program(const char *path)
