@@ -510,8 +510,8 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
         ot_tuning_limit(t);
         status = ot_finals(run, &t->task, t->arm, t->n_arms, most, t->finals_s, err);
         if (ot_run_is_late(run, status)) {
-            ot_context_log(run->o, OPTUNE_LOG_INFO,
-                           "%s: its finals took longer than its time", ot_text_str(&t->call));
+            ot_context_log(run->o, OPTUNE_LOG_INFO, "%s: its finals took longer than its time",
+                           ot_text_str(&t->call));
             status = OPTUNE_OK;
         }
     }

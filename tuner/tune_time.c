@@ -120,8 +120,7 @@ void ot_tuning_limit(ot_tuning *t)
 {
     ot_run *run = t->run;
     const double end = fmax(t->end, isfinite(run->end) ? run->end : 0) + late(t);
-    run->until =
-        isfinite(run->progress.best) ? end : fmax(end, first_may_last(run));
+    run->until = isfinite(run->progress.best) ? end : fmax(end, first_may_last(run));
 }
 
 bool ot_tuning_is_over(const ot_tuning *t)

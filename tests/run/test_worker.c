@@ -324,10 +324,9 @@ static void test_time_is_over(void **state)
     make("bad_hang.cpu", &c);
     for (int finals = 0; finals < 2; finals++) {
         until = ot_now() + 0.3;
-        const int status = finals ? ot_worker_finals(worker, &c.trial, 1, &ot_policy_warm, 1,
-                                                     &arena, r, &err)
-                                  : ot_worker_trial(worker, &c.trial, &ot_policy_warm, &arena,
-                                                    r, &err);
+        const int status =
+            finals ? ot_worker_finals(worker, &c.trial, 1, &ot_policy_warm, 1, &arena, r, &err)
+                   : ot_worker_trial(worker, &c.trial, &ot_policy_warm, &arena, r, &err);
         assert_int_equal(status, OPTUNE_EINTERRUPTED);
         check_contains(err.text, "time is over");
         assert_true(ot_now() >= until);
@@ -358,7 +357,7 @@ static void test_peak(void **state)
     check_ok(ot_worker_peak(worker, &peak, &err));
     assert_true(peak.flops > 1e8);
     assert_true(peak.bandwidth > 1e7);
-    assert_true(peak.tensor == 0); /* a CPU's are not measured */
+    assert_true(peak.tensor == 0);                  /* a CPU's are not measured */
     check_ok(ot_worker_peak(worker, &again, &err)); /* whenever it is asked */
     assert_true(again.flops > 1e8 && again.bandwidth > 1e7);
     print_message("peak %.1f GFLOP/s, %.1f GB/s\n", peak.flops * 1e-9, peak.bandwidth * 1e-9);
