@@ -69,10 +69,11 @@ static void say_compiler(ot_run *run, const optune_impl *impl)
         strncmp(text, key, strlen(key)) != 0 || strncmp(text, gcc, strlen(gcc)) == 0)
         return;
     const char *name = text + strlen(key);
-    ot_context_warn_once(run->o,
-                         "the C compiler is %.*s: kernels here are written for gcc, and most do "
-                         "not compile with another; install it with: apt-get install gcc",
-                         (int)strcspn(name, "\n"), name);
+    ot_context_warn_once(
+        run->o,
+        "the C compiler is %.*s: kernels here are written for gcc, and most do "
+        "not compile with another; install it with: apt-get install gcc",
+        (int)strcspn(name, "\n"), name);
 }
 
 static int open_arms(ot_tuning *t, optune_err *err)

@@ -588,8 +588,9 @@ static void note_log(void *arg, optune_log_level level, const char *text)
 static void test_no_gcc(void **state)
 {
     (void)state;
-    static const char script[] = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Debian clang version "
-                                 "14.0.6' && exit 0\nexit 1\n";
+    static const char script[] =
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Debian clang version "
+        "14.0.6' && exit 0\nexit 1\n";
     char dir[4096], path[4200], before[4096];
     optune_err err = {0};
     ot_text said = {0};
@@ -600,20 +601,19 @@ static void test_no_gcc(void **state)
     check_ok(ot_write_file(path, script, sizeof script - 1, &err));
     assert_int_equal(chmod(path, 0755), 0);
     setenv("PATH", dir, 1);
-    optune *o = tuning_open_with(
-        "clang-db", (optune_options){.target = "cpu",
-                                    .log = note_log,
-                                    .log_arg = &said,
-                                    .log_level = OPTUNE_LOG_WARNING});
+    optune *o = tuning_open_with("clang-db", (optune_options){.target = "cpu",
+                                                              .log = note_log,
+                                                              .log_arg = &said,
+                                                              .log_level = OPTUNE_LOG_WARNING});
     const char *const two[] = {"relu(f32[64])", "relu(f32[65])", NULL};
-    json_decref(tuning_run(o,
-                           (optune_run_options){.op = "relu", .workloads = two, .trials = 1},
+    json_decref(tuning_run(o, (optune_run_options){.op = "relu", .workloads = two, .trials = 1},
                            OPTUNE_EPARTIAL));
     optune_close(o);
     setenv("PATH", before, 1);
-    static const char warning[] = "the C compiler is clang 14.0.6: kernels here are written for "
-                                  "gcc, and most do not compile with another; install it with: "
-                                  "apt-get install gcc\n";
+    static const char warning[] =
+        "the C compiler is clang 14.0.6: kernels here are written for "
+        "gcc, and most do not compile with another; install it with: "
+        "apt-get install gcc\n";
     check_contains(ot_text_str(&said), warning);
     const char *first = strstr(ot_text_str(&said), warning);
     assert_null(strstr(first + 1, warning));
