@@ -58,6 +58,24 @@ static bool is_there(ot_run *run, ot_candidate *c)
     return false;
 }
 
+/* Bodies are GNU C, which other compilers read in part. */
+static void say_compiler(ot_run *run, const optune_impl *impl)
+{
+    static const char key[] = "compiler=", gcc[] = "compiler=gcc ";
+    char text[OPTUNE_TEXT_SIZE];
+    optune_err err = {0};
+    if (impl->library || strcmp(run->o->target.kind, "cpu") != 0 ||
+        run->o->row->dependencies(&run->o->target, impl, text, sizeof text, &err) < 0 ||
+        strncmp(text, key, strlen(key)) != 0 || strncmp(text, gcc, strlen(gcc)) == 0)
+        return;
+    const char *name = text + strlen(key);
+    ot_context_warn_once(
+        run->o,
+        "the C compiler is %.*s: kernels here are written for gcc, and most do "
+        "not compile with another; install it with: apt-get install gcc",
+        (int)strcspn(name, "\n"), name);
+}
+
 static int open_arms(ot_tuning *t, optune_err *err)
 {
     ot_run *run = t->run;
@@ -67,6 +85,7 @@ static int open_arms(ot_tuning *t, optune_err *err)
         if (!measurable(&t->candidate[i]) || !wanted(run, t->candidate[i].impl) ||
             !is_there(run, &t->candidate[i]))
             continue;
+        say_compiler(run, t->candidate[i].impl);
         status = ot_arm_open(&t->arm[t->n_arms], &t->task, &t->candidate[i], run->search,
                              run->options->seed, err);
         if (status < 0)
