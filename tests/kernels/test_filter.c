@@ -16,7 +16,7 @@ enum { N = 5117, K = 9, THREADS = 64 }; /* of tests/data/filter_words.cu */
 static const char *const files[] = {"kernels/common/gpu.kernel.h",
                                     "tests/data/filter_words.cu",
                                     "kernels/order/gpu/keys_gpu.kernel.h",
-                                    "kernels/order/gpu/append_gpu.kernel.h",
+                                    "kernels/common/counter_gpu.kernel.h",
                                     "kernels/order/gpu/impl_filter.kernel.cu",
                                     NULL};
 
