@@ -19,6 +19,7 @@
 static ot_builder *builder;
 static ot_worker *worker;
 static atomic_bool stop;
+static double until;
 static int waited;
 static char *plugins[2];
 
@@ -38,6 +39,7 @@ static ot_worker_options worker_options(void)
         .device = &planted_device,
         .plugins = plugins,
         .stop = &stop,
+        .until = &until,
         .waiting = waiting,
     };
 }
@@ -311,6 +313,29 @@ static void test_interrupted(void **state)
     ot_arena_release(&arena);
 }
 
+/* A request that its time ends says nothing of the candidate, and the next one is answered. */
+static void test_time_is_over(void **state)
+{
+    (void)state;
+    static candidate c;
+    optune_err err = {0};
+    ot_arena arena = {0};
+    ot_trial_result r[1];
+    make("bad_hang.cpu", &c);
+    for (int finals = 0; finals < 2; finals++) {
+        until = ot_now() + 0.3;
+        const int status =
+            finals ? ot_worker_finals(worker, &c.trial, 1, &ot_policy_warm, 1, &arena, r, &err)
+                   : ot_worker_trial(worker, &c.trial, &ot_policy_warm, &arena, r, &err);
+        assert_int_equal(status, OPTUNE_EINTERRUPTED);
+        check_contains(err.text, "time is over");
+        assert_true(ot_now() >= until);
+    }
+    until = 0;
+    expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+    ot_arena_release(&arena);
+}
+
 static void test_bad_workload(void **state)
 {
     (void)state;
@@ -332,7 +357,7 @@ static void test_peak(void **state)
     check_ok(ot_worker_peak(worker, &peak, &err));
     assert_true(peak.flops > 1e8);
     assert_true(peak.bandwidth > 1e7);
-    assert_true(peak.tensor == 0); /* a CPU's are not measured */
+    assert_true(peak.tensor == 0);                  /* a CPU's are not measured */
     check_ok(ot_worker_peak(worker, &again, &err)); /* whenever it is asked */
     assert_true(again.flops > 1e8 && again.bandwidth > 1e7);
     print_message("peak %.1f GFLOP/s, %.1f GB/s\n", peak.flops * 1e-9, peak.bandwidth * 1e-9);
@@ -420,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_no_finalists),
         cmocka_unit_test(test_takes_turns),
         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_time_is_over),
         cmocka_unit_test(test_bad_workload),
         cmocka_unit_test(test_peak),
         cmocka_unit_test(test_no_program),
