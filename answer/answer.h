@@ -109,17 +109,18 @@ void ot_context_leave(optune *o, unsigned turn); /* what entering gave */
 int ot_context_store(optune *o, int mode, optune_err *err);
 int ot_context_open(optune *o, int mode, optune_err *err); /* the same, with o->lock held */
 /* For who has entered: its own store, opened to read or to write. ENOENT: `db` itself has none,
- * though others of the list may. */
-int ot_context_reader(optune *o, ot_store **store, optune_err *err);
-int ot_context_writer(optune *o, ot_store **store, optune_err *err);
+ * though others of the list may. *opened (NULL is fine): n_opened when it was given. */
+int ot_context_reader(optune *o, ot_store **store, int *opened, optune_err *err);
+int ot_context_writer(optune *o, ot_store **store, int *opened, optune_err *err);
 /* ot_batch_put and so on, once more whenever the store was replaced meanwhile. */
 int ot_context_put_batch(optune *o, ot_batch *batch, int *added, optune_err *err);
 int ot_context_put(optune *o, const optune_record *record, int n, int *added, optune_err *err);
 int ot_context_put_devices(optune *o, const optune_device *device, int n, optune_err *err);
 int ot_context_log_done(optune *o, const char *path, optune_err *err);
 /* For who has just failed with `status`: whether that may be because the store was replaced since
- * the handle had opened stores so often (n_opened); *swaps: how often that happened, at first 0: it
- * does not go on for ever. */
+ * the handle had opened stores so often (n_opened, as of when the store was taken from it: to open
+ * one is not to replace it); *swaps: how often that happened, at first 0: it does not go on for
+ * ever. */
 bool ot_context_replaced(optune *o, int status, int opened, int *swaps);
 /* For who has entered: of those that are open; NULL: no more. */
 ot_store *ot_context_nth(optune *o, int i);

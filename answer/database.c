@@ -14,6 +14,7 @@ typedef struct doing {
     ot_text text;
     json_t *json;
     bool faulty;
+    int opened; /* as ot_context_replaced wants it */
     optune_err *err;
 } doing;
 
@@ -28,8 +29,8 @@ static int check(doing *d)
     ot_care care = {0};
     const bool mend = d->options->mend;
     ot_store *store;
-    int status = mend ? ot_context_writer(d->o, &store, d->err)
-                      : ot_context_reader(d->o, &store, d->err);
+    int status = mend ? ot_context_writer(d->o, &store, &d->opened, d->err)
+                      : ot_context_reader(d->o, &store, &d->opened, d->err);
     if (status < 0)
         return status;
     status = mend ? ot_store_mend(store, &care, d->err) : ot_store_check(store, &care, d->err);
@@ -65,7 +66,7 @@ static int stat_of(doing *d)
     ot_store_stats stats;
     ot_care care;
     ot_store *store;
-    OT_RETURN_UNLESS_OK(ot_context_reader(d->o, &store, d->err));
+    OT_RETURN_UNLESS_OK(ot_context_reader(d->o, &store, &d->opened, d->err));
     OT_RETURN_UNLESS_OK(ot_store_stats_get(store, &stats, d->err));
     OT_RETURN_UNLESS_OK(ot_store_check(store, &care, d->err));
     json_object_set_new(d->json, "db", json_string(d->o->db));
@@ -87,7 +88,7 @@ static int compact(doing *d)
 {
     int64_t before, after;
     ot_store *store;
-    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, d->err));
+    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, &d->opened, d->err));
     OT_RETURN_UNLESS_OK(ot_store_compact(store, &before, &after, d->err));
     count(d, "before", "bytes before", before);
     count(d, "after", "bytes after", after);
@@ -117,7 +118,7 @@ static int prune(doing *d)
 {
     ot_pruned pruned;
     ot_store *store;
-    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, d->err));
+    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, &d->opened, d->err));
     const int history = d->options->history ? d->options->history : 8;
     const double days = d->options->days != 0 ? d->options->days : 30;
     OT_RETURN_UNLESS_OK(
@@ -168,7 +169,7 @@ static int forget(doing *d)
         return optune_fail(d->err, OPTUNE_EUSAGE, "forget needs a workload");
     int status = ot_context_device(d->o, d->err);
     if (status >= 0)
-        status = ot_context_writer(d->o, &store, d->err);
+        status = ot_context_writer(d->o, &store, &d->opened, d->err);
     if (status >= 0)
         status = digests_of(d, store, workload, &arena, &digest, &n);
     if (status >= 0)
@@ -211,13 +212,13 @@ int optune_database(optune *o, const optune_database_options *options, optune_re
     if (!deed)
         return ot_no_such(err, "db command", options->what, names, OT_COUNT(deeds));
     doing d = {.o = o, .options = options, .json = json_object(), .err = err};
-    int status, opened, swaps = 0;
+    int status, swaps = 0;
     do {
         const unsigned turn = ot_context_enter(o);
-        opened = o->stores->n_opened;
+        d.opened = o->stores->n_opened;
         status = deed->run(&d);
         ot_context_leave(o, turn);
-    } while (!deed->once && ot_context_replaced(o, status, opened, &swaps));
+    } while (!deed->once && ot_context_replaced(o, status, d.opened, &swaps));
     if (status < 0) {
         ot_text_release(&d.text);
         json_decref(d.json);

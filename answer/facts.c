@@ -399,8 +399,8 @@ static int add_hints(optune *o, const optune_task *task, const ot_question *aske
     int status = read_hints(o, task, call, arena, hint, &found, MOST / 2, err);
     own = found;
     if (status >= 0 && task->call->n_epilogues) {
-        optune_call *plain = ot_alloc(sizeof *plain);
-        *plain = *task->call;
+        optune_call *plain = ot_alloc_raw(sizeof *plain);
+        ot_call_copy(plain, task->call);
         plain->n_epilogues = plain->n_extra = 0;
         status = read_hints(o, task, printed(plain, arena), arena, hint, &found, MOST, err);
         free(plain);

@@ -123,6 +123,24 @@ static void look_through(optune *o, const char *dir, ot_store *store)
                        (long long)ot_care_faults(&care));
 }
 
+/* Opened, and what was logged is there. That may have left another store, which is whole. */
+static int open_fresh(optune *o, const char *dir, int mode, ot_store **fresh, optune_err *err)
+{
+    enum { MOST = 8 };
+    for (int i = 0;; i++) {
+        OT_RETURN_UNLESS_OK(ot_store_open(dir, mode, fresh, err));
+        ot_store_stop(*fresh, o->stores->stop);
+        if (i == 0)
+            look_through(o, dir, *fresh);
+        if (mode == OT_STORE_WRITE)
+            recover(o, *fresh);
+        if (i == MOST || !ot_store_gone(*fresh))
+            return OPTUNE_OK;
+        ot_store_close(*fresh);
+        *fresh = NULL;
+    }
+}
+
 /* One of the list; what it was before is kept as long as it is still that store. */
 static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *store,
                     optune_err *err)
@@ -131,13 +149,7 @@ static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *s
     ot_store *fresh = NULL, *const old = *store;
     if (old && !ot_store_gone(old) && (store != &s->store || s->mode >= mode))
         return OPTUNE_OK;
-    const int status = ot_store_open(dir, mode, &fresh, err);
-    if (status >= 0) {
-        ot_store_stop(fresh, s->stop);
-        look_through(o, dir, fresh);
-    }
-    if (status >= 0 && mode == OT_STORE_WRITE)
-        recover(o, fresh);
+    const int status = open_fresh(o, dir, mode, &fresh, err);
     const bool gone = old && ot_store_gone(old);
     if (status < 0 && !gone)
         return status;
@@ -183,7 +195,7 @@ int ot_context_store(optune *o, int mode, optune_err *err)
 }
 
 /* Whatever there is of others: that does not make up for it. */
-static int own(optune *o, int mode, ot_store **store, optune_err *err)
+static int own(optune *o, int mode, ot_store **store, int *opened, optune_err *err)
 {
     *store = NULL;
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
@@ -191,18 +203,20 @@ static int own(optune *o, int mode, ot_store **store, optune_err *err)
     const int status = open_one(o, o->db, mode, &o->stores->store, err);
     if (status >= 0)
         *store = o->stores->store;
+    if (status >= 0 && opened)
+        *opened = o->stores->n_opened;
     pthread_mutex_unlock(o->lock);
     return status;
 }
 
-int ot_context_reader(optune *o, ot_store **store, optune_err *err)
+int ot_context_reader(optune *o, ot_store **store, int *opened, optune_err *err)
 {
-    return own(o, OT_STORE_READ, store, err);
+    return own(o, OT_STORE_READ, store, opened, err);
 }
 
-int ot_context_writer(optune *o, ot_store **store, optune_err *err)
+int ot_context_writer(optune *o, ot_store **store, int *opened, optune_err *err)
 {
-    return own(o, OT_STORE_WRITE, store, err);
+    return own(o, OT_STORE_WRITE, store, opened, err);
 }
 
 /* Another thread of the handle may have opened the new one already. */
@@ -230,7 +244,7 @@ static int put(optune *o, put_fn *fn, const void *what, int n, int *added, optun
         ot_store *store;
         const unsigned turn = ot_context_enter(o);
         opened = o->stores->n_opened;
-        status = ot_context_writer(o, &store, err);
+        status = ot_context_writer(o, &store, &opened, err);
         if (status >= 0)
             status = fn(store, what, n, added, err);
         ot_context_leave(o, turn);
@@ -362,7 +376,8 @@ void ot_context_consult_hubs(optune *o)
             if (!strcmp(s->other[k].dir, dir.s)) {
                 const bool hints = gives_hints(dir.s);
                 known = true;
-                s->n_opened += 2 * (s->other[k].hints != hints); /* no kept answer knows of it */
+                s->n_opened +=
+                    2 * (s->other[k].hints != hints); /* no kept answer knows of it */
                 s->other[k].hints = hints;
             }
         if (!known)

@@ -9,11 +9,13 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -164,13 +166,13 @@ static bool write_all(int fd, const char *data, size_t n)
 }
 
 /* Into a new file, which then takes the place of what was there. */
-static bool replace(const char *path, const char *data, size_t n)
+static bool replace(const char *path, const char *data, size_t n, bool lasting)
 {
     static atomic_int serial;
     ot_text fresh = {0};
     ot_text_printf(&fresh, "%s.%ld.%d.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool good = fd >= 0 && write_all(fd, data, n) && fsync(fd) == 0;
+    bool good = fd >= 0 && write_all(fd, data, n) && (!lasting || fsync(fd) == 0);
     int why = errno;
     if (fd >= 0 && close(fd) < 0 && good) {
         good = false;
@@ -216,7 +218,8 @@ static bool write_into(const char *path, const char *data, size_t n)
 }
 
 /* A device or a pipe stays what it is, and so does a link: what it names is written. */
-int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+static int write_file(const char *path, const void *data, size_t n, bool lasting,
+                      optune_err *err)
 {
     struct stat info;
     char *named = realpath(path, NULL);
@@ -224,12 +227,22 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
     const bool special =
         stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
-    if (!(special ? write_into : replace)(place, data, n))
+    if (!(special ? write_into(place, data, n) : replace(place, data, n, lasting)))
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path,
                              special && errno == ENXIO ? "it is a pipe that nobody reads"
                                                        : strerror(errno));
     free(named);
     return status;
+}
+
+int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+{
+    return write_file(path, data, n, true, err);
+}
+
+int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err)
+{
+    return write_file(path, data, n, false, err);
 }
 
 void ot_sync_path(const char *path)
@@ -305,13 +318,12 @@ int ot_temp_dir(char *path, size_t size, optune_err *err)
     return status;
 }
 
-int ot_self_dir(char *path, size_t size)
+/* The memory map has absolute paths, whatever argv[0] and the working directory are. */
+static int mapped_dir(uintptr_t here, char *path, size_t size)
 {
-    /* The memory map has absolute paths, whatever argv[0] and the working directory are. */
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
         return OPTUNE_EIO;
-    uintptr_t here = (uintptr_t)&ot_self_dir;
     int status = OPTUNE_ENOENT;
     char *line = NULL;
     size_t room = 0;
@@ -326,6 +338,48 @@ int ot_self_dir(char *path, size_t size)
     free(line);
     fclose(maps);
     return status;
+}
+
+typedef struct holder {
+    uintptr_t here;
+    char file[PATH_MAX];
+} holder;
+
+static int holds(struct dl_phdr_info *object, size_t size, void *arg)
+{
+    (void)size;
+    holder *h = arg;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[i];
+        const uintptr_t low = (uintptr_t)(object->dlpi_addr + part->p_vaddr);
+        if (part->p_type != PT_LOAD || h->here < low || h->here - low >= part->p_memsz)
+            continue;
+        const char *name = object->dlpi_name; /* "" of the program itself */
+        if (!*name)
+            name = (const char *)getauxval(AT_EXECFN);
+        if (!name || !realpath(name, h->file))
+            h->file[0] = '\0';
+        return 1;
+    }
+    return 0;
+}
+
+/* As the dynamic loader knows it, which is all there is where no /proc is mounted: of a program
+ * that was started by a relative path, from where it was started. */
+static int loaded_dir(char *path, size_t size)
+{
+    holder h = {.here = (uintptr_t)&ot_self_dir};
+    dl_iterate_phdr(holds, &h);
+    if (!h.file[0])
+        return OPTUNE_ENOENT;
+    *strrchr(h.file, '/') = 0;
+    return ot_copy(path, size, h.file[0] ? h.file : "/") ? OPTUNE_OK : OPTUNE_ELIMIT;
+}
+
+int ot_self_dir(char *path, size_t size)
+{
+    const int status = mapped_dir((uintptr_t)&ot_self_dir, path, size);
+    return status == OPTUNE_EIO ? loaded_dir(path, size) : status;
 }
 
 static bool is_program(const char *path)

@@ -13,72 +13,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "bench/bench.h"
+#include "bench/made_up.h"
 #include "optune/graph.h"
 
-enum { QUESTIONS = 200, ROUNDS = 41, SAMPLES = 10 };
+enum { QUESTIONS = 200, ROUNDS = 41, SAMPLES = MADE_UP_SAMPLES };
 
 static const char workload[] = "dense(f32[16,64], const f32[32,64])";
-
-static optune *open_handle(const char *db)
-{
-    optune *o = NULL;
-    optune_err err = {0};
-    const optune_options options = {
-        .size = sizeof options, .db = db, .target = "cpu -threads=1"};
-    if (optune_open(&options, &o, &err) < 0 || ot_context_device(o, &err) < 0)
-        bench_die("%s", err.text);
-    return o;
-}
-
-/* A cost of as many digits as a measured one has. */
-static double like_measured(double seconds)
-{
-    char digits[40];
-    double value = seconds;
-    ot_format(digits, sizeof digits, "%.9g", seconds);
-    ot_read_real(digits, &value);
-    return value;
-}
-
-/* Record i of a question: random configs, costs that differ. */
-static void make(optune *o, const optune_call *call, const optune_impl *impl,
-                 optune_space *space, uint64_t *rng, int i, optune_record *r, double *sample,
-                 ot_arena *arena)
-{
-    const optune_task task = {call, &o->target, &o->device};
-    ot_question question;
-    char digest[33];
-    ot_context_question(o, &task, &question, arena);
-    ot_call_digest(&task, impl, digest);
-    *r = (optune_record){.call = question.call,
-                         .op = call->op->name,
-                         .target = question.target,
-                         .device = question.device,
-                         .policy = question.policy,
-                         .impl = impl->name,
-                         .digest = ot_arena_copy(arena, digest),
-                         .depends = ot_context_depends(o, impl, arena),
-                         .n_samples = SAMPLES,
-                         .sample = sample,
-                         .inner = 10,
-                         .time = ot_unix_time() - 1e6 + i,
-                         .tool = "bench",
-                         .source = "bench"};
-    do
-        ot_space_nth(space, ot_space_random(space, rng), &r->config);
-    while (!ot_space_valid(space, &r->config, NULL));
-    const double cost = 1e-3 * (1 + optune_random_unit(rng));
-    for (int k = 0; k < SAMPLES; k++)
-        sample[k] = like_measured(cost * (1 + 1e-2 * optune_random_unit(rng)));
-    const ot_interval interval = ot_median_interval(sample, SAMPLES);
-    r->cost = interval.median;
-    r->low = interval.low;
-    r->high = interval.high;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -91,7 +33,7 @@ static double select_us(const char *db)
     double us[ROUNDS];
     optune_err err = {0};
     for (int i = 0; i < ROUNDS; i++) {
-        optune *o = open_handle(db);
+        optune *o = made_up_handle(db);
         optune_selection *s = NULL;
         /* The store is opened before the clock starts. */
         if (ot_context_store(o, OT_STORE_READ, &err) < 0)
@@ -127,7 +69,7 @@ static void not_kept(const char *db, const char *what, int rows)
 {
     optune_err err = {0};
     double us[QUESTIONS];
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     for (int q = 0; q < QUESTIONS; q++) {
         char text[96];
         optune_selection *s = NULL;
@@ -147,7 +89,7 @@ static void kept(const char *db)
 {
     optune_err err = {0};
     double *us = ot_alloc(CALLS * sizeof *us);
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     char text[QUESTIONS][96];
     optune_call **call = ot_alloc(QUESTIONS * sizeof *call);
     optune_selection *s = NULL;
@@ -194,19 +136,13 @@ static void kept(const char *db)
     free(us);
 }
 
-static double processor_s(clockid_t whose)
-{
-    struct timespec used;
-    clock_gettime(whose, &used);
-    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
-}
-
 /* For a second of this thread's processor time, however the two share a busy machine. */
 static double answers_in(optune *o, double seconds)
 {
     optune_err err = {0};
     int64_t n = 0;
-    const double end = ot_now() + seconds, before = processor_s(CLOCK_THREAD_CPUTIME_ID);
+    const double end = ot_now() + seconds,
+                 before = made_up_processor_s(CLOCK_THREAD_CPUTIME_ID);
     for (; ot_now() < end; n++) {
         char text[96];
         optune_selection *s = NULL;
@@ -215,7 +151,7 @@ static double answers_in(optune *o, double seconds)
             bench_die("%s", err.text);
         optune_selection_free(s);
     }
-    return (double)n / (processor_s(CLOCK_THREAD_CPUTIME_ID) - before);
+    return (double)n / (made_up_processor_s(CLOCK_THREAD_CPUTIME_ID) - before);
 }
 
 /* Commits of one record to a workload that nobody asks for, as fast as the disk takes them. */
@@ -225,7 +161,7 @@ static int write_on(const char *db, int told_by)
     ot_arena arena = {0};
     uint64_t rng = 11;
     double sample[SAMPLES];
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     const optune_impl *impl = ot_impl_find("dense_pack.x86");
     optune_call *call = ot_alloc(sizeof *call);
     optune_space *space;
@@ -235,7 +171,7 @@ static int write_on(const char *db, int told_by)
         return 1;
     for (int i = 0;; i++) {
         optune_record r;
-        make(o, call, impl, space, &rng, i, &r, sample, &arena);
+        made_up_record(o, call, impl, space, &rng, i, &r, sample, &arena);
         if (ot_context_put(o, &r, 1, NULL, &err) < 0 || write(told_by, "", 1) != 1)
             return 1;
         ot_arena_release(&arena);
@@ -249,7 +185,7 @@ static void beside_a_writer(const char *db)
     int pipe_of[2];
     char taken[65536];
     int64_t commits = 0;
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     answers_in(o, 0.2);
     for (int i = 0; i < TURNS; i++) {
         const double alone = answers_in(o, 0.5);
@@ -308,7 +244,7 @@ static void *watch(void *arg)
         w->most = now > w->most ? now : w->most;
         usleep(2000);
     }
-    w->used = processor_s(CLOCK_THREAD_CPUTIME_ID);
+    w->used = made_up_processor_s(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
 }
 
@@ -335,7 +271,7 @@ static void write_log(optune *o, const char *path, ot_log_lines kind, int lines)
             bench_die("%s", err.text);
         for (int i = 0; i < lines / QUESTIONS; i++) {
             optune_record r;
-            make(o, call, impl, space, &rng, i, &r, sample, &arena);
+            made_up_record(o, call, impl, space, &rng, i, &r, sample, &arena);
             if (ot_log_append(log, &r, &err) < 0)
                 bench_die("%s", err.text);
         }
@@ -359,12 +295,12 @@ static void one_workload(int records)
     optune_record *r = ot_alloc((size_t)records * sizeof *r);
     if (ot_temp_dir(db, sizeof db, &err) < 0)
         bench_die("%s", err.text);
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     const optune_task task = {call, &o->target, &o->device};
     if (ot_call_parse(workload, call, &err) < 0 || ot_space_open(&task, impl, &space, &err) < 0)
         bench_die("%s", err.text);
     for (int i = 0; i < records; i++)
-        make(o, call, impl, space, &rng, i, &r[i], sample[i], &arena);
+        made_up_record(o, call, impl, space, &rng, i, &r[i], sample[i], &arena);
     if (ot_context_store(o, OT_STORE_WRITE, &err) < 0 ||
         ot_store_put(o->stores->store, r, records, NULL, &err) < 0)
         bench_die("%s", err.text);
@@ -401,17 +337,17 @@ static double import_log(const char *what, const char *log, const char *db, int 
     pthread_t thread;
     watching w = {0};
     char logs[4300];
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     const double before = own_mb();
     pthread_create(&thread, NULL, watch, &w);
-    const double used = processor_s(CLOCK_PROCESS_CPUTIME_ID);
+    const double used = made_up_processor_s(CLOCK_PROCESS_CPUTIME_ID);
     const int64_t start = ot_now_ns();
     if (optune_import(o, log, &result, &err) < 0)
         bench_die("%s", err.text);
     const double rate = lines / (1e-9 * (double)(ot_now_ns() - start));
     atomic_store(&w.stop, true);
     pthread_join(thread, NULL);
-    const double spent = processor_s(CLOCK_PROCESS_CPUTIME_ID) - used - w.used;
+    const double spent = made_up_processor_s(CLOCK_PROCESS_CPUTIME_ID) - used - w.used;
     snprintf(logs, sizeof logs, "%s/logs", db);
     printf("import of %-5s lines %7.0f bytes each: %7.0f lines/s, %7.0f by processor time, "
            "durable; "
@@ -438,14 +374,14 @@ int main(int argc, char **argv)
     snprintf(brief, sizeof brief, "%s/short.log", dir);
     snprintf(db, sizeof db, "%s/db", dir);
     snprintf(other, sizeof other, "%s/other", dir);
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     write_log(o, log, OT_LOG_FULL, lines);
     write_log(o, brief, OT_LOG_SHORT, lines);
     optune_close(o);
     const double import = import_log("full", log, db, lines);
     import_log("short", brief, other, lines);
     ot_remove_tree(other);
-    double used = processor_s(CLOCK_PROCESS_CPUTIME_ID);
+    double used = made_up_processor_s(CLOCK_PROCESS_CPUTIME_ID);
     int64_t start = ot_now_ns();
     if (ot_store_rebuild(db, NULL, &stats, &refused, &err) < 0)
         bench_die("%s", err.text);
@@ -453,10 +389,10 @@ int main(int argc, char **argv)
         "rebuild  %9.0f lines/s, %.0f by processor time, %lld records, %lld bytes each in the "
         "store\n",
         lines / (1e-9 * (double)(ot_now_ns() - start)),
-        lines / (processor_s(CLOCK_PROCESS_CPUTIME_ID) - used), (long long)stats.records,
-        (long long)(stats.bytes / stats.records));
+        lines / (made_up_processor_s(CLOCK_PROCESS_CPUTIME_ID) - used),
+        (long long)stats.records, (long long)(stats.bytes / stats.records));
     start = ot_now_ns();
-    o = open_handle(db);
+    o = made_up_handle(db);
     if (ot_context_store(o, OT_STORE_READ, &err) < 0)
         bench_die("%s", err.text);
     printf("open     %9.1f us\n", 1e-3 * (double)(ot_now_ns() - start));

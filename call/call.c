@@ -11,13 +11,15 @@
 
 int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
 {
-    *call =
-        (optune_call){.op = op, .n_outputs = op->n_outputs, .n_attrs = ot_op_attr_count(op)};
+    call->op = op;
+    call->n_inputs = call->n_extra = call->n_epilogues = 0;
+    call->n_outputs = op->n_outputs;
+    call->n_attrs = ot_op_attr_count(op);
     if (call->n_attrs > OPTUNE_MAX_ATTRS)
         return optune_fail(err, OPTUNE_ELIMIT, "operator '%s' has too many attributes",
                            op->name);
     for (int i = 0; i < call->n_outputs; i++)
-        call->output[i].rank = -1;
+        call->output[i] = (optune_tensor){.rank = -1};
     for (int i = 0; i < call->n_attrs; i++) {
         const optune_op_attr *row = ot_op_attr_at(op, i);
         call->attr[i] =
@@ -27,6 +29,30 @@ int ot_call_start(const optune_op *op, optune_call *call, optune_err *err)
             return status;
     }
     return OPTUNE_OK;
+}
+
+/* ---- copies ------------------------------------------------------------------------------ */
+
+static void copy_attrs(optune_attr *to, const optune_attr *from, int n)
+{
+    memcpy(to, from, (size_t)n * sizeof *to);
+}
+
+void ot_call_copy(optune_call *to, const optune_call *from)
+{
+    to->op = from->op;
+    to->n_inputs = from->n_inputs;
+    to->n_outputs = from->n_outputs;
+    to->n_attrs = from->n_attrs;
+    to->n_extra = from->n_extra;
+    to->n_epilogues = from->n_epilogues;
+    memcpy(to->input, from->input, (size_t)optune_call_inputs(from) * sizeof *to->input);
+    memcpy(to->output, from->output, (size_t)from->n_outputs * sizeof *to->output);
+    copy_attrs(to->attr, from->attr, from->n_attrs);
+    for (int i = 0; i < from->n_epilogues; i++) {
+        memcpy(&to->epilogue[i], &from->epilogue[i], offsetof(optune_epilogue, attr));
+        copy_attrs(to->epilogue[i].attr, from->epilogue[i].attr, from->epilogue[i].n_attrs);
+    }
 }
 
 /* ---- attributes -------------------------------------------------------------------------- */
@@ -89,15 +115,16 @@ void optune_call_step(const optune_call *call, int i, optune_call *step)
 {
     assert(i >= 0 && i < call->n_epilogues);
     const optune_epilogue *e = &call->epilogue[i];
-    *step = (optune_call){.op = e->op,
-                          .n_inputs = e->n_extra + 1,
-                          .n_outputs = 1,
-                          .output = {call->output[0]},
-                          .n_attrs = e->n_attrs + 1};
+    step->op = e->op;
+    step->n_inputs = e->n_extra + 1;
+    step->n_outputs = 1;
+    step->n_attrs = e->n_attrs + 1;
+    step->n_extra = step->n_epilogues = 0;
+    step->output[0] = call->output[0];
     for (int k = 0, from = e->extra; k < step->n_inputs; k++)
         step->input[k] =
             k == e->chain ? (optune_input){.type = call->output[0]} : call->input[from++];
-    memcpy(step->attr, e->attr, sizeof e->attr[0] * (size_t)e->n_attrs);
+    copy_attrs(step->attr, e->attr, e->n_attrs);
     step->attr[e->n_attrs] = *optune_call_attr(call, "math");
 }
 
@@ -287,7 +314,6 @@ static const char *take_tensor(const char *from, optune_tensor *t)
 void ot_call_unpack(const void *packed, optune_call *call)
 {
     int n[5];
-    *call = (optune_call){0};
     const char *at = take(packed, &call->op, sizeof call->op);
     at = take(at, n, sizeof n);
     call->n_inputs = n[0];

@@ -29,9 +29,12 @@ void ot_call_label(const optune_call *call, bool with_op, char *to, size_t size)
 /* Reads a tensor type at the start of `text`; *end is behind it, or where it is wrong. */
 int ot_tensor_parse(const char *text, optune_tensor *type, const char **end, optune_err *err);
 /* An operator with all attributes at their defaults, no inputs and unknown outputs. Required
- * attributes have n = OT_ATTR_UNSET until they are given. */
+ * attributes have n = OT_ATTR_UNSET until they are given. A call is long and most use little of it:
+ * here, and in what follows from a call so started, what lies behind its counts is not set. */
 enum { OT_ATTR_UNSET = 255 };
 int ot_call_start(const optune_op *op, optune_call *call, optune_err *err);
+/* What the call uses; what lies behind its counts is left as it is. */
+void ot_call_copy(optune_call *to, const optune_call *from);
 /* Infers, brings the call to its canonical form (a dtype attribute that says what would be
  * inferred anyway is left out) and checks its length. On ETYPE *misfit, unless NULL, is the fused
  * operator that does not fit, -1 for the call's own. */

@@ -222,7 +222,7 @@ static int parse_one(parser *s, optune_call *call)
     if (!ot_eat(c, '('))
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "'(' is expected after the operator");
     if (s->implied)
-        call->input[call->n_inputs++].type.rank = -1;
+        call->input[call->n_inputs++] = (optune_input){.type.rank = -1};
     return parse_arguments(s, call);
 }
 

@@ -60,11 +60,12 @@ int ot_call_append(optune_call *call, const optune_call *next, int chain, optune
 
 int optune_call_fuse(optune_call *call, const optune_call *next, int chain, optune_err *err)
 {
-    optune_call both = *call;
+    optune_call both;
+    ot_call_copy(&both, call);
     int status = ot_call_append(&both, next, chain, err);
     if (status >= 0)
         status = ot_call_settle(&both, NULL, err);
     if (status >= 0)
-        *call = both;
+        ot_call_copy(call, &both);
     return status;
 }

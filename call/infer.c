@@ -386,13 +386,14 @@ static void leave_out(optune_call *call, const optune_call *plain, int status)
             ot_attr_default(ot_op_attr_at(call->op, i), &left_out, NULL) < 0 ||
             left_out.dtype.code != OPTUNE_DTYPE_UNKNOWN)
             continue;
-        optune_call without = *plain;
+        optune_call without;
+        ot_call_copy(&without, plain);
         without.attr[i] = left_out;
         bool same = ot_call_infer(&without, NULL) == status;
         for (int j = 0; same && j < call->n_outputs; j++)
             same = optune_dtype_equal(call->output[j].dtype, without.output[j].dtype);
         if (same)
-            *call = without;
+            ot_call_copy(call, &without);
     }
 }
 
@@ -437,8 +438,8 @@ int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
     optune_call *plain = NULL; /* a call is long to copy, and few say such a type */
     for (int i = 0; i < call->n_attrs && !plain; i++)
         if (may_be_left_out(call, i)) {
-            plain = ot_alloc(sizeof *plain);
-            *plain = *call;
+            plain = ot_alloc_raw(sizeof *plain);
+            ot_call_copy(plain, call);
         }
     int inner;
     int status = infer_bounds(call, misfit ? misfit : &inner, err);

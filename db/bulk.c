@@ -49,6 +49,7 @@ int ot_bulk_open(const char *dir, const atomic_bool *stop, ot_bulk **bulk, optun
     *bulk = NULL;
     OT_RETURN_UNLESS_OK(ot_store_open(dir, OT_STORE_WRITE, &store, err));
     ot_store_stop(store, stop);
+    ot_sorter_sweep(dir);
     ot_bulk *b = ot_alloc(sizeof *b);
     *b = (ot_bulk){.store = store,
                    .stop = stop,
@@ -80,18 +81,20 @@ bool ot_bulk_gone(const ot_bulk *b)
 
 static int check_whole(const ot_bulk *b, optune_err *err)
 {
-    return b->spoilt ? optune_fail(err, OPTUNE_ESTORE,
-                                   "what was to be stored in '%s' is not whole, as a part could "
-                                   "not be written: import it again",
-                                   ot_store_dir(b->store))
-                     : OPTUNE_OK;
+    return b->spoilt
+               ? optune_fail(err, OPTUNE_ESTORE,
+                             "what was to be stored in '%s' is not whole, as a part could "
+                             "not be written: import it again",
+                             ot_store_dir(b->store))
+               : OPTUNE_OK;
 }
 
 static int check_stop(const ot_bulk *b, optune_err *err)
 {
     return b->stops && atomic_load(b->stop)
-               ? optune_fail(err, OPTUNE_EINTERRUPTED,
-                             "interrupted while records were stored; what was logged is not lost")
+               ? optune_fail(
+                     err, OPTUNE_EINTERRUPTED,
+                     "interrupted while records were stored; what was logged is not lost")
                : OPTUNE_OK;
 }
 
@@ -151,11 +154,10 @@ static void lead_of(const ot_bytes *key, const ot_bytes *value, ot_lead *lead,
 /* ---- into a new store -------------------------------------------------------------------- */
 
 typedef struct merging {
-    ot_snapshot old;
+    ot_snapshot *old;
     ot_making *made;
     ot_parts *parts;
-    bool forgets; /* some digests are not to come back */
-    uint64_t serial;
+    bool forgets;    /* some digests are not to come back */
     ot_digest asked; /* whose entries come */
     ot_briefs entries;
     ot_text summary;
@@ -169,13 +171,6 @@ typedef struct stream { /* one of the two that are merged */
     int status; /* OPTUNE_OK: there is one; 1: it is through */
 } stream;
 
-static int order(const ot_bytes *a, const ot_bytes *b)
-{
-    const size_t n = a->n < b->n ? a->n : b->n;
-    const int found = n ? memcmp(a->data, b->data, n) : 0;
-    return found ? found : (a->n > b->n) - (a->n < b->n);
-}
-
 static int put(merging *m, ot_kv_table table, const stream *from)
 {
     return ot_making_put(m->made, table, from->key, from->value, m->err);
@@ -187,7 +182,7 @@ static bool is_forgotten(merging *m, const ot_bytes *key)
     ot_bytes none;
     const ot_bytes digest = {(const char *)key->data + key->n - DIGEST, DIGEST};
     return m->forgets &&
-           ot_snapshot_get(&m->old, OT_TABLE_FORGOTTEN, digest, &none, NULL) == OPTUNE_OK;
+           ot_snapshot_get(m->old, OT_TABLE_FORGOTTEN, digest, &none, NULL) == OPTUNE_OK;
 }
 
 static int put_new(merging *m, const stream *from)
@@ -205,7 +200,7 @@ static int end_question(merging *m)
     if (!m->entries.n)
         return OPTUNE_OK;
     ot_deciding(m->entries.at, m->entries.n);
-    ot_summary_print(&m->asked, m->serial, &m->entries, &m->summary);
+    ot_summary_print(&m->asked, OT_SUMMARY_MADE, &m->entries, &m->summary);
     m->entries.n = 0;
     m->stats->questions++;
     return ot_making_put(m->made, OT_TABLE_SUMMARY, (ot_bytes){m->asked.byte, DIGEST},
@@ -242,7 +237,7 @@ static int merge_table(merging *m, const ot_bulk *b, ot_kv_table table, ot_sorte
     unsigned char last[OT_BEST_KEY]; /* of the fresh ones */
     size_t n_last = 0;
     OT_RETURN_UNLESS_OK(ot_sorter_rewind(sorter, m->err));
-    old.status = ot_snapshot_seek(&m->old, table, &old.key, &old.value, m->err);
+    old.status = ot_snapshot_seek(m->old, table, &old.key, &old.value, m->err);
     fresh.status = ot_sorter_next(sorter, &fresh.key, &fresh.value, m->err);
     int status = OPTUNE_OK;
     for (int64_t i = 0; status >= 0 && old.status >= 0 && fresh.status >= 0 &&
@@ -252,7 +247,7 @@ static int merge_table(merging *m, const ot_bulk *b, ot_kv_table table, ot_sorte
             OT_RETURN_UNLESS_OK(check_stop(b, m->err));
         const int turn = old.status == 1     ? 1
                          : fresh.status == 1 ? -1
-                                             : order(&old.key, &fresh.key);
+                                             : ot_bytes_order(&old.key, &fresh.key);
         /* What is there stays, unless it is damaged. */
         const bool stays = turn < 0 || (turn == 0 && table == OT_TABLE_RECORD &&
                                         !ot_value_damaged(m->parts, old.value));
@@ -265,7 +260,7 @@ static int merge_table(merging *m, const ot_bulk *b, ot_kv_table table, ot_sorte
             fresh.status = ot_sorter_next(sorter, &fresh.key, &fresh.value, m->err);
         }
         if (turn <= 0)
-            old.status = ot_snapshot_next(&m->old, table, &old.key, &old.value, m->err);
+            old.status = ot_snapshot_next(m->old, table, &old.key, &old.value, m->err);
     }
     return status < 0         ? status
            : old.status < 0   ? old.status
@@ -280,7 +275,7 @@ static int merge_all(merging *m, const ot_bulk *b)
                                               OT_TABLE_SHARED};
     int status = OPTUNE_OK;
     for (int i = 0; i < OT_COUNT(as_they_are) && status >= 0; i++)
-        status = ot_making_copy(m->made, &m->old, as_they_are[i], m->err);
+        status = ot_making_copy(m->made, m->old, as_they_are[i], m->err);
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_RECORD, b->records);
     if (status >= 0)
@@ -292,17 +287,16 @@ static int merge_all(merging *m, const ot_bulk *b)
     return status < 0 ? status : ot_making_end(m->made, true, m->err);
 }
 
-int ot_bulk_merge(ot_bulk *b, const char *path, ot_store_stats *stats, optune_err *err)
+int ot_bulk_merge(ot_bulk *b, ot_snapshot *old, const char *path, ot_store_stats *stats,
+                  optune_err *err)
 {
-    merging m = {.stats = stats, .err = err, .parts = b->parts};
+    merging m = {.old = old, .stats = stats, .err = err, .parts = b->parts};
     ot_bytes key = {0}, none;
     *stats = (ot_store_stats){0};
     OT_RETURN_UNLESS_OK(check_whole(b, err));
-    OT_RETURN_UNLESS_OK(ot_snapshot_begin(b->store, &m.old, err));
-    *b->parts = (ot_parts){.reader = &m.old};
-    m.serial = (uint64_t)ot_snapshot_number(&m.old) + 1;
-    m.forgets = ot_snapshot_seek(&m.old, OT_TABLE_FORGOTTEN, &key, &none, NULL) == OPTUNE_OK;
-    int status = ot_making_begin(&m.old, path, &m.made, err);
+    *b->parts = (ot_parts){.reader = old};
+    m.forgets = ot_snapshot_seek(old, OT_TABLE_FORGOTTEN, &key, &none, NULL) == OPTUNE_OK;
+    int status = ot_making_begin(old, path, &m.made, err);
     if (status >= 0)
         status = merge_all(&m, b);
     b->added = m.added;
@@ -310,7 +304,6 @@ int ot_bulk_merge(ot_bulk *b, const char *path, ot_store_stats *stats, optune_er
     ot_text_release(&m.summary);
     free(m.entries.at);
     ot_parts_release(b->parts);
-    ot_snapshot_end(&m.old);
     return status;
 }
 
@@ -390,6 +383,8 @@ static int put_in(ot_bulk *b, int64_t *added, optune_err *err)
         else if (status >= 0)
             status = ot_writer_commit(&b->writer, err);
         more = more && status >= 0;
+        if (more)
+            ot_write_lock_pause();
     }
     ot_arena_release(&s.arena);
     free(s.lead);
@@ -399,10 +394,10 @@ static int put_in(ot_bulk *b, int64_t *added, optune_err *err)
 
 /* ---- all of it --------------------------------------------------------------------------- */
 
-static int fill(void *arg, const char *path, optune_err *err)
+static int fill(void *arg, ot_snapshot *old, const char *path, optune_err *err)
 {
     ot_store_stats stats;
-    return ot_bulk_merge(arg, path, &stats, err);
+    return ot_bulk_merge(arg, old, path, &stats, err);
 }
 
 int ot_bulk_store(ot_bulk *b, int64_t *added, bool *replaced, optune_err *err)

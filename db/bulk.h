@@ -3,7 +3,7 @@
 #ifndef OPTUNE_DB_BULK_H
 #define OPTUNE_DB_BULK_H
 
-#include "db/db.h"
+#include "db/kv.h"
 
 typedef struct ot_bulk ot_bulk;
 /* For the store of DIR, as ot_store_open to write; `stop` as for ot_store_stop. */
@@ -18,8 +18,8 @@ int ot_bulk_store(ot_bulk *bulk, int64_t *added, bool *replaced, optune_err *err
 /* The store is another one by now, or of a batch only a part was taken: nothing can be stored, and
  * all has to be read again from where it came. */
 bool ot_bulk_gone(const ot_bulk *bulk);
-/* The store and what was taken, as a new one in the empty folder `path`, synced. Nobody may write
- * meanwhile. */
-int ot_bulk_merge(ot_bulk *bulk, const char *path, ot_store_stats *stats, optune_err *err);
+/* `old`, of the store, and what was taken, as a new one in the empty folder `path`, synced. */
+int ot_bulk_merge(ot_bulk *bulk, ot_snapshot *old, const char *path, ot_store_stats *stats,
+                  optune_err *err);
 
 #endif

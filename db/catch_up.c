@@ -27,20 +27,28 @@ static bool has_waited(env *e, int64_t commit)
         atomic_store(&e->behind_ms, now);
         return false;
     }
-    return now - since >= A_WHILE_MS && atomic_compare_exchange_strong(&e->behind_ms, &since, now);
+    return now - since >= A_WHILE_MS &&
+           atomic_compare_exchange_strong(&e->behind_ms, &since, now);
+}
+
+void ot_store_say_last(ot_store *store)
+{
+    env *e = store->env;
+    MDB_txn *txn;
+    if (e->mdb && mdb_txn_begin(e->mdb, NULL, 0, &txn) == 0)
+        mdb_txn_abort(txn);
 }
 
 /* Who has the lock is alive and will say it. */
-static void begin_and_end(env *e)
+static void begin_and_end(ot_store *store)
 {
     static const atomic_bool at_once = true;
+    const env *e = store->env;
     ot_write_lock *lock;
-    MDB_txn *txn;
-    if (ot_write_lock_open(e->dir, &lock, NULL) < 0)
+    if (ot_write_lock_open(e->dir, OT_WRITE_LOCK, &lock, NULL) < 0)
         return;
     if (ot_write_lock_take(lock, &at_once, NULL) >= 0) {
-        if (mdb_txn_begin(e->mdb, NULL, 0, &txn) == 0)
-            mdb_txn_abort(txn);
+        ot_store_say_last(store);
         ot_write_lock_give(lock);
     }
     ot_write_lock_close(lock);
@@ -54,5 +62,5 @@ void ot_store_catch_up(ot_store *store)
         return;
     const int64_t snapshot = ot_store_snapshot(store);
     if (snapshot >= 0 && snapshot < commit)
-        begin_and_end(e);
+        begin_and_end(store);
 }

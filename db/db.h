@@ -117,11 +117,13 @@ int ot_store_mend(ot_store *store, ot_care *care, optune_err *err);
 /* ---- recover.c: what was logged and not stored ------------------------------------------- */
 /* Reads the logs of the store's directory that hold more than is known to be stored, but those
  * that somebody is writing to; with `all`, every log from its start. *added: records that were
- * missing. */
+ * missing. Where these are many, another store may be in place of this one afterwards
+ * (ot_store_gone): with all of it. */
 int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err);
 /* What is in this log of the directory is stored: said when it is closed. */
 int ot_store_log_done(ot_store *store, const char *path, optune_err *err);
-/* Ours of one log, wherever it lies; `own`: what it says was forgotten is. */
+/* Ours of one log, wherever it lies; `own`: what it says was forgotten is. As above, another store
+ * may be there afterwards. */
 int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
                       int64_t *refused, optune_err *err);
 
@@ -219,6 +221,9 @@ void ot_log_device(ot_log *log, const optune_device *device); /* a comment line 
 int ot_log_sync(ot_log *log, optune_err *err);
 void ot_log_close(ot_log *log);
 void ot_device_line(const optune_device *device, ot_text *to); /* the same, with its newline */
+/* 0: both say the same; positive: `a` stays where both describe one device: it says more, or as
+ * much and its line sorts behind the other. Whoever is told of first, the same one stays. */
+int ot_device_order(const optune_device *a, const optune_device *b);
 void ot_record_line(const optune_record *record, ot_text *to); /* with its newline */
 
 /* One line of a log as read. Exactly one of: a full record of ours; an AutoTVM line (record has

@@ -39,6 +39,11 @@ int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err);
 /* What it is of entries that ot_deciding has looked at, changed by transaction `serial`. */
 void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
                       ot_text *to);
+/* In a store that is made of another, whose transactions are counted anew: by the first of them,
+ * with which no later change is confused. */
+enum { OT_SUMMARY_MADE = 1 };
+/* The same of an entry of the table; what is damaged stays so. */
+void ot_summary_moved(const ot_bytes *key, const ot_bytes *value, ot_text *to);
 /* 1: it is not what its entries come to. */
 int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *value,
                      optune_err *err);

@@ -53,8 +53,7 @@ int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb);
 /* Says what LMDB or the system refused, and what to do about it. */
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
 void ot_env_drop_snapshot(ot_snapshot *reader);
-/* epoch.c: the entry of `meta` that says who has made summaries. Those returning int: of LMDB. */
-extern const ot_bytes ot_epoch_name;
+/* epoch.c: who has made summaries. Those returning int: of LMDB. */
 bool ot_epoch_holds(const ot_bytes *value, int64_t snapshot, uint64_t *first);
 int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial); /* one that makes them */
 int ot_epoch_copied(MDB_env *to, const char *meta_name); /* all hold; transactions begin anew */

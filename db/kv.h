@@ -47,6 +47,14 @@ typedef struct ot_snapshot {
     } seen;
 } ot_snapshot;
 
+/* As keys lie in a table. */
+static inline int ot_bytes_order(const ot_bytes *a, const ot_bytes *b)
+{
+    const size_t n = a->n < b->n ? a->n : b->n;
+    const int found = n ? memcmp(a->data, b->data, n) : 0;
+    return found ? found : (a->n > b->n) - (a->n < b->n);
+}
+
 /* As ot_text_add_n, for who adds little very often. */
 static inline void ot_bytes_add(ot_text *to, const void *data, size_t n)
 {
@@ -95,18 +103,25 @@ void ot_sight_count(ot_sight *sight);      /* there is one more */
  * first; it ends with its process. For one thread at a time, too. */
 typedef struct ot_write_lock ot_write_lock;
 extern double ot_write_patience_s; /* tests are less patient */
-int ot_write_lock_open(const char *dir, ot_write_lock **lock, optune_err *err);
+#define OT_WRITE_LOCK "write.lock"
+/* Of who makes another store in place of this one; taken in front of the other. */
+#define OT_SWAP_LOCK "swap.lock"
+/* DIR/NAME */
+int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock,
+                       optune_err *err);
 void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */
 /* ETIMEOUT names who has it; EINTERRUPTED: *stop (may be NULL) became true. */
 int ot_write_lock_take(ot_write_lock *lock, const atomic_bool *stop, optune_err *err);
 void ot_write_lock_give(ot_write_lock *lock);
+/* For who will take it again at once: meanwhile those who wait look at it. */
+void ot_write_lock_pause(void);
 /* How often this process is a child of fork, counted from its start. */
 unsigned ot_forks(void);
 
 /* ---- exchange.c: another store in place of this one ------------------------------------------ */
 #define OT_SWAP_FOLDER "swap"     /* in DIR, with the other one in its folder `store` */
 extern bool ot_swap_in_two_steps; /* for tests */
-/* DIR/swap, which is empty then, and the name of DIR/swap/store; under the write lock. */
+/* DIR/swap, which is empty then, and the name of DIR/swap/store; under both locks. */
 int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *err);
 int64_t ot_swap_bytes(const char *path); /* of a store that nobody has open */
 int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
@@ -139,6 +154,7 @@ void ot_writer_view_end(ot_snapshot *reader);
 /* Whether all who wrote have made summaries, see epoch.c. False: the last one has not. *first:
  * since which transaction all have. */
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first);
+extern const ot_bytes ot_epoch_name; /* epoch.c: the entry of `meta` that says it */
 
 int ot_store_in_place(ot_store *store, optune_err *err); /* asked now; under the write lock */
 
@@ -155,11 +171,18 @@ int ot_making_copy(ot_making *made, ot_snapshot *from, ot_kv_table table, optune
 int ot_making_end(ot_making *made, bool summed, optune_err *err);
 void ot_making_close(ot_making *made); /* NULL is fine */
 /* A compact copy of all, so made. */
-int ot_store_copy(ot_store *store, const char *path, optune_err *err);
-/* swap.c: what `fill` makes in the empty folder it is given, under the write lock, takes the place
- * of this store, whose handle is of the old one afterwards. */
-typedef int ot_fill_fn(void *arg, const char *path, optune_err *err);
+int ot_store_copy(ot_snapshot *from, const char *path, optune_err *err);
+/* swap.c: what `fill` makes of `from`, in the empty folder it is given, takes the place of this
+ * store, whose handle is of the old one afterwards. Others write meanwhile, and what they write is
+ * there, too. */
+typedef int ot_fill_fn(void *arg, ot_snapshot *from, const char *path, optune_err *err);
 int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *err);
+/* follow.c: does to the store DIR/store, which was made of `was`, what has changed from there to
+ * `is`. *changes: how many. */
+int ot_store_follow(const char *dir, ot_snapshot *was, ot_snapshot *is, int64_t *changes,
+                    optune_err *err);
+/* catch_up.c: for who has the write lock: what a killed writer committed can be read. */
+void ot_store_say_last(ot_store *store);
 /* Makes all who have it open look at once what became of it. */
 void ot_store_touch(ot_store *store);
 /* One more damaged record was passed over. */

@@ -23,6 +23,17 @@ void ot_device_line(const optune_device *device, ot_text *to)
     ot_text_add(to, "}\n");
 }
 
+int ot_device_order(const optune_device *a, const optune_device *b)
+{
+    ot_text one = {0}, two = {0};
+    ot_device_line(a, &one);
+    ot_device_line(b, &two);
+    const int order = one.n != two.n ? (one.n > two.n) - (one.n < two.n) : strcmp(one.s, two.s);
+    ot_text_release(&one);
+    ot_text_release(&two);
+    return order;
+}
+
 const char *ot_device_read(const json_t *json, ot_arena *arena, const optune_device **read)
 {
     optune_device *device = ot_arena_alloc(arena, sizeof *device);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "db/deciding.h"
 #include "db/env.h"
 
 enum { AT_ONCE = 16 << 20 }; /* bytes of a transaction */
@@ -89,12 +90,18 @@ int ot_making_put(ot_making *m, ot_kv_table table, ot_bytes key, ot_bytes value,
 int ot_making_copy(ot_making *m, ot_snapshot *from, ot_kv_table table, optune_err *err)
 {
     ot_bytes key = {0}, value;
+    ot_text moved = {0};
     int status = ot_snapshot_seek(from, table, &key, &value, err);
     while (status == OPTUNE_OK) {
+        if (table == OT_TABLE_SUMMARY) {
+            ot_summary_moved(&key, &value, &moved);
+            value = (ot_bytes){moved.s, moved.n};
+        }
         status = ot_making_put(m, table, key, value, err);
         if (status == OPTUNE_OK)
             status = ot_snapshot_next(from, table, &key, &value, err);
     }
+    ot_text_release(&moved);
     return status < 0 ? status : OPTUNE_OK;
 }
 
@@ -125,18 +132,15 @@ void ot_making_close(ot_making *m)
     free(m);
 }
 
-int ot_store_copy(ot_store *store, const char *path, optune_err *err)
+int ot_store_copy(ot_snapshot *from, const char *path, optune_err *err)
 {
-    ot_snapshot from;
     ot_making *made = NULL;
     uint64_t epoch;
-    OT_RETURN_UNLESS_OK(ot_snapshot_begin(store, &from, err));
-    int status = ot_making_begin(&from, path, &made, err);
+    int status = ot_making_begin(from, path, &made, err);
     for (int i = 0; i < OT_TABLES && status >= 0; i++)
-        status = ot_making_copy(made, &from, (ot_kv_table)i, err);
+        status = ot_making_copy(made, from, (ot_kv_table)i, err);
     if (status >= 0)
-        status = ot_making_end(made, ot_snapshot_epoch(&from, &epoch), err);
+        status = ot_making_end(made, ot_snapshot_epoch(from, &epoch), err);
     ot_making_close(made);
-    ot_snapshot_end(&from);
     return status;
 }

@@ -73,7 +73,7 @@ static int create(env *e, optune_err *err)
 static int ensure(env *e, const char *data, bool make, optune_err *err)
 {
     ot_write_lock *lock = NULL;
-    OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, &lock, err));
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, OT_WRITE_LOCK, &lock, err));
     int status = ot_write_lock_take(lock, NULL, err);
     if (status >= 0) {
         ot_swap_finish(e->dir);
@@ -150,7 +150,7 @@ static int load_as_twin(env *e, optune_err *err)
 {
     ot_write_lock *lock = NULL;
     e->twin = true;
-    int status = ot_write_lock_open(e->dir, &lock, err);
+    int status = ot_write_lock_open(e->dir, OT_WRITE_LOCK, &lock, err);
     if (status >= 0)
         status = ot_write_lock_take(lock, NULL, err);
     if (status >= 0) {
@@ -371,7 +371,7 @@ static int prepare_to_write(env *e, optune_err *err)
 {
     if (e->write_lock)
         return OPTUNE_OK;
-    OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, &e->write_lock, err));
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, OT_WRITE_LOCK, &e->write_lock, err));
     const int status = add_tables(e, err);
     if (status < 0) {
         ot_write_lock_close(e->write_lock);

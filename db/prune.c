@@ -213,6 +213,8 @@ int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pru
     *pruned = (ot_pruned){0};
     /* What the logs know and the store does not would come back later. */
     int status = ot_store_recover(store, false, &added, err);
+    if (status >= 0 && ot_store_gone(store))
+        status = optune_fail(err, OPTUNE_ESTORE, "the store was made anew: prune it again");
     if (status >= 0)
         status = ot_store_walk(store, collect, &p, err);
     if (status >= 0) {

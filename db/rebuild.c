@@ -50,8 +50,13 @@ static int fill(const char *work, const char *made, const char *dir, const char 
         status = ot_each_log(dir, read_one, &r);
     for (int i = 0; status >= 0 && logs && logs[i]; i++)
         status = read_one(&r, logs[i], NULL, 0);
+    ot_snapshot old;
     if (status >= 0)
-        status = ot_bulk_merge(r.bulk, made, stats, err);
+        status = ot_snapshot_begin(r.store, &old, err);
+    if (status >= 0) {
+        status = ot_bulk_merge(r.bulk, &old, made, stats, err);
+        ot_snapshot_end(&old);
+    }
     ot_bulk_close(r.bulk);
     ot_store_close(r.store);
     if (status >= 0)
@@ -64,14 +69,15 @@ static int fill(const char *work, const char *made, const char *dir, const char 
 int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
                      int64_t *refused, optune_err *err)
 {
-    ot_write_lock *lock = NULL;
+    ot_write_lock *turn = NULL, *lock = NULL;
     ot_text work = {0}, made = {0};
     *stats = (ot_store_stats){0};
     *refused = 0;
     OT_RETURN_UNLESS_OK(ot_place_make(dir, err));
-    OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, &lock, err));
-    int status = ot_write_lock_take(lock, NULL, err);
-    if (status >= 0) {
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, OT_SWAP_LOCK, &turn, err));
+    int status = ot_write_lock_open(dir, OT_WRITE_LOCK, &lock, err);
+    const bool first = status >= 0 && (status = ot_write_lock_take(turn, NULL, err)) >= 0;
+    if (first && (status = ot_write_lock_take(lock, NULL, err)) >= 0) {
         status = ot_swap_begin(dir, &work, &made, err);
         if (status >= 0)
             status = fill(work.s, made.s, dir, logs, stats, refused, err);
@@ -87,6 +93,9 @@ int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *s
             ot_remove_tree(work.s);
         ot_write_lock_give(lock);
     }
+    if (first)
+        ot_write_lock_give(turn);
+    ot_write_lock_close(turn);
     ot_write_lock_close(lock);
     ot_text_release(&work);
     ot_text_release(&made);

@@ -20,7 +20,8 @@
 
 typedef struct reading {
     ot_store *store;
-    ot_bulk *bulk; /* into it, not the store; NULL: there is none */
+    ot_bulk *bulk; /* into it, not the store; NULL: there is none so far */
+    bool given;    /* `bulk` is another's, and knows of nothing in the store */
     bool own;
     ot_intake *in;
     optune_device seen; /* the last one that a line told of; key empty: none */
@@ -34,11 +35,29 @@ static int write_batch(void *arg, ot_batch *batch, optune_err *err)
 {
     reading *r = arg;
     int added = 0;
+    if (r->given)
+        return ot_bulk_take(r->bulk, batch, err);
+    if (!ot_batch_settle(batch, r->store))
+        return OPTUNE_OK;
+    if (!r->bulk && ot_batch_full(batch))
+        OT_RETURN_UNLESS_OK(
+            ot_bulk_open(ot_store_dir(r->store), ot_store_stopped_by(r->store), &r->bulk, err));
     if (r->bulk)
         return ot_bulk_take(r->bulk, batch, err);
-    const int status = ot_batch_settle(batch, r->store)
-                           ? ot_batch_put(batch, r->store, &added, err)
-                           : OPTUNE_OK;
+    const int status = ot_batch_put(batch, r->store, &added, err);
+    r->added += added;
+    return status;
+}
+
+/* What was taken by then, however the reading ended. */
+static int store_bulk(reading *r, optune_err *err)
+{
+    bool replaced;
+    int64_t added = 0;
+    if (r->given || !r->bulk)
+        return OPTUNE_OK;
+    const int status = ot_bulk_store(r->bulk, &added, &replaced, err);
+    ot_bulk_close(r->bulk);
     r->added += added;
     return status;
 }
@@ -49,15 +68,15 @@ static int take_forgotten(reading *r, const ot_digest *digest)
     return status < 0 ? status : ot_store_drop(r->store, digest, 1, true, r->err);
 }
 
-/* The first that is told of a device stays. */
 static int take_device(reading *r, const optune_device *device)
 {
     optune_device known;
-    if (strcmp(r->seen.key, device->key) == 0)
+    if (*r->seen.key && ot_device_order(&r->seen, device) == 0)
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_intake_wait(r->in, r->err));
     r->seen = *device;
-    return ot_store_device(r->store, device->key, &known, NULL) >= 0
+    const bool there = ot_store_device(r->store, device->key, &known, NULL) >= 0;
+    return there && ot_device_order(&known, device) >= 0
                ? OPTUNE_OK
                : ot_store_put_device(r->store, device, r->err);
 }
@@ -82,12 +101,14 @@ static int read_log(ot_store *store, ot_bulk *bulk, const char *path, bool own, 
                     int64_t *refused, optune_err *err)
 {
     reading *r = ot_alloc(sizeof *r);
-    *r = (reading){.store = store, .bulk = bulk, .own = own, .err = err};
+    *r = (reading){.store = store, .bulk = bulk, .given = bulk, .own = own, .err = err};
     r->in = ot_intake_open(false, write_batch, r);
     const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(store)};
     int status = ot_log_read_from(&source, on_line, r, err);
     const int last = status >= 0 ? ot_intake_flush(r->in, err) : ot_intake_wait(r->in, NULL);
     status = status < 0 ? status : last;
+    const int stored = store_bulk(r, status < 0 ? NULL : err);
+    status = status < 0 ? status : stored;
     *added += r->added;
     if (refused)
         *refused += r->refused;
@@ -243,7 +264,7 @@ int ot_log_claim(const char *path)
 }
 
 typedef struct recovering {
-    ot_store *store;
+    ot_store *store, *fresh; /* the latter is in the former's place by now; NULL: none */
     bool all;
     int64_t *added;
     known_log *log; /* that were read, or were marked by an older version */
@@ -251,11 +272,30 @@ typedef struct recovering {
     optune_err *err;
 } recovering;
 
+static ot_store *present(const recovering *r)
+{
+    return r->fresh ? r->fresh : r->store;
+}
+
+/* A large log may have left another store. */
+static int open_again(recovering *r)
+{
+    ot_store *fresh;
+    if (!ot_store_gone(present(r)))
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_store_open(ot_store_dir(r->store), OT_STORE_WRITE, &fresh, r->err));
+    ot_store_stop(fresh, ot_store_stopped_by(r->store));
+    ot_store_close(r->fresh);
+    r->fresh = fresh;
+    return OPTUNE_OK;
+}
+
 static int recover(void *arg, const char *path, const char *name, int64_t size)
 {
     recovering *r = arg;
     bool old = false;
-    const bool stored = !r->all && marked(r->store, name, &old) == size;
+    OT_RETURN_UNLESS_OK(open_again(r));
+    const bool stored = !r->all && marked(present(r), name, &old) == size;
     if (stored && !old)
         return OPTUNE_OK;
     const int claim = ot_log_claim(path);
@@ -263,7 +303,7 @@ static int recover(void *arg, const char *path, const char *name, int64_t size)
         return OPTUNE_OK; /* its writer lives */
     const int status = stored && !has_heads(path)
                            ? OPTUNE_OK
-                           : ot_store_read_log(r->store, path, true, r->added, NULL, r->err);
+                           : ot_store_read_log(present(r), path, true, r->added, NULL, r->err);
     close(claim);
     if (status < 0)
         return status;
@@ -277,8 +317,11 @@ int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err)
     recovering r = {.store = store, .all = all, .added = added, .err = err};
     *added = 0;
     int status = ot_each_log(ot_store_dir(store), recover, &r);
-    const int marking =
-        mark(store, r.log, r.n, status < 0 ? NULL : err); /* what was read, was */
+    r.err = status < 0 ? NULL : err;
+    int marking = open_again(&r);
+    if (marking >= 0) /* what was read, was */
+        marking = mark(present(&r), r.log, r.n, r.err);
+    ot_store_close(r.fresh);
     status = status < 0 ? status : marking;
     for (int i = 0; i < r.n; i++)
         free(r.log[i].name);

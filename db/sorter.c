@@ -3,10 +3,12 @@
 #include "db/sorter.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -132,13 +134,35 @@ static int failed(const ot_sorter *s, const char *doing, int number, optune_err 
     return ot_place_refused(s->folder, doing, number, err);
 }
 
+/* Where files without a name cannot be had, a sorter's has one for a moment. It loses that itself,
+ * so to take it away does no harm to one that lives; of one that was killed it stays. */
+#define NAMED "/.sort-"
+static const char unnamed[] = "XXXXXX";
+
+void ot_sorter_sweep(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    const size_t head = sizeof NAMED - 2, all = head + sizeof unnamed - 1;
+    while (dir && (entry = readdir(dir))) {
+        struct stat info;
+        const char *name = entry->d_name;
+        if (strlen(name) == all && strncmp(name, NAMED + 1, head) == 0 &&
+            fstatat(dirfd(dir), name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(info.st_mode) && info.st_uid == geteuid() && info.st_nlink == 1)
+            unlinkat(dirfd(dir), name, 0);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 /* Nobody else sees it, and it ends with its process. */
 static int open_file(ot_sorter *s, optune_err *err)
 {
     s->file = open(s->folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     if (s->file < 0) {
         ot_text name = {0};
-        ot_text_printf(&name, "%s/.sort-XXXXXX", s->folder);
+        ot_text_printf(&name, "%s" NAMED "%s", s->folder, unnamed);
         s->file = mkostemp(name.s, O_CLOEXEC);
         if (s->file >= 0)
             unlink(name.s);

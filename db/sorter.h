@@ -14,6 +14,8 @@ typedef struct ot_sorter ot_sorter;
  * to stay as long as the sorter. */
 ot_sorter *ot_sorter_new(const char *folder, size_t key, size_t memory);
 void ot_sorter_free(ot_sorter *sorter); /* NULL is fine */
+/* Removes what sorters of this user left in the folder when they were killed. */
+void ot_sorter_sweep(const char *folder);
 /* Not once it was rewound. A value is `head` and then `tail`. ESTORE: it cannot be written. */
 int ot_sorter_add(ot_sorter *sorter, const void *key, ot_bytes head, ot_bytes tail,
                   optune_err *err);

@@ -201,6 +201,24 @@ bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stam
     return sealed;
 }
 
+void ot_summary_moved(const ot_bytes *key, const ot_bytes *value, ot_text *to)
+{
+    const uint64_t made = OT_SUMMARY_MADE;
+    ot_digest asked;
+    uint64_t serial;
+    uint32_t kept;
+    ot_text_clear(to);
+    ot_text_add_n(to, value->data, value->n);
+    if (key->n != DIGEST)
+        return;
+    memcpy(asked.byte, key->data, DIGEST);
+    if (!whole(&asked, value, &serial, &kept))
+        return;
+    memcpy(to->s, &made, sizeof made);
+    const uint64_t sum = sum_of(&asked, to->s, to->n - SUM);
+    memcpy(to->s + to->n - SUM, &sum, sizeof sum);
+}
+
 /* ---- checking ---------------------------------------------------------------------------- */
 
 int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *value,

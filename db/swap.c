@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Another store in place of this one: written whole beside it, then the two folders change places
- * (exchange.c). Who reads the old one goes on; who writes waits, and opens the new one. A folder
- * that a killed process left is removed by the next one that has the write lock.
+ * (exchange.c). Who reads the old one goes on; so does who writes, and what he changed meanwhile is
+ * done to the new one as well (follow.c), most of it before his turn ends: the write lock is held
+ * for the last look at what has changed. One at a time replaces, which is a lock of its own. A
+ * folder that a killed process left is removed by the next one that has both.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,62 +14,138 @@
 
 #include "db/kv.h"
 
-static int failed(const char *doing, const char *path, optune_err *err)
+enum {
+    ROUNDS = 4, /* in which writers are followed without keeping them out, */
+    FEW = 1024, /* unless so little has changed in the last one */
+};
+
+typedef struct swapping {
+    ot_store *store;
+    ot_write_lock *turn; /* of who replaces */
+    bool locked;         /* nobody else writes */
+    ot_snapshot was;     /* what is in the new one */
+    bool reads;
+    ot_text work, made;
+    optune_err *err;
+} swapping;
+
+static int lock(swapping *s)
 {
-    return ot_place_refused(path, doing, errno, err);
+    const atomic_bool *stop = ot_store_stopped_by(s->store);
+    if (!s->locked)
+        OT_RETURN_UNLESS_OK(ot_write_lock_take(ot_store_lock(s->store), stop, s->err));
+    s->locked = true;
+    /* What another has replaced must not come back. */
+    const int status = ot_store_in_place(s->store, s->err);
+    if (status >= 0)
+        ot_store_say_last(s->store);
+    return status;
+}
+
+static void unlock(swapping *s)
+{
+    if (s->locked)
+        ot_write_lock_give(ot_store_lock(s->store));
+    s->locked = false;
+}
+
+static int begin(swapping *s)
+{
+    const char *dir = ot_store_dir(s->store);
+    OT_RETURN_UNLESS_OK(lock(s));
+    OT_RETURN_UNLESS_OK(ot_swap_begin(dir, &s->work, &s->made, s->err));
+    if (mkdir(s->made.s, 0777) < 0)
+        return ot_place_refused(s->made.s, "make", errno, s->err);
+    OT_RETURN_UNLESS_OK(ot_snapshot_begin(s->store, &s->was, s->err));
+    s->reads = true;
+    /* Who has no place among the readers reads what writers overwrite. */
+    if (!s->was.view)
+        unlock(s);
+    return OPTUNE_OK;
+}
+
+/* *changes: since the last time. */
+static int follow(swapping *s, int64_t *changes)
+{
+    ot_snapshot is;
+    *changes = 0;
+    if (s->was.view)
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_snapshot_begin(s->store, &is, s->err));
+    const int status = ot_snapshot_number(&is) == ot_snapshot_number(&s->was)
+                           ? OPTUNE_OK
+                           : ot_store_follow(s->work.s, &s->was, &is, changes, s->err);
+    ot_snapshot_end(&s->was);
+    s->was = is;
+    return status;
+}
+
+static int follow_all(swapping *s)
+{
+    int64_t changes = FEW + 1;
+    int status = OPTUNE_OK;
+    for (int i = 0; i < ROUNDS && status >= 0 && changes > FEW; i++)
+        status = follow(s, &changes);
+    if (status >= 0)
+        status = lock(s);
+    return status < 0 ? status : follow(s, &changes);
+}
+
+static int check_made(const swapping *s)
+{
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", s->made.s);
+    const int status = ot_check_pages(data.s, s->err);
+    ot_text_release(&data);
+    return status;
 }
 
 int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *err)
 {
     const char *dir = ot_store_dir(store);
-    ot_text work = {0}, made = {0}, data = {0};
-    OT_RETURN_UNLESS_OK(
-        ot_write_lock_take(ot_store_lock(store), ot_store_stopped_by(store), err));
-    int status =
-        ot_store_in_place(store, err); /* what another has replaced must not come back */
+    swapping s = {.store = store, .err = err};
+    OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, OT_SWAP_LOCK, &s.turn, err));
+    int status = ot_write_lock_take(s.turn, ot_store_stopped_by(store), err);
+    if (status < 0) {
+        ot_write_lock_close(s.turn);
+        return status;
+    }
+    status = begin(&s);
     if (status >= 0)
-        status = ot_swap_begin(dir, &work, &made, err);
-    if (status >= 0 && mkdir(made.s, 0777) < 0)
-        status = failed("make", made.s, err);
+        status = fill(arg, &s.was, s.made.s, err);
     if (status >= 0)
-        status = fill(arg, made.s, err);
+        status = check_made(&s);
     if (status >= 0)
-        ot_text_printf(&data, "%s/data.mdb", made.s);
-    if (status >= 0)
-        status = ot_check_pages(data.s, err);
+        status = follow_all(&s);
+    if (s.reads)
+        ot_snapshot_end(&s.was);
     if (status >= 0)
         status = ot_swap_exchange(dir, err);
     if (status >= 0)
         ot_store_touch(store);
-    if (work.s)
-        ot_remove_tree(work.s);
-    ot_write_lock_give(ot_store_lock(store));
-    ot_text_release(&work);
-    ot_text_release(&made);
-    ot_text_release(&data);
+    if (s.work.s)
+        ot_remove_tree(s.work.s);
+    unlock(&s);
+    ot_write_lock_give(s.turn);
+    ot_write_lock_close(s.turn);
+    ot_text_release(&s.work);
+    ot_text_release(&s.made);
     return status;
 }
 
 /* ---- compacting -------------------------------------------------------------------------- */
 
-typedef struct compacting {
-    ot_store *store;
-    int64_t after;
-} compacting;
-
-static int copy(void *arg, const char *path, optune_err *err)
+static int copy(void *arg, ot_snapshot *from, const char *path, optune_err *err)
 {
-    compacting *c = arg;
-    const int status = ot_store_copy(c->store, path, err);
-    c->after = ot_swap_bytes(path);
+    int64_t *after = arg;
+    const int status = ot_store_copy(from, path, err);
+    *after = ot_swap_bytes(path);
     return status;
 }
 
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err)
 {
-    compacting c = {.store = store};
     *before = ot_store_bytes_used(store);
-    const int status = ot_store_replace(store, copy, &c, err);
-    *after = c.after;
-    return status;
+    *after = 0;
+    return ot_store_replace(store, copy, after, err);
 }

@@ -44,10 +44,10 @@ unsigned ot_forks(void)
     return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
-int ot_write_lock_open(const char *dir, ot_write_lock **lock, optune_err *err)
+int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock, optune_err *err)
 {
     ot_text path = {0};
-    ot_text_printf(&path, "%s/write.lock", dir);
+    ot_text_printf(&path, "%s/%s", dir, name);
     const int fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
     if (fd < 0) {
         const int status = ot_place_refused(path.s, "lock", errno, err);
@@ -133,6 +133,11 @@ int ot_write_lock_take(ot_write_lock *lock, const atomic_bool *stop, optune_err 
     const int n = snprintf(text, sizeof text, "%-15lld\n", (long long)getpid());
     (void)!pwrite(lock->fd, text, (size_t)n, 0);
     return OPTUNE_OK;
+}
+
+void ot_write_lock_pause(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 2000L * LONGEST_NAP_US}, NULL);
 }
 
 void ot_write_lock_give(ot_write_lock *lock)

@@ -13,7 +13,10 @@ int optune_call_start(optune_call *call, const char *name, optune_err *err)
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"call", call}, {"op", name}));
     const optune_op *op;
     const int status = ot_op_get(name, &op, err);
-    return status < 0 ? status : ot_call_start(op, call, err);
+    if (status < 0)
+        return status;
+    memset(call, 0, sizeof *call); /* whoever copies or looks at it finds nothing that is not set */
+    return ot_call_start(op, call, err);
 }
 
 int optune_call_add_input(optune_call *call, const char *type, optune_err *err)

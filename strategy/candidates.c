@@ -111,10 +111,11 @@ static bool has_word(const char *words, const char *word)
 /* IEEE arithmetic is right for every class: the others only permit less. */
 static bool right_math(const optune_call *call, const optune_impl *impl, char *why)
 {
+    if (!impl->math || has_word(impl->math, "ieee"))
+        return true;
     const char *asked = optune_call_word(call, "math");
-    const char *offered = impl->math ? impl->math : "ieee";
-    return has_word(offered, "ieee") || has_word(offered, asked) ||
-           optune_refuse(why, "its arithmetic is %s, the call asks for %s", offered, asked);
+    return has_word(impl->math, asked) ||
+           optune_refuse(why, "its arithmetic is %s, the call asks for %s", impl->math, asked);
 }
 
 static bool is_double(const optune_tensor *type)
@@ -127,38 +128,47 @@ static bool computes(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
     bool doubles = false;
+    if (!task->device->no_float64)
+        return true;
     for (int i = 0; i < optune_call_inputs(call); i++)
         doubles = doubles || is_double(&call->input[i].type);
     for (int i = 0; i < call->n_outputs; i++)
         doubles = doubles || is_double(&call->output[i]);
-    return !doubles || !task->device->no_float64 ||
-           optune_refuse(why, "%s has no float64", task->device->name);
+    return !doubles || optune_refuse(why, "%s has no float64", task->device->name);
 }
 
-bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why)
+/* `takes`: of the call's dims, see ot_impl_takes, it is known. */
+static bool applies_to(const optune_impl *impl, const optune_task *task, bool takes, char *why)
 {
     if (!ot_impl_runs_on(impl, task->device, why) || !computes(task, why) ||
-        !ot_impl_takes(impl, task->call, why))
+        (!takes && !ot_impl_takes(impl, task->call, why)))
         return false;
     ot_slip_taken(NULL);
     const bool applies = !impl->applies || impl->applies(task, why);
     return !ot_slip_taken(why) && applies;
 }
 
+bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why)
+{
+    return applies_to(impl, task, false, why);
+}
+
+/* `constant`: all dims of the call are, as ot_call_static says; any implementation takes those. */
 static ot_refusal refusal(const optune_task *task, const optune_strategy *strategy,
-                          const optune_strategy_row *row, const optune_impl *impl, char *why)
+                          const optune_strategy_row *row, const optune_impl *impl,
+                          bool constant, char *why)
 {
     if (!right_math(task->call, impl, why))
         return OT_REFUSED_MATH;
     if (row->when && !refuse_when(task, strategy, row->when, why))
         return OT_REFUSED_WHEN;
-    if (!ot_call_static(task->call) && !ot_impl_takes(impl, task->call, why))
+    if (!constant && !ot_impl_takes(impl, task->call, why))
         return OT_REFUSED_APPLIES; /* a condition would only stumble over what is unknown */
     ot_slip_taken(NULL);
     const bool holds = !row->condition || row->condition(task, why);
     if (ot_slip_taken(why) || !holds)
         return OT_REFUSED_CONDITION;
-    if (!ot_impl_applies(impl, task, why))
+    if (!applies_to(impl, task, true, why)) /* else it was refused above */
         return OT_REFUSED_APPLIES;
     if (impl->generic ? !ot_generic_epilogue_applies(task, why)
                       : !ot_epilogue_applies(task, why))
@@ -188,7 +198,7 @@ static const optune_strategy_row generic_row = {.plevel = OT_GENERIC_PLEVEL};
 
 /* The op's generic implementation, where no row computes the call: measuring it beside those that
  * do would only take their time. A library that is no more than measured is no answer. */
-static void add_generic(const optune_task *task, const optune_strategy *strategy,
+static void add_generic(const optune_task *task, const optune_strategy *strategy, bool constant,
                         ot_considered *considered, int *n, char *why)
 {
     const optune_impl *generic = ot_generic_of(task->call->op);
@@ -200,7 +210,7 @@ static void add_generic(const optune_task *task, const optune_strategy *strategy
                          .order = *n,
                          .refusal = OT_REFUSED_CONDITION};
     if (!first_valid(considered, *n))
-        c->refusal = refusal(task, strategy, &generic_row, generic, why);
+        c->refusal = refusal(task, strategy, &generic_row, generic, constant, why);
     ++*n;
 }
 
@@ -208,7 +218,9 @@ static int consider(const optune_task *task, const optune_strategy *strategy,
                     ot_considered *considered, int *n, optune_err *err)
 {
     const optune_op *op = task->call->op;
-    char unsaid[OPTUNE_WHY_SIZE] = "";
+    const bool constant = ot_call_static(task->call);
+    char unsaid[OPTUNE_WHY_SIZE];
+    unsaid[0] = '\0';
     for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
         const optune_impl *impl = ot_impl_find(row->impl);
         if (!impl)
@@ -221,13 +233,14 @@ static int consider(const optune_task *task, const optune_strategy *strategy,
                                "strategy of '%s' names more than %d "
                                "implementations",
                                op->name, OT_MAX_CANDIDATES);
-        considered[*n] = (ot_considered){.impl = impl,
-                                         .plevel = ot_row_plevel(row),
-                                         .order = *n,
-                                         .refusal = refusal(task, strategy, row, impl, unsaid)};
+        considered[*n] =
+            (ot_considered){.impl = impl,
+                            .plevel = ot_row_plevel(row),
+                            .order = *n,
+                            .refusal = refusal(task, strategy, row, impl, constant, unsaid)};
         ++*n;
     }
-    add_generic(task, strategy, considered, n, unsaid);
+    add_generic(task, strategy, constant, considered, n, unsaid);
     return OPTUNE_OK;
 }
 
@@ -260,6 +273,7 @@ int ot_consider(const optune_task *task, const optune_strategy **strategy,
 bool ot_is_computed(const optune_task *task)
 {
     const optune_strategy *strategy = ot_strategy_find(task->call->op, task->target);
+    const bool constant = ot_call_static(task->call);
     char unsaid[OPTUNE_WHY_SIZE] = "";
     bool computed = false;
     for (int o = 0; o < task->call->n_outputs; o++)
@@ -269,8 +283,8 @@ bool ot_is_computed(const optune_task *task)
     for (const optune_strategy_row *row = strategy ? strategy->rows : NULL;
          row && row->impl && !computed; row++) {
         const optune_impl *impl = ot_impl_find(row->impl);
-        computed =
-            impl && !impl->generic && refusal(task, strategy, row, impl, unsaid) == OT_VALID;
+        computed = impl && !impl->generic &&
+                   refusal(task, strategy, row, impl, constant, unsaid) == OT_VALID;
     }
     ot_refuse_quietly(before);
     return computed;
@@ -290,7 +304,7 @@ void ot_considered_why(const optune_task *task, const optune_strategy *strategy,
         optune_refuse(why, "serves calls that no other computes, as %s does", answers->name);
     else
         refusal(task, strategy, i < rows ? &strategy->rows[i] : &generic_row,
-                considered[i].impl, why);
+                considered[i].impl, ot_call_static(task->call), why);
 }
 
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)

@@ -39,6 +39,7 @@ static void make_up(probes *p, const optune_op *op)
         if (ot_call_start(op, call, NULL) < 0)
             return;
         call->n_inputs = ot_op_input_count(op);
+        memset(call->input, 0, (size_t)call->n_inputs * sizeof *call->input);
         for (int i = 0; i < call->n_inputs + call->n_outputs; i++) {
             optune_tensor *type =
                 i < call->n_inputs ? &call->input[i].type : &call->output[i - call->n_inputs];

@@ -57,7 +57,12 @@ static void push_strategy(const optune_strategy *strategy)
 static const named_strategy *named_of(const char *op, const char *key)
 {
     char name[2 * OPTUNE_NAME_SIZE];
-    snprintf(name, sizeof name, "%s %s", op, key);
+    const size_t n = strlen(op), n_key = strlen(key);
+    if (n + 1 + n_key >= sizeof name) /* no row's names are that long */
+        return NULL;
+    memcpy(name, op, n);
+    name[n] = ' ';
+    memcpy(name + n + 1, key, n_key + 1);
     return ot_rows_find(&by_key, name);
 }
 

@@ -240,8 +240,9 @@ static bool has_fallback(const optune_task *task, ot_arena *texts, ot_choice_row
                          optune_config *config)
 {
     optune_space *space = NULL;
-    optune_err err = {0};
-    char why[OPTUNE_WHY_SIZE] = "";
+    optune_err err;
+    char why[OPTUNE_WHY_SIZE];
+    err.text[0] = why[0] = '\0';
     const bool usable = ot_space_open(task, row->candidate.impl, &space, &err) < 0
                             ? optune_refuse(why, "%s", err.text)
                             : ot_space_fallback(space, config, why);
@@ -284,10 +285,10 @@ static bool promises(const optune_space *space, const optune_config *config, cha
 static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
 {
     optune_space *space = NULL;
-    optune_err err = {0};
     bool found = false;
     if (row->candidate.refusal != OT_VALID || !has_hint(g, row->candidate.impl))
         return;
+    optune_err err = {0};
     const bool open = ot_space_open(g->task, row->candidate.impl, &space, &err) >= 0;
     for (int i = 0; i < g->n && !found; i++) {
         char why[OPTUNE_WHY_SIZE] = "";
@@ -375,14 +376,16 @@ static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice
         ot_choice_row *row = &choice->row[i];
         row->candidate = candidate[i];
         row->hint_why = row->stale_why = row->fallback_why = "";
-        find_fact(g, row);
-        find_others(g, &choice->texts, row);
+        if (g->n) {
+            find_fact(g, row);
+            find_others(g, &choice->texts, row);
+        }
     }
     choice->default_row = by_level(choice, false);
     if (choice->default_row < 0)
         return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n && g->n; i++)
         find_hint(g, &choice->texts, &choice->row[i]);
     if (choice->winner < 0 && choose_hinted(g->task, choice, config))
         return OPTUNE_OK;

@@ -65,8 +65,8 @@ const char *optune_config_word(const optune_config *config, const char *name)
 
 static const ot_knob *knob_of(const optune_space *space, const char *name, form wanted)
 {
-    const int i = ot_space_knob(space, name);
-    const ot_knob *knob = i < 0 ? NULL : &space->knob[i];
+    const int k = ot_space_knob(space, name);
+    const ot_knob *knob = k < 0 ? NULL : &space->knob[k];
     const bool fits =
         knob && (wanted == LIST   ? knob->kind == OPTUNE_KNOB_SPLIT
                  : wanted == WORD ? knob->word != NULL
@@ -76,11 +76,15 @@ static const ot_knob *knob_of(const optune_space *space, const char *name, form 
     return fits ? knob : NULL;
 }
 
-static void choose(optune_config *config, const optune_space *space, const char *name,
+/* A config of the space has its knobs in its order. */
+static void choose(optune_config *config, const optune_space *space, const ot_knob *knob,
                    int64_t digit)
 {
-    ot_space_entity(space, ot_space_knob(space, name), digit,
-                    &config->entity[position(config, name)]);
+    const int k = (int)(knob - space->knob);
+    const bool in_order = k < config->n && !strcmp(config->entity[k].name, knob->name);
+    const int at = in_order ? k : position(config, knob->name);
+    if (at >= 0)
+        ot_space_entity(space, k, digit, &config->entity[at]);
 }
 
 static bool within(const int64_t *value, const int64_t *limit, int parts)
@@ -116,7 +120,7 @@ void optune_config_choose_split(optune_config *config, const optune_space *space
             (best < 0 || larger(value, &knob->value[best * parts], parts)))
             best = i;
     }
-    choose(config, space, name, best < 0 ? least : best);
+    choose(config, space, knob, best < 0 ? least : best);
 }
 
 void optune_config_choose_int(optune_config *config, const optune_space *space,
@@ -132,7 +136,7 @@ void optune_config_choose_int(optune_config *config, const optune_space *space,
         if (knob->value[i] <= limit && (best < 0 || knob->value[i] > knob->value[best]))
             best = i;
     }
-    choose(config, space, name, best < 0 ? least : best);
+    choose(config, space, knob, best < 0 ? least : best);
 }
 
 void optune_config_choose_list(optune_config *config, const optune_space *space,
@@ -148,7 +152,7 @@ void optune_config_choose_list(optune_config *config, const optune_space *space,
     if (found < 0)
         ot_slip("knob '%s' has no such list", name);
     else
-        choose(config, space, name, found);
+        choose(config, space, knob, found);
 }
 
 void optune_config_choose_word(optune_config *config, const optune_space *space,
@@ -162,7 +166,7 @@ void optune_config_choose_word(optune_config *config, const optune_space *space,
     if (knob && found < 0)
         ot_slip("knob '%s' has no word '%s'", name, word);
     if (found >= 0)
-        choose(config, space, name, found);
+        choose(config, space, knob, found);
 }
 
 /* ---- the nearest valid one --------------------------------------------------------------- */

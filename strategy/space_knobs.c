@@ -35,8 +35,7 @@ static bool is_identifier(const char *text)
 static bool is_name(const char *text)
 {
     return text && *text &&
-           (is_identifier(text) ||
-            (ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}")));
+           (is_identifier(text) || (ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}")));
 }
 
 /* It may be a program's argument, such as `-O1 -g` or `-march=native`, and is shown on
@@ -52,7 +51,8 @@ static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind ki
         return NULL;
     const char *what = NULL;
     int status = OPTUNE_EUSAGE;
-    if (!is_name(name) || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
+    const size_t length = name ? strlen(name) : 0;
+    if (!is_name(name) || length >= OPTUNE_KNOB_NAME_SIZE)
         what = "has no good name";
     else if (ot_space_knob(space, name) >= 0)
         what = "is declared twice";
@@ -66,7 +66,7 @@ static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind ki
     }
     ot_knob *knob = &space->knob[space->n_knobs++];
     *knob = (ot_knob){.kind = (uint8_t)kind, .parts = parts};
-    memcpy(knob->name, name, strlen(name));
+    memcpy(knob->name, name, length);
     return knob;
 }
 
@@ -76,6 +76,15 @@ static void end(optune_space *space, const ot_knob *knob)
         misuse(space, OPTUNE_EUSAGE, knob->name, "has no entity");
     else if (__builtin_mul_overflow(space->size, knob->n, &space->size))
         misuse(space, OPTUNE_ELIMIT, knob->name, "makes the space too large to number");
+}
+
+/* So many entities of one value, as far as they are possible. */
+static void expect(ot_knob *knob, int n)
+{
+    if (n < 1 || n > OT_MAX_ENTITIES)
+        return;
+    knob->capacity = n;
+    knob->value = ot_alloc_raw((size_t)n * sizeof *knob->value);
 }
 
 static void append(optune_space *space, ot_knob *knob, const int64_t *value)
@@ -93,7 +102,10 @@ static void append(optune_space *space, ot_knob *knob, const int64_t *value)
         free(knob->value);
         knob->value = more;
     }
-    memcpy(&knob->value[knob->n++ * knob->parts], value, size);
+    if (knob->parts == 1)
+        knob->value[knob->n++] = *value;
+    else
+        memcpy(&knob->value[knob->n++ * knob->parts], value, size);
 }
 
 /* ---- split ------------------------------------------------------------------------------- */
@@ -281,6 +293,7 @@ void optune_space_ints(optune_space *space, const char *name, int n, const int64
     if (!knob)
         return;
     knob->scalar = OPTUNE_SCALAR_INT;
+    expect(knob, n);
     for (int i = 0; i < n; i++)
         append(space, knob, &values[i]);
     end(space, knob);
@@ -292,6 +305,7 @@ void optune_space_bools(optune_space *space, const char *name, int n, const bool
     if (!knob)
         return;
     knob->scalar = OPTUNE_SCALAR_BOOL;
+    expect(knob, n);
     for (int i = 0; i < n; i++)
         append(space, knob, &(int64_t){values[i]});
     end(space, knob);

@@ -265,7 +265,7 @@ static int read_slot(optune_call *call, const slot *s, const json_t *json, optun
         if (input != call->n_inputs)
             return optune_fail(err, OPTUNE_ETYPE,
                                "argument '%s' comes without the one before it", s->name);
-        call->input[input].is_const = call->op->inputs[input].is_const;
+        call->input[input] = (optune_input){.is_const = call->op->inputs[input].is_const};
         call->n_inputs++;
         return read_tensor(json, s->name, &call->input[input].type, err);
     }

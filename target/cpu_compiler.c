@@ -157,3 +157,27 @@ int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
     ot_text_release(&file);
     return status;
 }
+
+/* ---- linking ----------------------------------------------------------------------------- */
+
+/* Says what code is made of what is there; any other flag may want a library (-fsanitize=...). */
+static bool decides_code_only(const char *flag)
+{
+    static const char *const known[] = {"-O",      "-D",       "-U",           "-fno-",
+                                        "-fwrapv", "-funroll", "-fexpensive-", "-ftree-"};
+    for (int i = 0; i < OT_COUNT(known); i++)
+        if (strncmp(flag, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
+bool ot_cpu_links_bare(const optune_target *target, const char *const *flags, int n_flags)
+{
+    char version[128];
+    optune_err err = {0};
+    for (int i = 0; i < n_flags; i++)
+        if (!decides_code_only(flags[i]))
+            return false;
+    return !target->cflags[0] && ot_cpu_compiler_version(version, sizeof version, &err) >= 0 &&
+           strncmp(version, "gcc ", 4) == 0;
+}

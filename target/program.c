@@ -35,10 +35,8 @@ int ot_worker_program(char *path, size_t size, optune_err *err)
     char self[2048], text[2048 + 64];
     ot_text looked = {0};
     int status = OPTUNE_ETOOL;
-    if (ot_self_dir(self, sizeof self) < 0)
-        return optune_fail(err, OPTUNE_ETOOL,
-                           "cannot tell where optune lies; set OPTUNE_WORKER");
-    for (int i = 0; i <= OT_COUNT(places) && status < 0; i++) {
+    const bool placed = ot_self_dir(self, sizeof self) >= 0;
+    for (int i = placed ? 0 : OT_COUNT(places); i <= OT_COUNT(places) && status < 0; i++) {
         if (i < OT_COUNT(places))
             snprintf(text, sizeof text, "%s%s/optune-worker", self, places[i]);
         else
@@ -46,7 +44,7 @@ int ot_worker_program(char *path, size_t size, optune_err *err)
         if (access(text, X_OK) == 0 && ot_copy(path, size, text))
             status = OPTUNE_OK;
         else
-            ot_text_printf(&looked, "%s%s", i ? ", " : "", text);
+            ot_text_printf(&looked, "%s%s", looked.n ? ", " : "", text);
     }
     if (status < 0)
         optune_fail(err, status,

@@ -3,8 +3,9 @@
  * The search that learns: a forest over the values of the knobs predicts what a config costs and
  * how little is known of it; of many proposals (neighbours and crossings of the best, random ones)
  * the one with the largest expected improvement is tried next. It starts with configs far from each
- * other, fewer of them the shorter the run is. Failures count as the worst of all; what is out is
- * taken to cost what the model expects, so that asking again before being told leads elsewhere.
+ * other, of sizes near powers of two, fewer of them the shorter the run is. Failures count as the
+ * worst of all; what is out is taken to cost what the model expects, so that asking again before
+ * being told leads elsewhere.
  * Hutter, Hoos and Leyton-Brown, "Sequential model-based optimization for general algorithm
  * configuration", LION 5 (2011).
  */
@@ -249,8 +250,20 @@ static double distance(const learner *l, const float *a, const float *b)
     return sum;
 }
 
-/* Of some draws the one farthest from all that was tried or is out, or from a sample of them. */
-static int64_t far_from_all(optune_search_view *view, learner *l)
+/* How far sizes are from powers of two, in factors of two; 0: they are the nearest of their knobs.
+ */
+static double oddness(const learner *l, const float *x)
+{
+    double sum = 0;
+    for (int f = 0; f < l->n_features; f++)
+        sum += l->derived[f] ? (double)(x[f] - l->low[f]) : 0;
+    return sum;
+}
+
+/* Of some draws the one farthest from all that was tried or is out, or from a sample of them. With
+ * `even`, distance counts the less the odder the sizes: hardware is made of powers of two, and with
+ * nothing known yet that is the better guess. */
+static int64_t far_from_all(optune_search_view *view, learner *l, bool even)
 {
     enum { OTHERS = 64 };
     float other[OTHERS][OT_MAX_FEATURES], x[OT_MAX_FEATURES];
@@ -266,9 +279,11 @@ static int64_t far_from_all(optune_search_view *view, learner *l)
         if (index < 0)
             break;
         features(l, index, x);
-        double nearest = INFINITY;
+        double nearest = n ? INFINITY : 1;
         for (int k = 0; k < n; k++)
             nearest = fmin(nearest, distance(l, x, other[k]));
+        if (even)
+            nearest /= 1 + oddness(l, x);
         if (nearest > most) {
             most = nearest;
             best = index;
@@ -563,7 +578,8 @@ static int64_t begin(optune_search_view *view, learner *l, int known)
         if (index >= 0)
             return index;
     }
-    return far_from_all(view, l);
+    /* Where so many failed, sizes like theirs are no better a guess than any. */
+    return far_from_all(view, l, known < BEGIN_MOST);
 }
 
 static int64_t next(optune_search_view *view, learner *l)
@@ -573,7 +589,7 @@ static int64_t next(optune_search_view *view, learner *l)
     if (l->good < 2 || known < fmin(BEGIN_MOST, BEGIN_LEAST + BEGIN_SHARE * total))
         return begin(view, l, known);
     if (optune_random_unit(&l->rng) < EXPLORING * fmin(1, l->since / (0.1 * total)))
-        return far_from_all(view, l);
+        return far_from_all(view, l, false);
     if (!l->fits || l->n - l->fitted >= fmax(1, l->n / REFIT))
         fit(view, l);
     return best_proposal(view, l);

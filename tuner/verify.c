@@ -214,7 +214,7 @@ static int gather(verifying *v, optune_err *err)
     if (status >= 0)
         status = ot_context_device(o, err);
     if (status >= 0)
-        status = ot_context_reader(o, &store, err);
+        status = ot_context_reader(o, &store, NULL, err);
     if (status < 0) {
         ot_context_leave(o, turn);
         return status;

@@ -216,7 +216,7 @@ int ot_asking_begin(ot_asking *a, optune *o, const optune_export_options *option
     if (status >= 0 && options->target)
         status = ot_target_parse(options->target, &a->target, err);
     if (status >= 0)
-        status = ot_context_reader(o, &a->store, err);
+        status = ot_context_reader(o, &a->store, NULL, err);
     if (status >= 0 && options->device)
         status = ot_store_device(a->store, options->device, &device, err);
     return status;

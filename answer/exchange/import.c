@@ -111,8 +111,9 @@ static int settle(importing *im, ot_batch *batch)
 {
     ot_store *store;
     const unsigned turn = ot_context_enter(im->o);
-    const int n = ot_context_writer(im->o, &store, NULL) < 0 ? ot_batch_count(batch)
-                                                             : ot_batch_settle(batch, store);
+    const int n = ot_context_writer(im->o, &store, NULL, NULL) < 0
+                      ? ot_batch_count(batch)
+                      : ot_batch_settle(batch, store);
     ot_context_leave(im->o, turn);
     return n;
 }
@@ -139,7 +140,7 @@ static int read_again(importing *im, const char *path, int64_t *added, optune_er
         ot_store *store;
         const unsigned turn = ot_context_enter(im->o);
         opened = im->o->stores->n_opened;
-        status = ot_context_writer(im->o, &store, err);
+        status = ot_context_writer(im->o, &store, &opened, err);
         if (status >= 0)
             status = ot_store_read_log(store, *im->log_path ? im->log_path : path, false, added,
                                        NULL, err);
@@ -152,7 +153,7 @@ static int open_again(importing *im, optune_err *err)
 {
     ot_store *store;
     const unsigned turn = ot_context_enter(im->o);
-    const int status = ot_context_writer(im->o, &store, err);
+    const int status = ot_context_writer(im->o, &store, NULL, err);
     ot_context_leave(im->o, turn);
     return status;
 }
@@ -188,36 +189,25 @@ static int flush(importing *im, const char *path)
     return status < 0 ? status : stored;
 }
 
-static bool same_device(const optune_device *a, const optune_device *b)
-{
-    ot_text one = {0}, two = {0};
-    ot_device_line(a, &one);
-    ot_device_line(b, &two);
-    const bool same = strcmp(one.s, two.s) == 0;
-    ot_text_release(&one);
-    ot_text_release(&two);
-    return same;
-}
-
-/* Whether that is what the store will say of it once all that waits is there. */
+/* Whether the store, once all that waits is there, says that or what goes before it. */
 static bool knows_device(importing *im, const optune_device *device)
 {
     optune_device stored;
     for (int i = im->n_device - 1; i >= 0; i--)
         if (strcmp(im->device[i].key, device->key) == 0)
-            return same_device(&im->device[i], device);
+            return ot_device_order(&im->device[i], device) >= 0;
     ot_store *store;
     const unsigned turn = ot_context_enter(im->o);
-    const bool known = ot_context_writer(im->o, &store, NULL) >= 0 &&
+    const bool known = ot_context_writer(im->o, &store, NULL, NULL) >= 0 &&
                        ot_store_device(store, device->key, &stored, NULL) >= 0;
     ot_context_leave(im->o, turn);
-    return known && same_device(&stored, device);
+    return known && ot_device_order(&stored, device) >= 0;
 }
 
 static int take_device(importing *im, const optune_device *device)
 {
     im->devices++;
-    const bool again = *im->seen.key && same_device(&im->seen, device);
+    const bool again = *im->seen.key && ot_device_order(&im->seen, device) == 0;
     if (!again) /* who writes may open the store anew */
         OT_RETURN_UNLESS_OK(ot_intake_wait(im->in, im->err));
     const bool known = again || knows_device(im, device);

@@ -25,7 +25,8 @@ typedef struct taking {
     ot_hub_deed *deed;
     const ot_pack *pack;
     ot_vet *vet;
-    FILE *good; /* lines that are good, in a file: a pack may unfold to a lot; NULL: none is kept */
+    FILE *
+        good; /* lines that are good, in a file: a pack may unfold to a lot; NULL: none is kept */
     double now;
     int64_t lines;
     json_t *ops;
@@ -94,6 +95,17 @@ static int on_line(void *arg, const ot_log_line *line)
     return status;
 }
 
+/* A large pack leaves another store. */
+static int open_store(const taking *t, ot_store **store)
+{
+    if (*store && !ot_store_gone(*store))
+        return OPTUNE_OK;
+    ot_store_close(*store);
+    OT_RETURN_UNLESS_OK(ot_store_open(t->hub->dir, OT_STORE_WRITE, store, t->err));
+    ot_store_stop(*store, &t->deed->o->stop);
+    return OPTUNE_OK;
+}
+
 /* The log that is kept, and its records into the store of the hub. */
 static int keep(taking *t, const char *good)
 {
@@ -104,16 +116,16 @@ static int keep(taking *t, const char *good)
     int status = ot_make_dirs(folder.s, t->err);
     const bool whole = fflush(t->good) == 0 && fsync(fileno(t->good)) == 0;
     if (status >= 0 && (!whole || rename(good, path.s) < 0))
-        status = optune_fail(t->err, OPTUNE_EIO, "cannot write '%s': %s", path.s,
-                             strerror(errno));
+        status =
+            optune_fail(t->err, OPTUNE_EIO, "cannot write '%s': %s", path.s, strerror(errno));
     if (status >= 0)
         ot_sync_path(folder.s); /* before anybody counts it as taken */
     if (status >= 0)
-        status = ot_store_open(t->hub->dir, OT_STORE_WRITE, &store, t->err);
-    if (status >= 0) {
-        ot_store_stop(store, &t->deed->o->stop);
+        status = open_store(t, &store);
+    if (status >= 0)
         status = ot_store_read_log(store, path.s, false, &t->taken->added, NULL, t->err);
-    }
+    if (status >= 0)
+        status = open_store(t, &store);
     if (status >= 0)
         status = ot_store_log_done(store, path.s, t->err);
     if (status >= 0)
@@ -136,9 +148,8 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
     ot_text_printf(&log, "%s.log", path);
     ot_text_printf(&good, "%s.good", path);
     int status = ot_pack_unpack(path, pack, log.s, err);
-    const int fd = status < 0 || dry
-                       ? status
-                       : ot_open_file(good.s, O_WRONLY | O_CREAT | O_TRUNC, err);
+    const int fd =
+        status < 0 || dry ? status : ot_open_file(good.s, O_WRONLY | O_CREAT | O_TRUNC, err);
     if (fd < 0)
         status = fd;
     else if (!dry && !(t->good = fdopen(fd, "w")))

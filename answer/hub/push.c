@@ -238,7 +238,7 @@ static int prepare(pushing *p)
         ot_hub_key_file(p->deed->options->key_file, p->key_file, sizeof p->key_file, p->err));
     OT_RETURN_UNLESS_OK(ot_signer_open(p->key_file, &p->signer, p->err));
     OT_RETURN_UNLESS_OK(ot_context_device(o, p->err));
-    OT_RETURN_UNLESS_OK(ot_context_reader(o, &p->store, p->err));
+    OT_RETURN_UNLESS_OK(ot_context_reader(o, &p->store, NULL, p->err));
     ot_text_printf(&p->dir, "%s/sending", p->hub.dir);
     ot_remove_tree(p->dir.s); /* of a push that was killed */
     OT_RETURN_UNLESS_OK(ot_make_dirs(p->dir.s, p->err));

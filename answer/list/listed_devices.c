@@ -79,7 +79,7 @@ int optune_devices_open(optune *o, optune_devices **devices, optune_err *err)
     optune_err why = {0};
     ot_store *store;
     const unsigned turn = ot_context_enter(o);
-    int n_stored = 0, status = ot_context_reader(o, &store, &why);
+    int n_stored = 0, status = ot_context_reader(o, &store, NULL, &why);
     if (status >= 0)
         status = ot_store_devices(store, &d->arena, &stored, &n_stored, &why);
     ot_context_leave(o, turn);

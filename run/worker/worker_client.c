@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bring/bring.h"
 #include "run/worker/worker_process.h"
@@ -39,6 +40,11 @@ int ot_worker_open(const ot_worker_options *options, ot_worker **worker, optune_
     int status = ot_worker_program(program, sizeof program, err);
     if (status < 0)
         return status;
+    /* What candidates do is seen there, and what they are given is opened there. */
+    if (access("/proc/self/fd", X_OK) < 0)
+        return optune_fail(err, OPTUNE_EUNSUPPORTED,
+                           "no /proc is mounted here, and measuring needs it: mount -t proc "
+                           "proc /proc; what was measured before can be asked without");
     ot_worker *w = ot_alloc(sizeof *w);
     *w = (ot_worker){
         .options = *options, .target = *options->target, .device = *options->device};

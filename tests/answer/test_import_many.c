@@ -70,8 +70,8 @@ static void check_has(int64_t n)
 
 static void check_left(void)
 {
-    static const char *const known[] = {".",    "..",         "logs", "store",
-                                        "swap", "write.lock", "in",   "more"};
+    static const char *const known[] = {".",          "..",        "logs", "store", "swap",
+                                        "write.lock", "swap.lock", "in",   "more"};
     DIR *dir = opendir(store_dir);
     const struct dirent *entry;
     assert_non_null(dir);
@@ -165,6 +165,98 @@ static void killed(void **state)
         check_has(LINES);
         start_anew();
     }
+}
+
+/* ---- in a log already -------------------------------------------------------------------- */
+
+static ino_t store_file(void)
+{
+    struct stat info;
+    assert_int_equal(stat(store_data, &info), 0);
+    return info.st_ino;
+}
+
+/* Logs of killed imports are stored together, too; whoever opened the store for that has the one
+ * that came of it. */
+static void logged_and_not_stored(void **state)
+{
+    (void)state;
+    char path[4300];
+    ot_store *store;
+    store_fill(3);
+    const ino_t before = store_file();
+    static const int from[] = {0, LINES, LINES + 20, 2 * LINES};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/logs", store_dir);
+        check_ok(ot_make_dirs(path, &err));
+        snprintf(path, sizeof path, "%s/logs/%d.log", store_dir, i);
+        write_records(path, from[i], from[i + 1]);
+    }
+    optune *o = open_handle();
+    snprintf(path, sizeof path, "%s/in", store_dir);
+    write_records(path, 2 * LINES - 5, 2 * LINES + 5);
+    assert_int_equal(import_into(o, path), 5);
+    assert_true(store_file() != before);
+    check_has(3 + 2 * LINES + 5);
+    optune_close(o);
+    check_left();
+    /* It is known that all are stored. */
+    int64_t added;
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    const ino_t now = store_file();
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 0);
+    ot_store_close(store);
+    assert_true(store_file() == now);
+}
+
+enum { FORGOTTEN = 40 };
+
+static void forget_some(void)
+{
+    ot_store *store;
+    ot_pruned pruned;
+    ot_digest digest[FORGOTTEN];
+    for (int i = 0; i < FORGOTTEN; i++) {
+        optune_record r = some_record(i * 400 % 100);
+        r.time = 1e9 + i * 400;
+        digest[i] = ot_record_digest(&r);
+    }
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_forget(store, digest, FORGOTTEN, &pruned, &err));
+    ot_store_close(store);
+}
+
+/* Also where the log that says so is read before those of what it forgets, and where it comes with
+ * an import of thousands, from here or from a copy. */
+static void forgotten_for_good(void **state)
+{
+    (void)state;
+    char path[4300], aside[4300];
+    ot_store_stats stats;
+    int64_t refused;
+    optune *o = open_handle();
+    snprintf(path, sizeof path, "%s/in", store_dir);
+    write_records(path, 0, LINES);
+    assert_int_equal(import_into(o, path), LINES);
+    forget_some();
+    check_has(LINES - FORGOTTEN);
+    assert_int_equal(import_into(o, path), 0);
+    unlink(path);
+    write_records(path, 0, 2 * LINES);
+    assert_int_equal(import_into(o, path), LINES); /* into another store */
+    check_has(2 * LINES - FORGOTTEN);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 2 * LINES - FORGOTTEN);
+    check_has(2 * LINES - FORGOTTEN);
+    assert_int_equal(import_into(o, path), 0);
+    /* The whole log once more, of a database that never heard of it. */
+    snprintf(aside, sizeof aside, "%s/logs/00000000T000000Z-1.log", store_dir);
+    assert_int_equal(rename(path, aside), 0);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 2 * LINES - FORGOTTEN);
+    check_has(2 * LINES - FORGOTTEN);
+    optune_close(o);
 }
 
 /* ---- another store in its place ---------------------------------------------------------- */
@@ -304,6 +396,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         each(killed),
+        each(logged_and_not_stored),
+        each(forgotten_for_good),
         each(replaced_meanwhile),
         each(gone_meanwhile),
         each(one_after_another),

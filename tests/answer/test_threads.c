@@ -259,11 +259,11 @@ static void test_reads_through_swaps(void **state)
     ot_store *store, *later;
     int n = 0;
     const unsigned turn = ot_context_enter(s.own);
-    check_ok(ot_context_reader(s.own, &store, &err));
+    check_ok(ot_context_reader(s.own, &store, NULL, &err));
     check_ok(ot_store_walk(store, swap_in_the_middle, &s, &err));
     assert_int_equal(s.n, RECORDS);
     assert_true(s.done);
-    check_ok(ot_context_reader(s.own, &later, &err));
+    check_ok(ot_context_reader(s.own, &later, NULL, &err));
     assert_ptr_not_equal(later, store);
     /* What is gone says so, which it can as it is open still. */
     assert_int_equal(ot_store_walk(store, count_one, &n, &err), OPTUNE_ESTORE);

@@ -3,6 +3,8 @@
 #include "support/check.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -75,6 +77,11 @@ static void whole_files(void **state)
     assert_int_equal(ot_read_file(in_dir("none"), &text, 4, &err), OPTUNE_ENOENT);
     check_contains(err.text, "none");
     assert_int_equal(ot_write_file(in_dir("no/such/place"), "x", 1, &err), OPTUNE_EIO);
+    check_ok(ot_write_cached(in_dir("f"), "again", 5, &err));
+    check_ok(ot_read_file(in_dir("f"), &text, 100000, &err));
+    assert_string_equal(text.s, "again");
+    assert_int_equal(ot_write_cached(in_dir("no/such/place"), "x", 1, &err), OPTUNE_EIO);
+    check_contains(err.text, "no/such/place");
     free(large);
     ot_text_release(&text);
 }
@@ -147,6 +154,32 @@ static void own_directory(void **state)
     *strrchr(program, '/') = 0;
     assert_string_equal(self, program);
     assert_int_equal(ot_self_dir(self, 2), OPTUNE_ELIMIT);
+}
+
+/* As in a chroot that nobody mounted it in. */
+static void own_directory_without_proc(void **state)
+{
+    (void)state;
+    char with[4096], without[4096] = "";
+    optune_err err;
+    check_ok(ot_self_dir(with, sizeof with));
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (unshare(CLONE_NEWNS) < 0 ||
+            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", "/proc", "tmpfs", 0, NULL) < 0)
+            _exit(77);
+        const bool same = ot_self_dir(without, sizeof without) == OPTUNE_OK &&
+                          !strcmp(without, with) && ot_self_dir(without, 2) == OPTUNE_ELIMIT;
+        _exit(same ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip(); /* it takes the right to mount */
+    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static void programs(void **state)
@@ -292,6 +325,7 @@ int main(void)
         cmocka_unit_test(temporary_directory_is_fresh),
         cmocka_unit_test(leftovers_of_the_dead_go),
         cmocka_unit_test(own_directory),
+        cmocka_unit_test(own_directory_without_proc),
         cmocka_unit_test(programs),
         cmocka_unit_test(a_device_or_a_link_stays_what_it_is),
         cmocka_unit_test(what_is_no_file_is_refused),

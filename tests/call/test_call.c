@@ -306,8 +306,8 @@ static void test_many_inputs(void **state)
     /* Names as long as can be and numbers as large fit; of sums of them too many do not. */
 #define LONG(k) ",?wide_as_" #k "00000:0..1099511627776"
 #define SUM(k)                                                                                 \
-    ",?1000*wide_as_" #k "00000+1000*wide_as_900000+1000*wide_as_800000+" #k                   \
-    ":0..1099511627776"
+    ",?1000*wide_as_" #k "00000+1000*wide_as_900000+1000*wide_as_800000+" #k ":0.."            \
+                                                                             "1099511627776"
     many_inputs(OPTUNE_MAX_INPUTS, LONG(1) LONG(2) LONG(3) LONG(4) LONG(5) LONG(6) LONG(7),
                 &text);
     check_ok(ot_call_parse(ot_text_str(&text), &call, &err));
@@ -471,6 +471,66 @@ static void test_packed(void **state)
     free(again);
 }
 
+/* What lies behind a call's counts is nobody's: whatever was there before, it is parsed, copied,
+ * unpacked and taken apart the same, and a copy of what is used is a copy of the whole. */
+static void check_used(const char *text)
+{
+    optune_err err = {0};
+    optune_call *clean = ot_alloc(sizeof *clean), *spoilt = ot_alloc(sizeof *spoilt),
+                *copy = ot_alloc(sizeof *copy), whole;
+    char packed[sizeof whole], again[sizeof whole];
+    const int status = ot_call_parse(text, clean, &err);
+    memset(spoilt, 0xa5, sizeof *spoilt);
+    memset(copy, 0xa5, sizeof *copy);
+    assert_int_equal(ot_call_parse(text, spoilt, &err), status);
+    check_ok(status);
+    const size_t n = ot_call_pack(clean, packed);
+    assert_int_equal(ot_call_pack(spoilt, again), n);
+    assert_memory_equal(packed, again, n);
+    whole = *clean;
+    ot_call_copy(copy, spoilt);
+    assert_int_equal(ot_call_pack(copy, again), n);
+    assert_memory_equal(packed, again, n);
+    assert_int_equal(ot_call_pack(&whole, again), n);
+    assert_memory_equal(packed, again, n);
+    ot_text one = {0}, two = {0};
+    ot_call_print(&whole, &one);
+    ot_call_print(copy, &two);
+    assert_string_equal(one.s, two.s);
+    assert_true(ot_call_flops(copy) == ot_call_flops(clean) || !ot_call_static(clean));
+    for (int i = 0; i < clean->n_epilogues; i++) {
+        memset(spoilt, 0xa5, sizeof *spoilt);
+        memset(&whole, 0, sizeof whole);
+        optune_call_step(copy, i, spoilt);
+        optune_call_step(clean, i, &whole);
+        const size_t step = ot_call_pack(&whole, packed);
+        assert_int_equal(ot_call_pack(spoilt, again), step);
+        assert_memory_equal(packed, again, step);
+        assert_int_equal(whole.n_epilogues + whole.n_extra + spoilt->n_epilogues, 0);
+    }
+    ot_text_release(&one);
+    ot_text_release(&two);
+    free(clean);
+    free(spoilt);
+    free(copy);
+}
+
+static void test_only_what_is_used(void **state)
+{
+    (void)state;
+    int n, samples = 0;
+    const optune_op *const *op = ot_ops(&n);
+    for (int i = 0; i < n; i++)
+        for (const char *const *text = op[i]->samples; text && *text; text++, samples++)
+            check_used(*text);
+    assert_true(samples > 100);
+    check_used("dense(f32[?m:1..64,64], const f32[32,64]) -> add(f32[32]) -> relu()");
+    check_used(
+        "conv2d(f32[1,8,9,9], const f32[8,8,3,3]) -> add(const f32[8,1,1], _) -> tanh()");
+    check_used("dense(f32[4,8], f32[4,8], out_dtype=f32) -> multiply(f32[4]) -> add(f32[4]) -> "
+               "relu() -> clip(a_min=0.0, a_max=6.0)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -490,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_unify),
         cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_only_what_is_used),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

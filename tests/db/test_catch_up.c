@@ -33,7 +33,8 @@ static void the_word_is_said(void **state)
     ot_store_catch_up(reader); /* it may be about to be said */
     assert_int_equal(ot_store_snapshot(reader), last - 1);
 
-    check_ok(ot_write_lock_open(store_dir, &lock, &err)); /* who writes will say it */
+    check_ok(ot_write_lock_open(store_dir, OT_WRITE_LOCK, &lock, &err));
+    /* Who writes will say it. */
     check_ok(ot_write_lock_take(lock, NULL, &err));
     usleep(A_WHILE_US);
     ot_store_catch_up(reader);

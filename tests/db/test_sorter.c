@@ -6,6 +6,11 @@
 #include "support/check.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "db/sorter.h"
 
@@ -13,6 +18,23 @@ enum { KEY = 12, N = 5000, KEYS = 1000 };
 
 static char folder[4096];
 static optune_err err;
+
+static bool no_unnamed_files; /* as on some file systems */
+static int n_refused;
+
+__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
+{
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(more, mode_t) : 0;
+    va_end(more);
+    if (no_unnamed_files && (flags & O_TMPFILE) == O_TMPFILE) {
+        n_refused++;
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
 
 static int fresh(void **state)
 {
@@ -117,6 +139,42 @@ static void sorts(void **state)
     }
 }
 
+static void with_a_name_for_a_moment(void **state)
+{
+    (void)state;
+    no_unnamed_files = true;
+    n_refused = 0;
+    ot_sorter *s = filled(4096);
+    no_unnamed_files = false;
+    assert_int_equal(n_refused, 1);
+    assert_int_equal(names_in(folder), 0);
+    check_ok(ot_sorter_rewind(s, &err));
+    check_all(s);
+    ot_sorter_free(s);
+}
+
+/* Only what a killed one may have left goes. */
+static void left_by_a_killed_one(void **state)
+{
+    (void)state;
+    static const char *const name[] = {".sort-aB3xY9", ".sort-short",  ".sort-longer12",
+                                       "xsort-aB3xY9", ".sort-folder", ".sort-linked"};
+    char path[4200], to[4200];
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, name[i]);
+        check_ok(ot_write_file(path, "1234", 4, &err));
+    }
+    snprintf(to, sizeof to, "%s/%s", folder, name[4]);
+    check_ok(ot_make_dirs(to, &err));
+    snprintf(to, sizeof to, "%s/%s", folder, name[5]);
+    assert_int_equal(symlink(path, to), 0);
+    ot_sorter_sweep(folder);
+    assert_int_equal(names_in(folder), 5);
+    snprintf(path, sizeof path, "%s/%s", folder, name[0]);
+    assert_false(ot_exists(path));
+    ot_sorter_sweep("/nowhere/at/all");
+}
+
 static void nothing(void **state)
 {
     (void)state;
@@ -145,6 +203,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sorts, fresh, gone),
+        cmocka_unit_test_setup_teardown(with_a_name_for_a_moment, fresh, gone),
+        cmocka_unit_test_setup_teardown(left_by_a_killed_one, fresh, gone),
         cmocka_unit_test_setup_teardown(nothing, fresh, gone),
         cmocka_unit_test(nowhere),
     };

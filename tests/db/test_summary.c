@@ -257,6 +257,29 @@ static void a_copy_has_them(void **state)
     ot_store_close(store);
 }
 
+/* A copy counts its transactions anew: what an answer was kept under before one of them is not what
+ * it is behind it. */
+static void no_seal_of_a_copy_comes_again(void **state)
+{
+    (void)state;
+    int64_t before, after;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    for (int i = 0; i < 20; i++)
+        put(store, 1, i, i + 1);
+    put(store, 0, 0, 10);
+    check_ok(ot_store_compact(store, &before, &after, &err));
+    ot_store_close(store);
+    store = open_store(OT_STORE_WRITE);
+    const ot_stamp copied = seal_of(store, 0);
+    for (int i = 10; i < 60; i++) {
+        put(store, 0, i, i + 1);
+        const ot_stamp now = seal_of(store, 0);
+        assert_false(same_seal(&now, &copied));
+    }
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+}
+
 /* Without LMDB, as who may not write reads. */
 static void who_may_only_read(void **state)
 {
@@ -337,7 +360,7 @@ int main(void)
         each(whatever_comes_and_goes), each(a_seal_breaks_with_its_question),
         each(another_version_wrote),   each(damage_is_told_and_mended),
         each(a_copy_has_them),         each(who_may_only_read),
-        each(what_is_held_stays),
+        each(what_is_held_stays),      each(no_seal_of_a_copy_comes_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,7 @@ static void killed_between_the_steps(void **state)
     for (int mode = OT_STORE_READ; mode <= OT_STORE_WRITE; mode++) {
         optune_err err;
         ot_store *store;
+        ot_snapshot from;
         char work[4200];
         int n = 0;
         int64_t before, after;
@@ -119,7 +120,9 @@ static void killed_between_the_steps(void **state)
         assert_int_equal(mkdir(work, 0777), 0);
         strcat(work, "/store");
         assert_int_equal(mkdir(work, 0777), 0);
-        check_ok(ot_store_copy(store, work, &err));
+        check_ok(ot_snapshot_begin(store, &from, &err));
+        check_ok(ot_store_copy(&from, work, &err));
+        ot_snapshot_end(&from);
         ot_store_close(store);
         rename_below("store", "swap/store.old");
         check_ok(ot_store_open(store_dir, mode, &store, &err));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trials in a process of their own: good ones, and every planted bad one as its outcome. */
 #include <math.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "run/worker.h"
@@ -353,6 +356,34 @@ static void test_no_program(void **state)
     free(was);
 }
 
+/* As in a chroot that nobody mounted it in: said before anything fails for reasons of its own. */
+static void test_no_proc(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        optune_err err = {0};
+        ot_worker *none = NULL;
+        const ot_worker_options options = worker_options();
+        if (unshare(CLONE_NEWNS) < 0 ||
+            mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            mount("none", "/proc", "tmpfs", 0, NULL) < 0)
+            _exit(77);
+        unsetenv("OPTUNE_WORKER"); /* it is found all the same */
+        _exit(ot_worker_open(&options, &none, &err) == OPTUNE_EUNSUPPORTED &&
+                      strstr(err.text, "mount -t proc")
+                  ? 0
+                  : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        skip(); /* it takes the right to mount */
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* What offers to fuse and does not is as wrong as anything else. */
 static void test_forgotten(void **state)
 {
@@ -392,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_bad_workload),
         cmocka_unit_test(test_peak),
         cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_no_proc),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

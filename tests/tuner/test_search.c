@@ -321,6 +321,41 @@ static void forest_sees_factors_of_two(void **state)
     assert_true(sum / 16 < 1); /* 0.5; 1.6 where the odd parts are no features */
 }
 
+/* Of the first configs of a search, without the untuned one: factors of two from the sizes down to
+ * powers of two, on the mean of 20 seeds. */
+static double odd_at_first(const char *name)
+{
+    enum { SEEDS = 20, FIRST = 4 };
+    static const optune_task task = {0};
+    optune_space *space;
+    optune_err err = {0};
+    double sum = 0;
+    check_ok(ot_space_open(&task, &sizes, &space, &err));
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        walk w;
+        explore(ot_search_find(name), &sizes, seed, 1 + FIRST, bowl, &w);
+        for (int i = 1; i <= FIRST; i++) {
+            optune_config config;
+            ot_space_nth(space, w.path[i], &config);
+            for (int k = 0; k < config.n; k++) {
+                int64_t odd = config.entity[k].v[0];
+                while (odd % 2 == 0)
+                    odd /= 2;
+                sum += log2((double)odd) / (SEEDS * FIRST);
+            }
+        }
+    }
+    ot_space_close(space);
+    return sum;
+}
+
+static void forest_begins_near_powers_of_two(void **state)
+{
+    (void)state;
+    const double forest = odd_at_first("forest"), random = odd_at_first("random");
+    assert_true(forest < 0.7 * random); /* 0.57; 1.0 where distance alone decides */
+}
+
 /* A third of the space fails, by a knob that says nothing about cost. */
 static double third_fails(const optune_config *config)
 {
@@ -413,6 +448,7 @@ int main(void)
         cmocka_unit_test(draws_are_uniform),
         cmocka_unit_test(searches_see_what_is_out_and_how_it_ended),
         cmocka_unit_test(forest_sees_factors_of_two),
+        cmocka_unit_test(forest_begins_near_powers_of_two),
         cmocka_unit_test(forest_learns_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

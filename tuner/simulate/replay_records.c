@@ -208,7 +208,7 @@ int ot_records_open(optune *o, const char *workload, const char *log, ot_records
     else if (status >= 0) {
         ot_store *store;
         const unsigned turn = ot_context_enter(o);
-        status = ot_context_reader(o, &store, err);
+        status = ot_context_reader(o, &store, NULL, err);
         if (status >= 0)
             status = ot_store_walk(store, take, &t, err);
         ot_context_leave(o, turn);
