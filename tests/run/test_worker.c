@@ -37,7 +37,8 @@ static int threads_of_runner(void)
     pid_t pid = 0;
     char path[64];
     int n = 0;
-    snprintf(path, sizeof path, "/proc/%d/task", ot_worker_pids(worker, &pid, 1) ? (int)pid : 0);
+    snprintf(path, sizeof path, "/proc/%d/task",
+             ot_worker_pids(worker, &pid, 1) ? (int)pid : 0);
     DIR *tasks = opendir(path);
     const struct dirent *entry;
     while (tasks && (entry = readdir(tasks)))
