@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trials in a process of their own: good ones, and every planted bad one as its outcome. */
+#include <dirent.h>
 #include <math.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -30,6 +31,43 @@ static void waiting(void *arg, double seconds)
     atomic_store(&stop, true);
 }
 
+static int seen_before, seen_behind; /* threads of the candidate's process, of its samples */
+
+static int threads_of_runner(void)
+{
+    pid_t pid = 0;
+    char path[64];
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/%d/task",
+             ot_worker_pids(worker, &pid, 1) ? (int)pid : 0);
+    DIR *tasks = opendir(path);
+    const struct dirent *entry;
+    while (tasks && (entry = readdir(tasks)))
+        n += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
+/* A thread that ended is told of for a moment more. */
+static void alone(void *arg, bool begins)
+{
+    (void)arg;
+    if (!begins)
+        return;
+    seen_before = threads_of_runner();
+    for (int i = 0; i < 2000 && seen_before != 1; i++) {
+        usleep(1000);
+        seen_before = threads_of_runner();
+    }
+}
+
+static void measured(void *arg)
+{
+    (void)arg;
+    seen_behind = threads_of_runner();
+}
+
 static ot_worker_options worker_options(void)
 {
     plugins[0] = planted_plugin;
@@ -41,6 +79,8 @@ static ot_worker_options worker_options(void)
         .stop = &stop,
         .until = &until,
         .waiting = waiting,
+        .alone = alone,
+        .measured = measured,
     };
 }
 
@@ -119,6 +159,17 @@ static void test_good(void **state)
     (void)state;
     expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
     expect("dense_nopack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+}
+
+/* Verified, a candidate has no idle threads that spin; they are there when it is timed. */
+static void test_threads_rest(void **state)
+{
+    (void)state;
+    if (planted_device.threads < 2)
+        skip();
+    expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+    assert_int_equal(seen_before, 1);
+    assert_in_range(seen_behind, 2, planted_device.threads);
 }
 
 static void test_crash(void **state)
@@ -429,6 +480,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
+        cmocka_unit_test(test_threads_rest),
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_crash_without_handlers),
         cmocka_unit_test(test_hang),
