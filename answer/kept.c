@@ -57,10 +57,12 @@ static const char *keep_text(keeping *k, const char *text)
     const char *const known[] = {q->call, q->target, q->device, q->policy};
     if (!text)
         return NULL;
+    if (!*text)
+        return "";
     for (int i = 0; i < OT_COUNT(known); i++)
         if (*known[i] == *text && !strcmp(known[i], text))
             return known[i];
-    return *text ? keep(k, text, strlen(text) + 1) : "";
+    return keep(k, text, strlen(text) + 1);
 }
 
 /* Room for what follows, if there is more than there was. */
@@ -75,8 +77,6 @@ static void give(keeping *k, char *at, char *end)
 
 static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
 {
-    if (!fact)
-        return NULL;
     ot_fact *kept = hold(k, sizeof *kept);
     ot_record_copy(&kept->record, &fact->record);
     kept->currency = fact->currency;
@@ -123,10 +123,10 @@ void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *c
     to->op = call->op;
     to->flops = ot_call_static(call) ? ot_call_flops(call) : 0;
     for (int i = 0; i < choice->n; i++) {
-        row[i].fact = keep_fact(&k, row[i].fact);
-        row[i].stale = keep_fact(&k, row[i].stale);
-        row[i].hint = keep_fact(&k, row[i].hint);
-        row[i].failed = keep_fact(&k, row[i].failed);
+        const ot_fact **const fact[] = {&row[i].fact, &row[i].stale, &row[i].hint, &row[i].failed};
+        for (int f = 0; f < OT_COUNT(fact); f++)
+            if (*fact[f])
+                *fact[f] = keep_fact(&k, *fact[f]);
         row[i].hint_why = keep_text(&k, row[i].hint_why);
         row[i].stale_why = keep_text(&k, row[i].stale_why);
         row[i].fallback_why = keep_text(&k, row[i].fallback_why);

@@ -87,8 +87,8 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
     if (status < 0)
         return status;
     const ot_choice *choice = &answer->choice;
-    status = ot_kernel_take(m, call, choice->row[choice->winner].candidate.impl,
-                            choice->config, k, err);
+    status = ot_kernel_take(m, call, choice->row[choice->winner].candidate.impl, choice->config,
+                            k, err);
     ot_answer_drop(answer);
     return status;
 }
@@ -109,17 +109,39 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
+/* Of what `to` is, zeros, only what the call has: most of its room is for more than calls have, and
+ * a large network has a kernel for each of hundreds of them. */
+static void copy_call(optune_call *to, const optune_call *from)
+{
+    to->op = from->op;
+    to->n_inputs = from->n_inputs;
+    to->n_outputs = from->n_outputs;
+    to->n_attrs = from->n_attrs;
+    to->n_extra = from->n_extra;
+    to->n_epilogues = from->n_epilogues;
+    for (int i = 0; i < optune_call_inputs(from); i++)
+        to->input[i] = from->input[i];
+    for (int i = 0; i < from->n_outputs; i++)
+        to->output[i] = from->output[i];
+    for (int i = 0; i < from->n_attrs; i++)
+        to->attr[i] = from->attr[i];
+    for (int i = 0; i < from->n_epilogues; i++)
+        to->epilogue[i] = from->epilogue[i];
+}
+
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
 {
-    *k = (ot_kernel){
-        .machine = m, .impl = like->impl, .config = like->config, .scratch = like->scratch};
+    k->machine = m;
+    k->impl = like->impl;
+    ot_config_copy(&k->config, &like->config);
+    k->scratch = like->scratch;
     ot_session *s = &k->session;
-    *s = (ot_session){.row = like->session.row,
-                      .state = like->session.state,
-                      .target = like->session.target,
-                      .device = like->session.device,
-                      .call = like->range ? *like->range : like->session.call,
-                      .shared = &m->scratch};
+    s->row = like->session.row;
+    s->state = like->session.state;
+    s->target = like->session.target;
+    s->device = like->session.device;
+    copy_call(&s->call, like->range ? like->range : &like->session.call);
+    s->shared = &m->scratch;
     s->task = (optune_task){&s->call, &s->target, &s->device};
     k->task = s->task;
     if (like->range) {
@@ -148,7 +170,8 @@ static bool packs(const optune_plan *plan, int input)
 {
     bool does = false;
     for (int i = 0; i < plan->n_stages; i++)
-        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase == OPTUNE_PREPACK; a++)
+        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase == OPTUNE_PREPACK;
+             a++)
             does = does || (plan->stage[i].arg[a].kind == OPTUNE_ARG_INPUT &&
                             plan->stage[i].arg[a].index == input);
     return does;

@@ -228,6 +228,9 @@ int ot_read_input(const char *path, ot_text *to, size_t limit, optune_err *err);
 /* A new file that takes the other's place in one step; a device or a pipe is written to, and of a
  * pipe a reader is waited for ten seconds. */
 int ot_write_file(const char *path, const void *data, size_t n, optune_err *err);
+/* The same of what can be made again: the disk is not waited for, so that after a sudden end of the
+ * machine it may be there empty or cut short. */
+int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err);
 void ot_sync_path(const char *path); /* a file or a folder, as far as it can be */
 bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);

@@ -166,13 +166,13 @@ static bool write_all(int fd, const char *data, size_t n)
 }
 
 /* Into a new file, which then takes the place of what was there. */
-static bool replace(const char *path, const char *data, size_t n)
+static bool replace(const char *path, const char *data, size_t n, bool lasting)
 {
     static atomic_int serial;
     ot_text fresh = {0};
     ot_text_printf(&fresh, "%s.%ld.%d.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool good = fd >= 0 && write_all(fd, data, n) && fsync(fd) == 0;
+    bool good = fd >= 0 && write_all(fd, data, n) && (!lasting || fsync(fd) == 0);
     int why = errno;
     if (fd >= 0 && close(fd) < 0 && good) {
         good = false;
@@ -218,7 +218,8 @@ static bool write_into(const char *path, const char *data, size_t n)
 }
 
 /* A device or a pipe stays what it is, and so does a link: what it names is written. */
-int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+static int write_file(const char *path, const void *data, size_t n, bool lasting,
+                      optune_err *err)
 {
     struct stat info;
     char *named = realpath(path, NULL);
@@ -226,12 +227,22 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
     const bool special =
         stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
-    if (!(special ? write_into : replace)(place, data, n))
+    if (!(special ? write_into(place, data, n) : replace(place, data, n, lasting)))
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path,
                              special && errno == ENXIO ? "it is a pipe that nobody reads"
                                                        : strerror(errno));
     free(named);
     return status;
+}
+
+int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
+{
+    return write_file(path, data, n, true, err);
+}
+
+int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err)
+{
+    return write_file(path, data, n, false, err);
 }
 
 void ot_sync_path(const char *path)

@@ -254,6 +254,17 @@ bool ot_copy(char *to, size_t size, const char *s)
 
 bool ot_parse_int(const char *s, int64_t *value)
 {
+    /* Most are short, and strtoll takes longer than the rest of what reads them. */
+    enum { SHORT = 18 };
+    const char *p = s + (*s == '-');
+    int64_t sum = 0;
+    int n = 0;
+    while (n < SHORT && isdigit((unsigned char)p[n]))
+        sum = 10 * sum + (p[n++] - '0');
+    if (n && !p[n]) {
+        *value = *s == '-' ? -sum : sum;
+        return true;
+    }
     /* strtoll would skip white space and take a plus sign. */
     if (!isdigit((unsigned char)s[s[0] == '-']))
         return false;
@@ -303,10 +314,12 @@ bool ot_parse_dtype(const char *s, optune_dtype *dtype)
         size_t digits = strspn(s + letters, "0123456789");
         for (int i = 0; i < OT_COUNT(dtype_names) && !rest; i++) {
             const dtype_name *row = &dtype_names[i];
-            if (strlen(row->name) == letters && strncmp(row->name, s, letters) == 0 &&
+            if (*row->name == *s && strlen(row->name) == letters &&
+                strncmp(row->name, s, letters) == 0 &&
                 has_word(row->bits, s + letters, digits)) {
                 parsed.code = (uint8_t)row->code;
-                parsed.bits = (uint8_t)strtol(s + letters, NULL, 10);
+                for (size_t d = letters; d < letters + digits; d++)
+                    parsed.bits = (uint8_t)(10 * parsed.bits + (s[d] - '0'));
                 rest = s + letters + digits;
             }
         }

@@ -113,6 +113,13 @@ static int parse_word(const optune_op_attr *row, const char *text, optune_attr *
         return optune_fail(err, OPTUNE_ELIMIT, "word of attribute '%s' is too long", row->name);
     if (!row->words)
         return OPTUNE_OK;
+    const size_t n_text = strlen(text);
+    for (const char *w = row->words; *w && n_text; w += strspn(w, " ")) {
+        const size_t length = strcspn(w, " ");
+        if (length == n_text && memcmp(w, text, length) == 0)
+            return OPTUNE_OK;
+        w += length;
+    }
     enum { MOST = 64 };
     char allowed[1024];
     const char *names[MOST];

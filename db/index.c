@@ -64,7 +64,10 @@ void ot_index_entry_make(const optune_record *record, const ot_digest *digest,
 ot_digest ot_hint_digest(const char *call, const char *target)
 {
     char kind[OPTUNE_NAME_SIZE];
-    snprintf(kind, sizeof kind, "%.*s", (int)strcspn(target, " "), target);
+    size_t n = strcspn(target, " ");
+    n = n < sizeof kind ? n : sizeof kind - 1;
+    memcpy(kind, target, n);
+    kind[n] = '\0';
     const char *const texts[] = {call, kind};
     return ot_digest_texts(texts, OT_COUNT(texts));
 }

@@ -41,6 +41,7 @@ typedef struct ot_snapshot {
      * nobody asked. Of a view, which may go on to a later commit, nothing is. */
     struct ot_seen {
         signed char epoch, summary;
+        int64_t number;        /* the snapshot of which `epoch` is */
         uint64_t first;        /* ot_snapshot_epoch */
         uint8_t question[16];  /* of the summary */
         ot_bytes value;
@@ -209,6 +210,7 @@ void ot_parts_release(ot_parts *parts);
  * not fit it are looked at again without (ot_stored_decode). Given back, not released. */
 ot_parts *ot_parts_borrow(ot_store *store, ot_snapshot *reader);
 void ot_parts_give_back(ot_store *store, ot_parts *parts);
+void ot_parts_expect(ot_parts *parts, const char *text); /* what is read next may have it */
 /* codec.c: the i-th field in its bytes, and what these begin with. */
 struct ot_record_field;
 const struct ot_record_field *ot_record_stored(int i);

@@ -204,6 +204,8 @@ static int find_records(finding *f, int limit, optune_record **record, int **ali
         status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
     if (status >= 0 && alike && !listed)
         ot_deciding(f->entries.at, f->entries.n);
+    if (status >= 0 && f->entries.n)
+        ot_parts_expect(f->parts, f->question->call);
     if (status >= 0)
         status = read_kept(f, limit, record, alike, n, err);
     if (status >= 0 && alike && f->missed) { /* it stood for others: all are read */

@@ -87,6 +87,19 @@ static int find_part(ot_parts *p, uint32_t id, ot_bytes *bytes, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Where a text lies that was alone in its place: nobody looks for it there, and a record that it
+ * does not fit is looked at again, as above. */
+void ot_parts_expect(ot_parts *p, const char *text)
+{
+    const size_t n = strlen(text);
+    const uint32_t id = (uint32_t)ot_hash64(text, n);
+    const ot_part *part = slot_of(p, id);
+    if (n <= SHORT || (part->used && part->id == id))
+        return;
+    keep(p, id, (ot_bytes){text, n});
+    p->carried = true;
+}
+
 /* The number of these bytes, which are put there when they are new; 1: there is no place. */
 static int share(ot_parts *p, const void *data, size_t n, uint32_t *id, optune_err *err)
 {

@@ -173,7 +173,7 @@ void ot_snapshot_end(ot_snapshot *reader)
     }
     mdb_txn_reset(reader->txn);
     memset(reader->live, 0, sizeof(reader->live));
-    reader->seen.epoch = reader->seen.summary = 0;
+    reader->seen.summary = 0; /* the epoch is that of a snapshot of this number, whoever reads it */
     pthread_mutex_lock(&e->lock);
     bool kept = e->n_idle < POOL;
     if (kept)
@@ -278,12 +278,14 @@ bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first)
 {
     struct ot_seen *seen = &reader->seen;
     ot_bytes value;
-    if (!seen->epoch || reader->view) {
+    const int64_t number = reader->view ? 0 : ot_snapshot_number(reader);
+    if (!seen->epoch || reader->view || seen->number != number) {
         seen->epoch =
             ot_snapshot_get(reader, OT_TABLE_META, ot_epoch_name, &value, NULL) == OPTUNE_OK &&
                     ot_epoch_holds(&value, ot_snapshot_number(reader), &seen->first)
                 ? 1
                 : -1;
+        seen->number = number;
     }
     if (seen->epoch > 0)
         *first = seen->first;

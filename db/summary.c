@@ -24,7 +24,7 @@ enum {
     ENTRY = DIGEST + COST + ALIKE,
     HEAD = 8 + 4,
     SUM = 8,
-    FEW = 16,      /* so many more than those that decide are looked at as fast */
+    FEW = 16,      /* entries that decide are listed whenever there are others beside them */
     MOST = 1 << 16 /* that are listed */
 };
 
@@ -81,14 +81,25 @@ int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all, 
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
-                      ot_text *to)
+static uint32_t deciding(const ot_briefs *all)
 {
     uint32_t kept = 0;
     for (int i = 0; i < all->n; i++)
         kept += all->at[i].keep;
-    if ((uint32_t)all->n < 2 * kept + FEW || kept > MOST)
-        kept = 0;
+    return kept;
+}
+
+/* Many are not worth their room where they are most of all. */
+static bool is_listed(uint32_t kept, int all)
+{
+    return kept <= MOST &&
+           (kept <= FEW ? (uint32_t)all > kept : (uint32_t)all >= 2 * kept + FEW);
+}
+
+/* `kept`: those that decide, which are listed; 0: none is. */
+static void print(const ot_digest *asked, uint64_t serial, const ot_briefs *all, uint32_t kept,
+                  ot_text *to)
+{
     ot_text_clear(to);
     ot_text_add_n(to, (const char *)&serial, sizeof serial);
     ot_text_add_n(to, (const char *)&kept, sizeof kept);
@@ -103,6 +114,13 @@ void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *
     }
     const uint64_t sum = sum_of(asked, to->s, to->n);
     ot_text_add_n(to, (const char *)&sum, sizeof sum);
+}
+
+void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
+                      ot_text *to)
+{
+    const uint32_t kept = deciding(all);
+    print(asked, serial, all, is_listed(kept, all->n) ? kept : 0, to);
 }
 
 int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err)
@@ -238,7 +256,11 @@ int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *v
     int status = ot_briefs_read(reader, &asked, &all, err);
     if (status >= 0) {
         ot_deciding(all.at, all.n);
-        ot_summary_print(&asked, serial, &all, &text);
+        /* Versions before this one listed fewer. */
+        if (!kept && (uint32_t)all.n < 2 * deciding(&all) + FEW)
+            print(&asked, serial, &all, 0, &text);
+        else
+            ot_summary_print(&asked, serial, &all, &text);
         status = text.n != there.n || memcmp(text.s, there.s, text.n) != 0;
     }
     ot_text_release(&text);

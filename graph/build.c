@@ -29,10 +29,9 @@ void optune_graph_close(optune_graph *g)
 {
     if (!g)
         return;
-    for (int i = 0; i < g->n; i++) {
-        free(g->node[i].call);
+    for (int i = 0; i < g->n; i++)
         ot_graph_drop_data(&g->node[i]);
-    }
+    ot_graph_drop_calls(g);
     free(g->node);
     free(g->output);
     ot_names_release(&g->names);
@@ -312,13 +311,8 @@ int optune_graph_call_like(optune_graph *g, const char *name, const optune_call 
     node.field = ot_arena_alloc(&g->arena, (size_t)(n + 1) * sizeof *node.field);
     for (int i = 0; i < n; i++)
         node.field[i] = inputs[i];
-    node.call = ot_alloc(sizeof *node.call);
-    *node.call = *call;
-    node.call->n_outputs = n_out;
-    const int id = add(g, name, &node, err);
-    if (id < 0)
-        free(node.call);
-    return id;
+    node.call = ot_graph_shared_call(g, call, n_out);
+    return add(g, name, &node, err);
 }
 
 /* "a=1, b=[1,2]": cuts at commas that are not inside brackets. */

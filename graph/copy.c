@@ -79,11 +79,13 @@ static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node 
         node->out[i].dtype = wide_of(node->out[i].dtype);
     if (!from->call)
         return;
-    node->call = ot_alloc(sizeof *node->call);
-    *node->call = *from->call;
-    for (int i = 0; i < node->call->n_attrs && wide; i++)
-        if (node->call->attr[i].kind == OPTUNE_ATTR_DTYPE)
-            node->call->attr[i].dtype = wide_of(node->call->attr[i].dtype);
+    optune_call *call = ot_alloc(sizeof *call);
+    *call = *from->call;
+    for (int i = 0; i < call->n_attrs && wide; i++)
+        if (call->attr[i].kind == OPTUNE_ATTR_DTYPE)
+            call->attr[i].dtype = wide_of(call->attr[i].dtype);
+    node->call = ot_graph_shared_call(to, call, call->n_outputs);
+    free(call);
 }
 
 optune_graph *ot_graph_copy(const optune_graph *g, bool wide, optune_err *err)

@@ -75,7 +75,9 @@ void ot_backing_let_go(ot_backing *b);
 typedef struct ot_node {
     ot_node_kind kind;
     const char *name;
-    optune_call *call; /* CALL: operator and attributes; its types are kept below */
+    const optune_call
+        *call; /* CALL: operator and attributes, of the graph's; its types are kept
+                                below */
     int n_in;
     ot_value *in;           /* CALL: its inputs */
     ot_text_spot *in_place; /* of each; NULL: none */
@@ -115,6 +117,8 @@ struct optune_graph {
     int n, capacity;
     int n_named;    /* the first of them have names */
     ot_names names; /* of nodes */
+    ot_rows calls;  /* what nodes say, each once */
+    ot_names call_names;
     ot_names stems; /* the last number that was given behind each */
     int *output;    /* nodes, tuples as they were named */
     int n_outputs, outputs_capacity, n_output_tensors;
@@ -161,6 +165,11 @@ void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
 const char *ot_graph_fresh_name(optune_graph *g, const char *stem);
 int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, const char *text,
                             optune_err *err);
+
+/* shared_call.c: the graph's own of this operator, these attributes and so many outputs, without
+ * types. */
+const optune_call *ot_graph_shared_call(optune_graph *g, const optune_call *call, int n_out);
+void ot_graph_drop_calls(optune_graph *g);
 
 /* read.c: a file of our own text. */
 int ot_graph_read_text(const char *path, optune_graph **graph, optune_err *err);

@@ -102,6 +102,18 @@ static void trim(optune_call *next, int rank)
     }
 }
 
+/* A dim that only a run knows is no other one, and no number, though a run may find them equal. */
+static bool may_differ(const optune_tensor *a, const optune_tensor *b)
+{
+    for (int d = 0; d < a->rank && d < b->rank; d++) {
+        const optune_dim *x = &a->dim[a->rank - 1 - d], *y = &b->dim[b->rank - 1 - d];
+        if (optune_dim_known(x) != optune_dim_known(y) ||
+            (*x->name && *y->name && strcmp(x->name, y->name)))
+            return true;
+    }
+    return false;
+}
+
 /* The one user of the group's value joins; false when it must not, or cannot be computed so. */
 static bool extend(const optune_graph *g, const use *uses, const int *taken, ot_group *group,
                    ot_accepts accepts, void *arg)
@@ -115,7 +127,8 @@ static bool extend(const optune_graph *g, const use *uses, const int *taken, ot_
     ot_graph_call_of(g, of->node, &next);
     const optune_tensor *out = &group->call.output[0];
     const bool other_rank = n_views || next.output[0].rank != out->rank;
-    if (next.op->pattern > OPTUNE_BROADCAST || (other_rank && !same_rows(&next.output[0], out)))
+    if (next.op->pattern > OPTUNE_BROADCAST || may_differ(&next.output[0], out) ||
+        (other_rank && !same_rows(&next.output[0], out)))
         return false;
     trim(&next, out->rank);
     if (optune_call_fuse(&both, &next, of->argument, NULL) < 0 || !accepts(arg, &both))
@@ -139,7 +152,8 @@ static int by_last(const void *a, const void *b)
 int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_groups *groups,
                        optune_err *err)
 {
-    *groups = (ot_groups){.group = ot_alloc((size_t)(g->n + 1) * sizeof(ot_group))};
+    int capacity = 0;
+    *groups = (ot_groups){0};
     use *uses = find_uses(g);
     int *taken = ot_alloc((size_t)(g->n + 1) * sizeof *taken);
     for (int id = 0; id < g->n; id++)
@@ -148,6 +162,7 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
     for (int id = 0; id < g->n && status >= 0; id++) {
         if (g->node[id].kind != OT_NODE_CALL || taken[id] >= 0)
             continue;
+        groups->group = ot_room(groups->group, groups->n, &capacity, sizeof(ot_group));
         ot_group *group = &groups->group[groups->n];
         status = start(g, id, group, err);
         if (status < 0)
@@ -161,6 +176,8 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
     }
     /* A group runs when its last node would: then everything it needs is there. */
     qsort(groups->group, (size_t)groups->n, sizeof(ot_group), by_last);
+    ot_group *fitted = realloc(groups->group, (size_t)(groups->n + 1) * sizeof(ot_group));
+    groups->group = fitted ? fitted : groups->group;
     free(taken);
     free(uses);
     if (status < 0)

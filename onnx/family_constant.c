@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "onnx/onnx.h"
 
 static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
@@ -84,15 +85,32 @@ static int filled(ot_onnx_node *n, const optune_tensor *type, const void *elemen
     return status < 0 ? status : ot_onnx_give(n, 0, value);
 }
 
+/* One element in a shape of which a run knows some dims. */
+static int open_constant(ot_onnx_node *n, const ot_onnx_value *shape, ot_onnx_value *one)
+{
+    optune_dim dim[OT_ONNX_LIST];
+    const int rank = ot_onnx_sizes_of(shape, dim);
+    if (rank < 0 || rank > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "a shape of more than %d dims", OPTUNE_MAX_RANK);
+    if (!one && !(one = room(n, f32, 0, 0)))
+        return n->err->status;
+    one = ot_onnx_reshape(n, one, 0, NULL);
+    return ot_onnx_give(n, 0, ot_onnx_spread(n, one, rank, dim));
+}
+
 static int constant_of_shape(ot_onnx_node *n)
 {
     const ot_onnx_value *shape = ot_onnx_need(n, 0);
     const ot_onnx_attr *fill = ot_onnx_attr_of(n, "value");
     ot_onnx_value *one = NULL, *value = NULL;
     ot_onnx_list list;
-    int status = shape ? ot_onnx_list_of(n, shape, "shape", &list) : n->err->status;
+    int status = shape ? OPTUNE_OK : n->err->status;
     if (status >= 0 && fill && fill->t)
         status = ot_onnx_take(n->m, fill->t, &one, n->err);
+    if (status >= 0 && shape->sizes && (!one || optune_tensor_elements(&one->type) == 1))
+        return open_constant(n, shape, one);
+    if (status >= 0)
+        status = ot_onnx_list_of(n, shape, "shape", &list);
     if (status < 0)
         return status;
     optune_tensor type = {.dtype = one ? one->type.dtype : f32, .rank = list.n};
@@ -127,23 +145,51 @@ static int shape(ot_onnx_node *n)
     from = from < 0 ? 0 : from > rank ? rank : from;
     to = to < from ? from : to > rank ? rank : to;
     const optune_tensor type = {.dtype = i64, .rank = 1, .dim = {optune_dim_of(to - from)}};
-    return ot_onnx_give(
-        n, 0, ot_onnx_sizes(n, &type, ot_onnx_type(n->m, data)->dim + from));
+    return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, ot_onnx_type(n->m, data)->dim + from));
 }
 
 static int size(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
-    int64_t dim[OPTUNE_MAX_RANK];
-    if (!data || !ot_onnx_dims(n, data, dim))
+    const optune_dim *dim[OPTUNE_MAX_RANK];
+    const int rank = data ? ot_onnx_rank(n, data) : -1;
+    if (rank < 0)
         return n->err->status;
-    const int64_t elements = optune_tensor_elements(ot_onnx_type(n->m, data));
-    return ot_onnx_give(n, 0, copied(n, i64, 0, 1, &elements));
+    for (int d = 0; d < rank; d++)
+        dim[d] = &ot_onnx_type(n->m, data)->dim[d];
+    optune_dim elements =
+        rank ? (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX} : optune_dim_of(1);
+    if (rank)
+        optune_dim_multiply(&elements, rank, dim, 1);
+    return ot_onnx_give(n, 0, ot_onnx_sizes(n, &(optune_tensor){.dtype = i64}, &elements));
+}
+
+/* From a number on to before what only a run knows, by ones. */
+static int open_range(ot_onnx_node *n, const ot_onnx_value *from, const ot_onnx_value *to,
+                      const ot_onnx_value *step)
+{
+    optune_dim dim[3][OT_ONNX_LIST];
+    const ot_onnx_value *const in[] = {from, to, step};
+    for (int i = 0; i < 3; i++)
+        if (ot_onnx_sizes_of(in[i], dim[i]) != 1)
+            return in[i]->sizes ? ot_onnx_ask(n, &in[i]->sizes[0], -1)
+                                : ot_onnx_refuse(n, "its limits are no integers");
+    if (!optune_dim_known(dim[0]) || !optune_dim_known(dim[2]) || dim[0]->min < 0 ||
+        dim[2]->min != 1)
+        return ot_onnx_ask(n, optune_dim_known(dim[0]) ? dim[1] : dim[0], -1);
+    ot_onnx_value *all = ot_onnx_ones_along(n, dim[1], from->type.dtype, 1, 0);
+    all = all ? ot_onnx_call(n, "cumsum", 1, &all, "axis=0, exclusive=true") : NULL;
+    all = all && dim[0]->min ? ot_onnx_part(n, all, 0, dim[0]->min, OPTUNE_MAX_DIM) : all;
+    return ot_onnx_give(n, 0, all);
 }
 
 static int range(ot_onnx_node *n)
 {
     double limit[3] = {0};
+    const ot_onnx_value *from = ot_onnx_need(n, 0), *to = ot_onnx_need(n, 1),
+                        *step = ot_onnx_need(n, 2);
+    if (from && to && step && (from->sizes || to->sizes || step->sizes))
+        return open_range(n, from, to, step);
     for (int i = 0; i < 3; i++) {
         const ot_onnx_value *value = ot_onnx_need(n, i);
         if (!value || !value->data || optune_tensor_elements(&value->type) != 1)

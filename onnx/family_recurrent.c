@@ -25,17 +25,17 @@ typedef struct layer {
     ot_onnx_node *n;
     int gates, direction;
     bool backward;
-    int64_t steps, batch, units;
-    double clip;     /* 0: none */
-    bool together;   /* LSTM: the forget gate is what the input gate leaves */
-    bool before;     /* GRU: the reset gate comes behind the product */
-    bool bytes;      /* weights of 8 bits */
+    int64_t steps, batch, units; /* batch: -1 where only a run knows it */
+    double clip;                 /* 0: none */
+    bool together;               /* LSTM: the forget gate is what the input gate leaves */
+    bool before;                 /* GRU: the reset gate comes behind the product */
+    bool bytes;                  /* weights of 8 bits */
     value *x;        /* X W + both biases where they may be added so, [T,B,gates H] */
     value *r[2];     /* of all gates [gates H,H]; GRU: of update and reset, of hidden */
     value *bias;     /* GRU: of the hidden gate behind the product, [H]; or NULL */
     value *peephole; /* LSTM: [3 H] of input, output, forget; or NULL */
     value *lengths;  /* [B,1]; or NULL */
-    value *h, *c;    /* [B,H] */
+    value *h, *c;    /* [B,H]; or NULL: all 0, in front of the first step */
     const char *function[3];
     double alpha[3], beta[3];
 } layer;
@@ -147,27 +147,34 @@ static void default_numbers(const char *name, double *alpha, double *beta)
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* h R' of some gates, [B,their number H]. */
-static value *with_state(layer *l, value *h, int part)
+/* x + h R' of some gates, [B,their number H]. */
+static value *with_state(layer *l, value *x, value *h, int part)
 {
-    return ot_onnx_2(l->n, "dense", h, l->r[part]);
+    return h ? add(l, x, ot_onnx_2(l->n, "dense", h, l->r[part])) : x;
 }
 
 static value *peeped(layer *l, value *gate, value *c, int i)
 {
-    return l->peephole ? add(l, gate, multiply(l, c, columns(l, l->peephole, 0, i, 1, 3)))
-                       : gate;
+    return l->peephole && c ? add(l, gate, multiply(l, c, columns(l, l->peephole, 0, i, 1, 3)))
+                            : gate;
+}
+
+/* What is left of the cell's state, and i of the new one. */
+static value *lstm_cell(layer *l, value *all, value *i)
+{
+    value *fresh = multiply(l, i, function(l, 1, gate_of(l, all, 3)));
+    if (!l->c)
+        return fresh;
+    value *f = l->together && i ? ot_onnx_2(l->n, "subtract", number(l, i, 1), i)
+                                : function(l, 0, peeped(l, gate_of(l, all, 2), l->c, 2));
+    return add(l, multiply(l, f, l->c), fresh);
 }
 
 /* Gates are input, output, forget, cell. */
 static value *lstm_step(layer *l, value *x)
 {
-    value *all = add(l, x, with_state(l, l->h, 0));
-    value *i = function(l, 0, peeped(l, gate_of(l, all, 0), l->c, 0));
-    value *f = l->together && i ? ot_onnx_2(l->n, "subtract", number(l, i, 1), i)
-                                : function(l, 0, peeped(l, gate_of(l, all, 2), l->c, 2));
-    value *cell = function(l, 1, gate_of(l, all, 3));
-    l->c = add(l, multiply(l, f, l->c), multiply(l, i, cell));
+    value *all = with_state(l, x, l->h, 0);
+    l->c = lstm_cell(l, all, function(l, 0, peeped(l, gate_of(l, all, 0), l->c, 0)));
     value *o = function(l, 0, peeped(l, gate_of(l, all, 1), l->c, 1));
     const double clip = l->clip; /* the cell's own state is not clipped */
     l->clip = 0;
@@ -176,33 +183,44 @@ static value *lstm_step(layer *l, value *x)
     return multiply(l, o, bent);
 }
 
+/* The hidden gate before its function, of what the reset gate r leaves of the state. */
+static value *gru_hidden(layer *l, value *of_x, value *r)
+{
+    if (!l->before)
+        return with_state(l, of_x, l->h ? multiply(l, r, l->h) : NULL, 1);
+    value *of_h = l->h ? ot_onnx_2(l->n, "dense", l->h, l->r[1]) : l->bias;
+    if (!of_h)
+        return l->h ? NULL : of_x;
+    return add(l, of_x, multiply(l, r, l->h && l->bias ? add(l, of_h, l->bias) : of_h));
+}
+
 /* Gates are update, reset, hidden: h' = (1 - z) hidden + z h. */
 static value *gru_step(layer *l, value *x)
 {
-    value *z_r = add(l, columns(l, x, 1, 0, 2, 3), with_state(l, l->h, 0));
+    value *z_r = with_state(l, columns(l, x, 1, 0, 2, 3), l->h, 0);
     value *z = function(l, 0, columns(l, z_r, 1, 0, 1, 2));
     value *r = function(l, 0, columns(l, z_r, 1, 1, 1, 2));
-    value *of_x = columns(l, x, 1, 2, 1, 3), *of_h;
-    if (l->before) {
-        of_h = with_state(l, l->h, 1);
-        of_h = multiply(l, r, l->bias ? add(l, of_h, l->bias) : of_h);
-    } else {
-        of_h = with_state(l, multiply(l, r, l->h), 1);
-    }
-    value *hidden = function(l, 1, add(l, of_x, of_h));
-    value *stays = multiply(l, z, l->h);
+    value *hidden = function(l, 1, gru_hidden(l, columns(l, x, 1, 2, 1, 3), r));
     value *rest = z ? ot_onnx_2(l->n, "subtract", number(l, z, 1), z) : NULL;
-    return add(l, multiply(l, rest, hidden), stays);
+    value *fresh = multiply(l, rest, hidden);
+    return l->h ? add(l, fresh, multiply(l, z, l->h)) : fresh;
 }
 
 static value *rnn_step(layer *l, value *x)
 {
-    return function(l, 0, add(l, x, with_state(l, l->h, 0)));
+    return function(l, 0, with_state(l, x, l->h, 0));
 }
 
 static value *step(layer *l, value *x)
 {
     return l->gates == 4 ? lstm_step(l, x) : l->gates == 3 ? gru_step(l, x) : rnn_step(l, x);
+}
+
+/* Where a sequence lasts, `y`; where it does not, `old`, or 0. */
+static value *while_it_lasts(layer *l, value *lasts, value *y, value *old)
+{
+    return ot_onnx_call(l->n, "where", 3,
+                        (value *const[]){lasts, y, old ? old : number(l, y, 0)}, NULL);
 }
 
 /* What is given at step t, [B,H]; the states behind it. */
@@ -213,12 +231,11 @@ static value *masked_step(layer *l, value *x, int64_t t)
         l->h = y;
         return y;
     }
-    ot_onnx_node *n = l->n;
-    value *lasts = ot_onnx_2(n, "greater", l->lengths, number(l, l->lengths, (double)t));
-    l->h = ot_onnx_call(n, "where", 3, (value *const[]){lasts, y, h}, NULL);
-    if (c)
-        l->c = ot_onnx_call(n, "where", 3, (value *const[]){lasts, l->c, c}, NULL);
-    return ot_onnx_call(n, "where", 3, (value *const[]){lasts, y, number(l, y, 0)}, NULL);
+    value *lasts = ot_onnx_2(l->n, "greater", l->lengths, number(l, l->lengths, (double)t));
+    l->h = while_it_lasts(l, lasts, y, h);
+    if (l->gates == 4)
+        l->c = while_it_lasts(l, lasts, l->c, c);
+    return h ? while_it_lasts(l, lasts, y, NULL) : l->h;
 }
 
 /* All steps, [T,B,H]. */
@@ -229,12 +246,17 @@ static value *run(layer *l)
     for (int64_t i = 0; i < l->steps; i++) {
         const int64_t t = l->backward ? l->steps - 1 - i : i;
         value *x = ot_onnx_part(n, l->x, 0, t, t + 1);
-        y[t] = masked_step(l, ot_onnx_call(n, "squeeze", 1, &x, "axis=[0]"), t);
+        x = ot_onnx_call(n, "squeeze", 1, &x, "axis=[0]");
+        y[t] = x ? masked_step(l, x, t) : NULL;
+        if (!y[t] || !l->h || (l->gates == 4 && !l->c))
+            return NULL;
         y[t] = y[t] && ot_onnx_wants(n, 0) ? ot_onnx_call(n, "expand_dims", 1, &y[t], "axis=0")
                                            : y[t];
         if (!y[t])
             return NULL;
     }
+    if (n->err->status < 0)
+        return NULL;
     return ot_onnx_wants(n, 0) ? ot_onnx_join(n, 0, (int)l->steps, y) : y[0];
 }
 
@@ -310,17 +332,11 @@ static value *weights_of(layer *l, int i)
     return ot_onnx_transpose(n, multiply(l, w, scale), 2, (const int[]){1, 0});
 }
 
+/* A state that is given; NULL: it is left out, or has failed. */
 static value *state_of(layer *l, int i, bool batch_first)
 {
     ot_onnx_node *n = l->n;
     value *all = ot_onnx_in(n, i);
-    const optune_tensor type = {.dtype = ot_onnx_type(n->m, l->x)->dtype,
-                                .rank = 2,
-                                .dim = {optune_dim_of(l->batch), optune_dim_of(l->units)}};
-    if (!all) {
-        value *zeros = NULL;
-        return ot_onnx_room(n->m, &type, &zeros, n->err) < 0 ? NULL : zeros;
-    }
     value *part = ot_onnx_part(n, all, batch_first, l->direction, l->direction + 1);
     return ot_onnx_call(n, "squeeze", 1, &part, "axis=[%d]", batch_first);
 }
@@ -330,10 +346,11 @@ static value *taken(layer *l, value *x)
 {
     ot_onnx_node *n = l->n;
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!ot_onnx_dims(n, x, dim))
+    if (!ot_onnx_dims_at(n, x, 1U << 0 | 1U << 2, dim))
         return NULL;
     const int64_t g = l->gates, width = g * l->units;
-    value *flat = ot_onnx_reshape(n, x, 2, (const int64_t[]){l->steps * l->batch, dim[2]});
+    const int64_t rows = l->batch < 0 ? -1 : l->steps * l->batch;
+    value *flat = ot_onnx_reshape(n, x, 2, (const int64_t[]){rows, dim[2]});
     value *w = weights_of(l, IN_W), *y = ot_onnx_2(n, "dense", flat, w);
     if (ot_onnx_in(n, IN_BIAS)) {
         value *both = of_direction(l, IN_BIAS);
@@ -379,7 +396,7 @@ static int one_way(layer *l, const recurrent *kind, value *x, bool batch_first, 
     l->h = state_of(l, IN_H, batch_first);
     l->c = l->gates == 4 ? state_of(l, IN_C, batch_first) : NULL;
     l->peephole = l->gates == 4 ? of_direction(l, IN_PEEPHOLES) : NULL;
-    if (!l->h || (l->gates == 4 && !l->c))
+    if (n->err->status < 0)
         return n->err->status;
     *y = run(l);
     return *y                   ? OPTUNE_OK
@@ -412,7 +429,8 @@ static int layer_of(ot_onnx_node *n)
     if (!both && strcmp(way, "forward") && strcmp(way, "reverse"))
         return ot_onnx_refuse(n, "direction '%.40s' is none", way);
     x = batch_first ? ot_onnx_transpose(n, x, 3, (const int[]){1, 0, 2}) : x;
-    if (!x || !ot_onnx_dims(n, x, dim) || !ot_onnx_dims(n, ot_onnx_in(n, IN_R), of_r))
+    if (!x || !ot_onnx_dims_at(n, x, 1U << 0 | 1U << 2, dim) ||
+        !ot_onnx_dims(n, ot_onnx_in(n, IN_R), of_r))
         return n->err->status;
     if (dim[0] < 1 || dim[0] > MOST_STEPS)
         return ot_onnx_refuse(n,
@@ -461,10 +479,8 @@ static int layer_of(ot_onnx_node *n)
 }
 
 static const ot_onnx_op ops[] = {
-    {"LSTM", layer_of, "0"},
-    {"GRU", layer_of, "1"},
-    {"RNN", layer_of, "2"},
-    {"com.microsoft::DynamicQuantizeLSTM", layer_of, "0b"},
+    {"LSTM", layer_of, "0"}, {"GRU", layer_of, "1"},
+    {"RNN", layer_of, "2"},  {"com.microsoft::DynamicQuantizeLSTM", layer_of, "0b"},
     {NULL, NULL, NULL},
 };
 

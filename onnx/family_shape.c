@@ -31,8 +31,7 @@ static int reshape(ot_onnx_node *n)
     const ot_onnx_value *shape = ot_onnx_in(n, 1);
     if (data && shape && shape->sizes) {
         const int told = ot_onnx_shape_list(n, shape, ot_onnx_type(n->m, data), &list);
-        return told < 0 ? told
-                        : ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
+        return told < 0 ? told : ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
     }
     const int status = data ? ot_onnx_list_at(n, "shape", 1, &list) : n->err->status;
     if (status < 0)
@@ -135,11 +134,57 @@ static int unsqueeze(ot_onnx_node *n)
     return ot_onnx_give(n, 0, data);
 }
 
+/* Where one of both is 1, the other; else that of the data, which the shape's must not differ from.
+ * NULL: only a run knows, and the node has failed. */
+static const optune_dim *wider(ot_onnx_node *n, const optune_dim *data, const optune_dim *shape)
+{
+    const bool known = optune_dim_known(data), told = optune_dim_known(shape);
+    if (known && data->min == 1)
+        return shape;
+    if ((told && shape->min == 1) || (*data->name && !strcmp(data->name, shape->name)) ||
+        (known && told && data->min == shape->min))
+        return data;
+    if (known && told)
+        ot_onnx_refuse(n, "a dim of %lld does not become one of %lld", (long long)data->min,
+                       (long long)shape->min);
+    else
+        ot_onnx_ask(n, known ? shape : data, -1);
+    return NULL;
+}
+
+/* To a shape of which some dims only a run knows. */
+static int expand_open(ot_onnx_node *n, ot_onnx_value *data, const ot_onnx_value *shape)
+{
+    optune_dim list[OT_ONNX_LIST], all[OPTUNE_MAX_RANK];
+    const optune_dim one = optune_dim_of(1);
+    const optune_tensor *type = ot_onnx_type(n->m, data);
+    const int own = ot_onnx_rank(n, data), given = ot_onnx_sizes_of(shape, list);
+    const int rank = own > given ? own : given;
+    bool stays = own == rank;
+    if (own < 0 || given < 0)
+        return ot_onnx_refuse(n, "a shape that is no list of integers");
+    if (rank > OPTUNE_MAX_RANK)
+        return ot_onnx_refuse(n, "%d dims, more than %d", rank, OPTUNE_MAX_RANK);
+    for (int d = 0; d < rank; d++) {
+        const optune_dim *a = d + own < rank ? &one : &type->dim[d + own - rank];
+        const optune_dim *b = d + given < rank ? &one : &list[d + given - rank];
+        const optune_dim *to = wider(n, a, b);
+        if (!to)
+            return n->err->status;
+        stays = stays && (to == a || (optune_dim_known(to) && to->min == 1));
+        all[d] = *to;
+    }
+    return ot_onnx_give(n, 0, stays ? data : ot_onnx_spread(n, data, rank, all));
+}
+
 static int expand(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0), *shape = ot_onnx_need(n, 1);
     int64_t dim[OPTUNE_MAX_RANK], all[OPTUNE_MAX_RANK];
     ot_onnx_list list;
+    if (data && shape &&
+        (shape->sizes || (shape->data && !optune_tensor_known(ot_onnx_type(n->m, data)))))
+        return expand_open(n, data, shape);
     if (!data || !shape || ot_onnx_list_of(n, shape, "shape", &list) < 0 ||
         !ot_onnx_dims(n, data, dim))
         return n->err->status;

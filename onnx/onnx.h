@@ -27,7 +27,7 @@ typedef struct ot_onnx_value {
     bool failed; /* made by a node that could not be read */
     bool
         nibbles; /* a constant of 4 bits, an element a byte here: DequantizeLinear alone reads it */
-    const optune_dim *sizes; /* a list of sizes without `data`: numbers, and what only a run
+    const optune_dim *sizes;    /* a list of sizes without `data`: numbers, and what only a run
                                 knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
     int node;                   /* in the graph; -1: not there yet */
@@ -382,9 +382,21 @@ bool ot_onnx_normalised(const ot_onnx_node *n, ot_onnx_node *norm);
 ot_onnx_value *ot_onnx_sizes(ot_onnx_node *n, const optune_tensor *type, const optune_dim *dim);
 bool ot_onnx_has_sizes(const ot_onnx_node *n); /* among its inputs */
 int ot_onnx_make_sized(ot_onnx_node *n);       /* such a node, as far as that can be */
+/* The elements of such a list, or of a constant of integers; how many, at most OT_ONNX_LIST; -1: it
+ * is neither. */
+int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST]);
 /* What reshaping a value of the type `from` to `shape` is, with 0 for dims that stay and -1 for
  * one that follows; fails where two would. */
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list);
+
+/* ---- spread.c: values in shapes that only a run knows ----------------------------------- */
+/* Ones of rank `rank`, along one axis as many as this dim, which some value of the graph must have:
+ * else the node fails, and says what to bind. */
+ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,
+                                  int rank, int axis);
+/* The value, repeated to these dims, which it must fit. */
+ot_onnx_value *ot_onnx_spread(ot_onnx_node *n, ot_onnx_value *value, int rank,
+                              const optune_dim *dim);
 
 #endif

@@ -11,7 +11,7 @@
 #include "call/dim_expr.h"
 #include "onnx/onnx.h"
 
-enum { MOST = 64 }; /* elements of a list of sizes */
+enum { MOST = OT_ONNX_LIST }; /* elements of a list of sizes */
 
 /* No size, and no end of a slice, comes near. */
 static const int64_t CODES[2] = {0x7a5e0000, (int64_t)1 << 52};
@@ -161,8 +161,7 @@ static int move(ot_onnx_node *n)
 
 /* ---- what computes with them -------------------------------------------------------------- */
 
-/* Elements of a list, numbers or not; -1: it is none. */
-static int elements_of(const ot_onnx_value *value, optune_dim dim[MOST])
+int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST])
 {
     const optune_tensor *type = &value->type;
     if ((!value->sizes && !value->data) || !holds_sizes(type) || type->rank > 1 ||
@@ -211,8 +210,8 @@ static int calculate(ot_onnx_node *n, char op)
 {
     const ot_onnx_value *in[] = {ot_onnx_need(n, 0), ot_onnx_need(n, 1)};
     optune_dim a[MOST], b[MOST], to[MOST];
-    const int n_a = in[0] ? elements_of(in[0], a) : -1,
-              n_b = in[1] ? elements_of(in[1], b) : -1;
+    const int n_a = in[0] ? ot_onnx_sizes_of(in[0], a) : -1,
+              n_b = in[1] ? ot_onnx_sizes_of(in[1], b) : -1;
     if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
         return ask(n, first_sized(n, 0));
     const int count = n_a == 1 ? n_b : n_a;
@@ -231,6 +230,36 @@ static int calculate(ot_onnx_node *n, char op)
     return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, to));
 }
 
+/* 1: they are the same, whatever a run finds; 0: they never are; -1: only a run knows. */
+static int same(const optune_dim *a, const optune_dim *b)
+{
+    if (a->max < b->min || b->max < a->min)
+        return 0;
+    return is_number(a) && is_number(b) ? 1 : *a->name && !strcmp(a->name, b->name) ? 1 : -1;
+}
+
+static int compare(ot_onnx_node *n)
+{
+    static const optune_dtype truth = {.code = OPTUNE_DTYPE_UINT, .bits = 1, .lanes = 1};
+    const ot_onnx_value *in[] = {ot_onnx_need(n, 0), ot_onnx_need(n, 1)};
+    optune_dim a[MOST], b[MOST];
+    ot_onnx_value *equal = NULL;
+    const int n_a = in[0] ? ot_onnx_sizes_of(in[0], a) : -1,
+              n_b = in[1] ? ot_onnx_sizes_of(in[1], b) : -1;
+    if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
+        return ask(n, first_sized(n, 0));
+    optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
+    type.dtype = truth;
+    const int status = ot_onnx_room(n->m, &type, &equal, n->err);
+    for (int i = 0; i < (n_a == 1 ? n_b : n_a) && status >= 0; i++) {
+        const double is = same(&a[n_a == 1 ? 0 : i], &b[n_b == 1 ? 0 : i]);
+        if (is < 0)
+            return ask(n, first_sized(n, 0));
+        ot_elements_set(truth, equal->data, i, 1, &is);
+    }
+    return status < 0 ? status : ot_onnx_give(n, 0, equal);
+}
+
 static int cast(ot_onnx_node *n)
 {
     const ot_onnx_value *in = ot_onnx_need(n, 0);
@@ -247,18 +276,20 @@ int ot_onnx_make_sized(ot_onnx_node *n)
 {
     static const struct {
         const char *name;
-        char op; /* 0: it moves its first input; ',': any; '=': its second is a shape */
-    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0}, {"Concat", ','},
-               {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0}, {"Reshape", '='},
-               {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'}, {"Div", '/'}};
+        char op; /* 0: it moves its first input; ',': any; '=': its second is a shape; '?': it
+                    looks at sizes by itself */
+    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0},   {"Concat", ','},
+               {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0},   {"Reshape", '='},
+               {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'},   {"Div", '/'},
+               {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
-    if (!strcmp(name, "Cast"))
-        return cast(n);
+    if (!strcmp(name, "Cast") || !strcmp(name, "Equal"))
+        return *name == 'C' ? cast(n) : compare(n);
     for (int i = 0; i < OT_COUNT(ops); i++) {
         if (strcmp(ops[i].name, name))
             continue;
-        if (ops[i].op == '=' && !(data && data->sizes))
+        if (ops[i].op == '?' || (ops[i].op == '=' && !(data && data->sizes)))
             return n->op->make(n);
         if (ops[i].op == ',')
             return move(n);
@@ -280,7 +311,7 @@ int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune
                        ot_onnx_list *list)
 {
     optune_dim dim[MOST];
-    const int count = elements_of(shape, dim);
+    const int count = ot_onnx_sizes_of(shape, dim);
     int open = -1;
     if (count < 0 || count > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "a shape that is no list of at most %d integers",

@@ -203,7 +203,7 @@ static int add_unit(ot_builder *b, const ot_module *module, const char *key,
             join("%s/%s.%d.%016llx.tmp", b->dir, key, (int)getpid(), (unsigned long long)word);
         status = command(b, module, u->source, u->made, &u->argv, err);
         if (status >= 0)
-            status = ot_write_file(u->source, text->s, text->n, err);
+            status = ot_write_cached(u->source, text->s, text->n, err);
     }
     if (status < 0) {
         unit_free(b, u);

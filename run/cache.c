@@ -114,7 +114,7 @@ int ot_cache_keep(const char *made, const char *path, optune_err *err)
     if (!good)
         return optune_fail(err, OPTUNE_EIO, "the compiler left no module");
     /* First the digest: a module without it, or with another's, is made again. */
-    const int status = ot_write_file(sum, hex, strlen(hex), err);
+    const int status = ot_write_cached(sum, hex, strlen(hex), err);
     if (status < 0)
         return status;
     if (rename(made, path) < 0)

@@ -118,6 +118,7 @@ typedef struct ot_worker_options {
     const optune_device *device;
     char *const *plugins;    /* NULL-terminated, or NULL */
     const atomic_bool *stop; /* when it becomes true, calls return EINTERRUPTED; NULL: never */
+    const double *until;     /* the same at this ot_now(); 0, or NULL: never */
     void (*waiting)(void *arg, double seconds); /* the device is locked by another run; NULL */
     void (*idle)(
         void *arg); /* something useful to do every few ms while the worker works; NULL */

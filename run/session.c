@@ -448,8 +448,10 @@ static int bind(ot_bound *b, optune_err *err)
 
 int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, optune_err *err)
 {
-    ot_bound *b = ot_alloc(sizeof *b);
-    *b = (ot_bound){.session = s, .loaded = loaded, .kind = kind};
+    ot_bound *b = ot_alloc(sizeof *b); /* what no launch needs of it is never touched */
+    b->session = s;
+    b->loaded = loaded;
+    b->kind = kind;
     const int status = bind(b, err);
     if (status < 0) {
         ot_bound_close(b);

@@ -89,7 +89,7 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
                      : optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
     if (status >= 0 && !ot_exists(name)) {
         ot_text said = {0};
-        status = ot_write_file(source, text.s, text.n, err);
+        status = ot_write_cached(source, text.s, text.n, err);
         if (status >= 0)
             status = row->compile(&s->target, &s->device, flag, module->n_flags, source, name,
                                   &argv, err);

@@ -11,7 +11,7 @@ static int compile(const optune_target *target, const optune_device *device,
     snprintf(from, sizeof from, "%s/text%s", dir, row->source_suffix);
     snprintf(to, size, "%s/text%s", dir, row->module_suffix);
     optune_argv argv = {0};
-    int status = ot_write_file(from, text->s, text->n, err);
+    int status = ot_write_cached(from, text->s, text->n, err);
     if (status >= 0)
         status = row->compile(target, device, NULL, 0, from, to, &argv, err);
     if (status >= 0)

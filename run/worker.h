@@ -45,6 +45,7 @@ const char *ot_wire_text(const json_t *object, const char *name); /* "" when abs
 double ot_wire_real(const json_t *object, const char *name);      /* infinity when absent */
 
 /* ---- worker_lock.c: one measuring run per physical device -------------------------------- */
+bool ot_worker_time_is_over(const ot_worker_options *options); /* `until`; NULL: never */
 /* Waits its turn, telling `waiting` about once a second. OK with *fd -1 when no lock can be
  * kept (it is advisory); EINTERRUPTED. */
 int ot_device_lock(const ot_worker_options *options, int *fd, optune_err *err);

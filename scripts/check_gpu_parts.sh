@@ -48,6 +48,13 @@ for test in tuner_test_gpu kernels_test_impl kernels_test_symbolic; do
     printf '#!/bin/sh\necho "[  PASSED  ] %s ${OPTUNE_TEST_PART:-whole}"\n' $test \
         >"$work/bundle/tests/$test"
 done
+cat >>"$work/bundle/tests/kernels_test_impl" <<'END'
+case "$OPTUNE_TEST_IMPL" in
+    topk_filter.cuda) exec sleep 1000 ;;
+    cumsum_lookback.cuda) exit 1 ;;
+esac
+echo "without: $OPTUNE_TEST_WITHOUT"
+END
 chmod -R +x "$work/bundle"
 check() {
     GPU_CHECK_SECONDS=$1 bash "$root/scripts/gpu_check.sh" "$work/bundle" "$work/out" cuda $2 \
@@ -57,7 +64,19 @@ check() {
 status=0
 check 30 "right fast" || status=$?
 test $status = 2 || fail "a part that there is not ends with $status"
-grep -q "there is no part 'fast': right sanitize dense" "$work/said" || fail "$(cat "$work/said")"
+grep -q "there is no part 'fast': fresh right sanitize dense" "$work/said" ||
+    fail "$(cat "$work/said")"
+
+# What never ran before is asked one by one; what hangs is named and asked no more.
+check 120 "fresh right" || fail "$(cat "$work/said")"
+for line in 'cumsum_lookback.cuda FAILED with 1' 'cumsum_lookback_across.cuda is right' \
+    'topk_filter.cuda HANGS, killed' 'dense_nbits_decode.cuda is right'; do
+    grep -qxF "fresh: $line" "$work/out/tests.txt" || fail "the first part has no '$line'"
+done
+grep -qx 'without: topk_filter.cuda' "$work/out/tests.txt" || fail "what hangs is asked again"
+test "$(grep -c '^memcheck: \|^\$ memcheck: ' "$work/out/tests.txt")" = 3 ||
+    fail "the sanitizer was not asked of what is new and ends"
+rm -r "$work/out"
 
 check 30 "dense bandwidth" || fail "$(cat "$work/said")"
 grep -q '^dense: ' "$work/out/device.txt" || fail "dense did not end"

@@ -35,9 +35,14 @@ struct optune_space {
     /* Only whether this config is in it is asked: of splits that are made of factors no more than
      * the config's entity is listed, if it is one of theirs. NULL: all are. */
     const optune_config *sought;
+    size_t used; /* of the room in which values and words of knobs lie as far as it goes */
+    _Alignas(int64_t) char room[2048];
 };
 
-/* space.c: the knob of that name, or -1. */
+/* space.c: in its room, else on the heap; uninitialised. What is so taken, or NULL. */
+void *ot_space_take(optune_space *space, size_t size);
+void ot_space_give_back(optune_space *space, void *memory);
+/* The knob of that name, or -1. */
 int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);

@@ -26,7 +26,24 @@ optune_space *ot_space_blank(void)
     space->where = NULL;
     space->team = false;
     space->sought = NULL;
+    space->used = 0;
     return space;
+}
+
+void *ot_space_take(optune_space *space, size_t size)
+{
+    size = (size + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
+    if (size > sizeof space->room - space->used)
+        return ot_alloc_raw(size);
+    space->used += size;
+    return space->room + space->used - size;
+}
+
+void ot_space_give_back(optune_space *space, void *memory)
+{
+    const char *at = memory;
+    if (at < space->room || at >= space->room + sizeof space->room)
+        free(memory);
 }
 
 int ot_space_check(const optune_space *space, optune_err *err)
@@ -41,8 +58,8 @@ void ot_space_close(optune_space *space)
     if (!space)
         return;
     for (int i = 0; i < space->n_knobs; i++) {
-        free(space->knob[i].value);
-        free(space->knob[i].word);
+        ot_space_give_back(space, space->knob[i].value);
+        ot_space_give_back(space, space->knob[i].word);
     }
     ot_where_close(space->where);
     free(space);

@@ -79,12 +79,12 @@ static void end(optune_space *space, const ot_knob *knob)
 }
 
 /* So many entities of one value, as far as they are possible. */
-static void expect(ot_knob *knob, int n)
+static void expect(optune_space *space, ot_knob *knob, int n)
 {
     if (n < 1 || n > OT_MAX_ENTITIES)
         return;
     knob->capacity = n;
-    knob->value = ot_alloc_raw((size_t)n * sizeof *knob->value);
+    knob->value = ot_space_take(space, (size_t)n * sizeof *knob->value);
 }
 
 static void append(optune_space *space, ot_knob *knob, const int64_t *value)
@@ -96,10 +96,10 @@ static void append(optune_space *space, ot_knob *knob, const int64_t *value)
     const size_t size = (size_t)knob->parts * sizeof(*value);
     if (knob->n == knob->capacity) {
         knob->capacity = knob->capacity ? 2 * knob->capacity : space->sought ? 4 : 32;
-        int64_t *more = ot_alloc_raw((size_t)knob->capacity * size);
+        int64_t *more = ot_space_take(space, (size_t)knob->capacity * size);
         if (knob->n)
             memcpy(more, knob->value, (size_t)knob->n * size);
-        free(knob->value);
+        ot_space_give_back(space, knob->value);
         knob->value = more;
     }
     if (knob->parts == 1)
@@ -293,7 +293,7 @@ void optune_space_ints(optune_space *space, const char *name, int n, const int64
     if (!knob)
         return;
     knob->scalar = OPTUNE_SCALAR_INT;
-    expect(knob, n);
+    expect(space, knob, n);
     for (int i = 0; i < n; i++)
         append(space, knob, &values[i]);
     end(space, knob);
@@ -305,7 +305,7 @@ void optune_space_bools(optune_space *space, const char *name, int n, const bool
     if (!knob)
         return;
     knob->scalar = OPTUNE_SCALAR_BOOL;
-    expect(knob, n);
+    expect(space, knob, n);
     for (int i = 0; i < n; i++)
         append(space, knob, &(int64_t){values[i]});
     end(space, knob);
@@ -317,7 +317,8 @@ void optune_space_words(optune_space *space, const char *name, int n, const char
     if (!knob)
         return;
     knob->scalar = OPTUNE_SCALAR_WORD;
-    knob->word = ot_alloc((size_t)(n > 0 ? n : 1) * sizeof *knob->word);
+    const size_t size = (size_t)(n > 0 ? n : 1) * sizeof *knob->word;
+    knob->word = memset(ot_space_take(space, size), 0, size);
     for (int i = 0; i < n; i++)
         if (!is_word(words[i]))
             misuse(space, OPTUNE_EUSAGE, name, "has a word that cannot be one");

@@ -13,15 +13,6 @@
 #include "base/note.h"
 #include "target/target.h"
 
-int ot_cpu_compiler(char *path, size_t size, optune_err *err)
-{
-    if (ot_find_program("cc", path, size))
-        return OPTUNE_OK;
-    return optune_fail(
-        err, OPTUNE_ETOOL,
-        "no C compiler: 'cc' is not on PATH; install it with: apt-get install gcc");
-}
-
 /* "cc (Debian 12.2.0-14) 12.2.0" -> "gcc 12.2.0"; "Debian clang version 14.0.6" -> "clang
  * 14.0.6". Others are neither, and what they say stays as it is. */
 static void version_of(const char *said, char *to, size_t size)
@@ -123,37 +114,114 @@ static bool found_lately(char *version, size_t size, const char *known_version, 
            ot_copy(version, size, known_version);
 }
 
-int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
+/* What the file at a path said of itself, until it is another one. */
+typedef struct asked {
+    char path[4096], version[128];
+    ot_text file;
+} asked;
+
+static int ask(asked *a, char *path, optune_err *err)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char known_path[4096], known_version[128], known_file[256];
-    char path[4096];
     ot_text file = {0};
-    pthread_mutex_lock(&lock);
-    const bool lately = found_lately(to, size, known_version, false);
-    pthread_mutex_unlock(&lock);
-    if (lately)
-        return OPTUNE_OK;
-    int status = ot_cpu_compiler(path, sizeof path, err);
-    if (status < 0)
-        return status;
+    int status = OPTUNE_OK;
     ot_file_identity(path, &file);
-    pthread_mutex_lock(&lock);
-    if (strcmp(path, known_path) != 0 || strcmp(ot_text_str(&file), known_file) != 0) {
-        char version[sizeof known_version];
+    if (!a->file.n || strcmp(path, a->path) != 0 ||
+        strcmp(ot_text_str(&file), ot_text_str(&a->file)) != 0) {
+        char version[sizeof a->version];
+        ot_text_release(&a->file); /* asked again unless it answers */
         status = find_version(path, version, sizeof version, err);
         if (status >= 0) {
-            ot_copy(known_version, sizeof known_version, version);
-            ot_copy(known_path, sizeof known_path, path);
-            if (!ot_copy(known_file, sizeof known_file, ot_text_str(&file)))
-                known_path[0] = 0; /* asked again */
+            ot_copy(a->version, sizeof a->version, version);
+            ot_copy(a->path, sizeof a->path, path);
+            a->file = file;
+            return status;
         }
     }
-    if (status >= 0) {
-        ot_copy(to, size, known_version);
-        found_lately(to, size, known_version, true);
-    }
-    pthread_mutex_unlock(&lock);
     ot_text_release(&file);
     return status;
+}
+
+static bool is_gcc(const asked *a)
+{
+    return strncmp(a->version, "gcc ", 4) == 0;
+}
+
+/* `cc` where that is a gcc, else gcc where there is one, as bodies are GNU C that others do not
+ * read whole; else what there is. Under the lock. */
+static int choose(const asked **chosen, optune_err *err)
+{
+    static asked cc, gcc;
+    optune_err other = {0};
+    char path[4096];
+    int status = OPTUNE_ETOOL;
+    if (ot_find_program("cc", path, sizeof path))
+        status = ask(&cc, path, err);
+    else
+        optune_fail(err, OPTUNE_ETOOL,
+                    "no C compiler: neither 'cc' nor 'gcc' is on PATH; install it with: "
+                    "apt-get install gcc");
+    *chosen = &cc;
+    if (status >= 0 && is_gcc(&cc))
+        return status;
+    if (ot_find_program("gcc", path, sizeof path) && ask(&gcc, path, &other) >= 0 &&
+        (is_gcc(&gcc) || status < 0)) {
+        *chosen = &gcc;
+        return OPTUNE_OK;
+    }
+    return status;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char known_version[128];
+
+int ot_cpu_compiler(char *path, size_t size, optune_err *err)
+{
+    const asked *chosen;
+    pthread_mutex_lock(&lock);
+    int status = choose(&chosen, err);
+    if (status >= 0 && !ot_copy(path, size, chosen->path))
+        status = optune_fail(err, OPTUNE_ETOOL, "the path of the C compiler is too long");
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
+{
+    const asked *chosen;
+    int status = OPTUNE_OK;
+    pthread_mutex_lock(&lock);
+    if (!found_lately(to, size, known_version, false)) {
+        status = choose(&chosen, err);
+        if (status >= 0) {
+            ot_copy(known_version, sizeof known_version, chosen->version);
+            ot_copy(to, size, known_version);
+            found_lately(to, size, known_version, true);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+/* ---- linking ----------------------------------------------------------------------------- */
+
+/* Says what code is made of what is there; any other flag may want a library (-fsanitize=...). */
+static bool decides_code_only(const char *flag)
+{
+    static const char *const known[] = {"-O",      "-D",       "-U",           "-fno-",
+                                        "-fwrapv", "-funroll", "-fexpensive-", "-ftree-"};
+    for (int i = 0; i < OT_COUNT(known); i++)
+        if (strncmp(flag, known[i], strlen(known[i])) == 0)
+            return true;
+    return false;
+}
+
+bool ot_cpu_links_bare(const optune_target *target, const char *const *flags, int n_flags)
+{
+    char version[128];
+    optune_err err = {0};
+    for (int i = 0; i < n_flags; i++)
+        if (!decides_code_only(flags[i]))
+            return false;
+    return !target->cflags[0] && ot_cpu_compiler_version(version, sizeof version, &err) >= 0 &&
+           strncmp(version, "gcc ", 4) == 0;
 }

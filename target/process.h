@@ -14,4 +14,9 @@
 void ot_process_claim(void);
 bool ot_process_claimed(void);
 
+/* Of such a process, for when it waits for something else than its next run: threads of OpenMP that
+ * idle, and spin for a while at first, end; the next run makes others. Nothing where there are
+ * none, and in any other process. */
+void ot_process_rest(void);
+
 #endif

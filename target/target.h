@@ -65,6 +65,11 @@ int64_t ot_cpu_spins_of(double seconds, double each);
 /* cpu_compiler.c: the C compiler that PATH leads to; ETOOL, with the remedy: to none. */
 int ot_cpu_compiler(char *path, size_t size, optune_err *err);
 int ot_cpu_compiler_version(char *to, size_t size, optune_err *err); /* "gcc 12.2.0" */
+/* Whether a module compiled with these flags of its own is linked without the system's libraries,
+ * which takes little more than half as long. What loads modules has libc, libm and libgomp, but for
+ * the few functions that each module has of its own (atexit, of older ones stat). Other compilers'
+ * OpenMP is another library, and a flag that decides more than code may ask for one. */
+bool ot_cpu_links_bare(const optune_target *target, const char *const *flags, int n_flags);
 
 /* cpu_group.c: calls `look` with the folder, below `mount` (/sys/fs/cgroup), of every control group
  * that the file `groups` (/proc/self/cgroup) names, and of its parents: of the unified hierarchy

@@ -55,17 +55,6 @@ static void add_optimisation(const optune_target *target, optune_argv *argv)
     optune_argv_add(argv, "-ffp-contract=fast");
 }
 
-/* Linking takes little more than half as long without the system's libraries: what loads modules
- * has libc, libm and libgomp, but for the few functions that each module has of its own (atexit,
- * of older ones stat). Other compilers' OpenMP is another library, and flags may ask for more. */
-static bool is_gcc(void)
-{
-    char version[128];
-    optune_err err = {0};
-    return ot_cpu_compiler_version(version, sizeof version, &err) >= 0 &&
-           strncmp(version, "gcc ", 4) == 0;
-}
-
 /* A linker looks into it for what was in front of it only. */
 static bool is_library(const char *flag)
 {
@@ -80,7 +69,7 @@ static int compile(const optune_target *target, const optune_device *device,
     const int status = ot_cpu_compiler(path, sizeof path, err);
     if (status < 0)
         return status;
-    const bool bare = !target->cflags[0] && !n_flags && is_gcc();
+    const bool bare = ot_cpu_links_bare(target, flags, n_flags);
     optune_argv_add(argv, path);
     optune_argv_add(argv, "-shared");
     optune_argv_add(argv, "-fPIC");

@@ -18,6 +18,7 @@ enum { TRIES = 2 };
 static const double AMPLE_S = 10;      /* a run this long has the time at its beginning */
 static const double COSTS_S = 0.5;     /* about what a measurement takes */
 static const double OF_THE_REST = 0.1; /* of the run's time, for one more try */
+static const double MOST = 0.25;       /* of it at most, whatever the machine does meanwhile */
 static const double DOUBTFUL = 1.25; /* a kernel this far beyond has not been measured right */
 
 static void recall(ot_run *run)
@@ -59,6 +60,7 @@ static void measure(ot_run *run)
     optune_err err = {0};
     int status = OPTUNE_OK;
     const double began = ot_now();
+    run->until = began + MOST * (run->end - began);
     for (int tries = 1; tries <= TRIES && status >= 0; tries++) {
         ot_peaks now = {0};
         run->watch.sum = (ot_disturbance){0};
@@ -76,6 +78,7 @@ static void measure(ot_run *run)
         if (run->peak_settled || each > OF_THE_REST * (run->end - ot_now()))
             break;
     }
+    run->until = 0;
     if (status < 0)
         ot_context_log(run->o, OPTUNE_LOG_INFO, "the peak is not known: %s", err.text);
     else

@@ -22,6 +22,12 @@ bool ot_run_ends_all(const ot_run *run, int status)
            status == OPTUNE_ECONFLICT || run->broken;
 }
 
+bool ot_run_is_late(const ot_run *run, int status)
+{
+    return status == OPTUNE_EINTERRUPTED && !ot_context_stopped(run->o) && run->until > 0 &&
+           ot_now() >= run->until;
+}
+
 void ot_run_fail_alone(ot_run *run, ot_tuned *tuned, const optune_err *err)
 {
     tuned->failed = true;

@@ -117,6 +117,8 @@ static void waiting(void *arg, double seconds)
     run->waited_s += more;
     run->last += more; /* first trials still get their time */
     run->first_last += more;
+    if (run->until > 0 && !isfinite(run->progress.best))
+        run->until += more;
     snprintf(run->waiting_note, sizeof run->waiting_note,
              "another run is measuring on this device; waiting for a turn (%.0f s)", seconds);
     ot_run_report(run, "waiting", run->waiting_note);
@@ -167,6 +169,7 @@ static int open_tools(ot_run *run, optune_err *err)
                                       .device = &o->device,
                                       .plugins = o->plugins,
                                       .stop = &o->stop,
+                                      .until = &run->until,
                                       .waiting = waiting,
                                       .idle = idle,
                                       .alone = alone,

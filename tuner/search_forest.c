@@ -63,6 +63,7 @@ typedef struct learner {
     float *value[OPTUNE_MAX_KNOBS];  /* its features, of each digit */
     bool few;                        /* so few features that there is room for derived ones */
     bool derived[OT_MAX_FEATURES];   /* from another: the model's alone, no distance */
+    bool counted[OT_MAX_FEATURES];   /* derived, and the knob counts */
     float low[OT_MAX_FEATURES], high[OT_MAX_FEATURES];
     ot_forest *forest[2]; /* of ranks, of logarithms */
     int model;            /* the one fitted last */
@@ -126,6 +127,30 @@ static bool differs(const optune_space *space, int knob, column c, double *least
     return *least < most && (!c.odd || *least > 0);
 }
 
+/* Whether a knob counts: most of its numbers lie a step behind the one before. Nobody chose those
+ * one by one, as the 7 among 1, 2, 4 and 7. */
+static bool counts(const optune_space *space, int knob)
+{
+    enum { LEAST = 3 }; /* steps */
+    const int64_t radix = optune_space_radix(space, knob);
+    double number[OPTUNE_MAX_LIST], step = 0;
+    int64_t votes = 0, alike = 0;
+    if (optune_space_numbers(space, knob, 0, number) > 1)
+        return false;
+    /* The only step that can be most of them, then how many are. */
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t d = 1; d < radix; d++) {
+            const column own = {0, false};
+            const double to = number_of(space, knob, d, own);
+            const double by = to - number_of(space, knob, d - 1, own);
+            if (pass == 0 && votes == 0)
+                step = by;
+            votes += by == step ? 1 : -1;
+            alike += pass == 1 && by == step;
+        }
+    return alike >= LEAST && 2 * alike > radix - 1;
+}
+
 static void add_knob(learner *l, const optune_space *space, int knob)
 {
     const int64_t radix = optune_space_radix(space, knob);
@@ -138,6 +163,7 @@ static void add_knob(learner *l, const optune_space *space, int knob)
     if (radix < 2)
         return;
     /* Of two entities each feature says as much as any other. */
+    const bool counted = ordered && counts(space, knob);
     const int all = l->few && ordered && radix > 2 ? 2 * parts : parts;
     for (int i = 0; i < all && l->n_features + n < OT_MAX_FEATURES; i++) {
         const column c = {i % parts, i >= parts};
@@ -145,6 +171,7 @@ static void add_knob(learner *l, const optune_space *space, int knob)
             continue;
         const int f = l->n_features + n;
         l->derived[f] = c.odd;
+        l->counted[f] = c.odd && counted;
         l->kind[f] = !ordered                 ? OT_FEATURE_WORD
                      : least > 0 && radix > 2 ? OT_FEATURE_LOG
                                               : OT_FEATURE_ORDERED;
@@ -250,19 +277,19 @@ static double distance(const learner *l, const float *a, const float *b)
     return sum;
 }
 
-/* How far sizes are from powers of two, in factors of two; 0: they are the nearest of their knobs.
- */
+/* How far the numbers of knobs that count are from powers of two, in factors of two, beyond the
+ * least of each knob. */
 static double oddness(const learner *l, const float *x)
 {
     double sum = 0;
     for (int f = 0; f < l->n_features; f++)
-        sum += l->derived[f] ? (double)(x[f] - l->low[f]) : 0;
+        sum += l->counted[f] ? (double)(x[f] - l->low[f]) : 0;
     return sum;
 }
 
 /* Of some draws the one farthest from all that was tried or is out, or from a sample of them. With
- * `even`, distance counts the less the odder the sizes: hardware is made of powers of two, and with
- * nothing known yet that is the better guess. */
+ * `even`, distance is worth the less the odder the numbers: hardware is made of powers of two, and
+ * with nothing known yet that is the better guess. */
 static int64_t far_from_all(optune_search_view *view, learner *l, bool even)
 {
     enum { OTHERS = 64 };

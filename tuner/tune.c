@@ -58,6 +58,24 @@ static bool is_there(ot_run *run, ot_candidate *c)
     return false;
 }
 
+/* Bodies are GNU C, which other compilers read in part. */
+static void say_compiler(ot_run *run, const optune_impl *impl)
+{
+    static const char key[] = "compiler=", gcc[] = "compiler=gcc ";
+    char text[OPTUNE_TEXT_SIZE];
+    optune_err err = {0};
+    if (impl->library || strcmp(run->o->target.kind, "cpu") != 0 ||
+        run->o->row->dependencies(&run->o->target, impl, text, sizeof text, &err) < 0 ||
+        strncmp(text, key, strlen(key)) != 0 || strncmp(text, gcc, strlen(gcc)) == 0)
+        return;
+    const char *name = text + strlen(key);
+    ot_context_warn_once(
+        run->o,
+        "the C compiler is %.*s: kernels here are written for gcc, and most do "
+        "not compile with another; install it with: apt-get install gcc",
+        (int)strcspn(name, "\n"), name);
+}
+
 static int open_arms(ot_tuning *t, optune_err *err)
 {
     ot_run *run = t->run;
@@ -67,6 +85,7 @@ static int open_arms(ot_tuning *t, optune_err *err)
         if (!measurable(&t->candidate[i]) || !wanted(run, t->candidate[i].impl) ||
             !is_there(run, &t->candidate[i]))
             continue;
+        say_compiler(run, t->candidate[i].impl);
         status = ot_arm_open(&t->arm[t->n_arms], &t->task, &t->candidate[i], run->search,
                              run->options->seed, err);
         if (status < 0)
@@ -319,7 +338,12 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
                                 .job = &s->job,
                                 .best = best,
                                 .range = t->run->spot.range};
+        ot_tuning_limit(t);
         status = ot_watched_trial(t->run, &trial, &arena, &result, err);
+        if (ot_run_is_late(t->run, status)) {
+            ot_arena_release(&arena);
+            return status; /* nothing was found out: it stays in the queue */
+        }
         ot_tuning_note(t, s->arm, &result);
     }
     if (status >= 0)
@@ -354,6 +378,8 @@ static int search(ot_tuning *t, optune_err *err)
         const int built = next_built(t);
         if (built >= 0)
             status = ot_tuning_measure(t, built, err);
+        if (ot_run_is_late(t->run, status))
+            return OPTUNE_OK;
     }
     return status < 0 ? status : OPTUNE_OK;
 }
@@ -369,6 +395,7 @@ static void forget_queue(ot_tuning *t)
 
 void ot_tuning_close(ot_tuning *t)
 {
+    t->run->until = 0;
     forget_queue(t);
     for (int i = 0; i < t->n_arms; i++)
         ot_arm_close(&t->arm[i]);
@@ -420,6 +447,7 @@ int ot_tuning_tell(ot_tuning *t, optune_err *err)
 {
     const optune_call *call = t->run->spot.at ? t->run->spot.at : t->task.call;
     const double asked = ot_now();
+    ot_tuning_limit(t);
     int status = ot_room_check(t->run, call, err);
     if (status >= 0)
         status = ot_worker_workload(t->run->worker, ot_text_str(&t->call),
@@ -449,22 +477,25 @@ void ot_tuning_say_unfinished(const ot_tuning *t)
 {
     const ot_run *run = t->run;
     const double spent = ot_now() - t->start, all = ot_now() - run->started;
+    const double before = run->begun ? 0 : t->start - run->started;
     /* What first trials took until now, or what this one did, for every workload, and more. */
     const double each = fmax(run->begun ? all / run->begun : 0, spent + 1);
-    const double enough = ceil(1.5 * each * run->n_workloads);
+    const double enough = ceil(1.5 * (before + each * run->n_workloads));
     char doing[OPTUNE_WHY_SIZE];
     if (!t->n_queued && say_all_refused(t))
         return;
     if (t->run->waited_s > spent / 2)
         snprintf(doing, sizeof doing, "other runs measured on this device for %.0f s",
                  t->run->waited_s);
+    else if (!t->n_queued && before > spent)
+        snprintf(doing, sizeof doing, "getting started took %.1f s", before);
     else if (!t->n_queued)
         snprintf(doing, sizeof doing, "its turn did not come");
     else if (!t->queue[0]->job.done)
         snprintf(doing, sizeof doing, "%s was still compiling after %.1f s",
                  t->arm[t->queue[0]->arm].impl->name, spent);
     else
-        snprintf(doing, sizeof doing, "%s was about to be measured, preparing took %.1f s",
+        snprintf(doing, sizeof doing, "%s was not measured to its end after %.1f s",
                  t->arm[t->queue[0]->arm].impl->name, spent);
     snprintf(t->tuned->problem, sizeof t->tuned->problem,
              "nothing measured within the limits: %s; --time %.0f would do", doing, enough);
@@ -485,15 +516,24 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
             status = fill_queue(t, AHEAD, err);
         if (status >= 0)
             status = ot_tuning_tell(t, err);
-        if (status >= 0)
+        if (ot_run_is_late(run, status))
+            status = OPTUNE_OK;
+        else if (status >= 0)
             status = search(t, err);
     }
     if (status >= 0 && !tuned->trials && !tuned->problem[0])
         ot_tuning_say_unfinished(t);
     forget_queue(t); /* nothing compiles beside the finals */
     const int most = status >= 0 ? ot_tuning_finalists(t) : 0;
-    if (most)
+    if (most) {
+        ot_tuning_limit(t);
         status = ot_finals(run, &t->task, t->arm, t->n_arms, most, t->finals_s, err);
+        if (ot_run_is_late(run, status)) {
+            ot_context_log(run->o, OPTUNE_LOG_INFO, "%s: its finals took longer than its time",
+                           ot_text_str(&t->call));
+            status = OPTUNE_OK;
+        }
+    }
     if (!isfinite(run->progress.best) && tuned->trials && !tuned->problem[0])
         snprintf(tuned->problem, sizeof tuned->problem,
                  "nothing measured: %d failed before; --again tries them once more",

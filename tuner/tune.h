@@ -135,6 +135,7 @@ typedef struct ot_run {
     double end;        /* ot_now() by which the run is over; infinity: none */
     double last;       /* by which it is over even for workloads that have no trial yet */
     double first_last; /* and even where there is no trial at all */
+    double until;      /* by which the worker answers, or is ended; 0: none */
     int begun;         /* workloads that had a new trial */
     int new_trials, failures;
     bool broken;       /* an outcome could not be written down: the run ends */
@@ -155,6 +156,9 @@ typedef struct ot_run {
     ot_metrics metrics;
     char left_out[1024]; /* implementations whose missing library was told, each with a space */
 } ot_run;
+
+/* It was the time, and nobody, that ended what the worker was asked for. */
+bool ot_run_is_late(const ot_run *run, int status);
 
 /* How one workload went. */
 typedef struct ot_tuned {

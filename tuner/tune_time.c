@@ -111,6 +111,18 @@ static double reserve(const ot_tuning *t, double left)
     return fmin(finals_take(t, who, n_most), most);
 }
 
+static double first_may_last(const ot_run *run)
+{
+    return run->new_trials ? run->last : run->first_last;
+}
+
+void ot_tuning_limit(ot_tuning *t)
+{
+    ot_run *run = t->run;
+    const double end = fmax(t->end, isfinite(run->end) ? run->end : 0) + late(t);
+    run->until = isfinite(run->progress.best) ? end : fmax(end, first_may_last(run));
+}
+
 bool ot_tuning_is_over(const ot_tuning *t)
 {
     const double now = ot_now();
@@ -118,8 +130,7 @@ bool ot_tuning_is_over(const ot_tuning *t)
     const double trial = t->n_good ? t->trials_s / t->n_good : 0;
     const bool ends = now >= t->end - (known ? reserve(t, t->end - now) : 0) ||
                       (known && now + trial > t->end + late(t));
-    return ends && (t->tuned->trials > 0 ||
-                    now >= (t->run->new_trials ? t->run->last : t->run->first_last));
+    return ends && (t->tuned->trials > 0 || now >= first_may_last(t->run));
 }
 
 int ot_tuning_finalists(const ot_tuning *t)

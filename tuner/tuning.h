@@ -50,6 +50,9 @@ void ot_tuning_note(ot_tuning *t, int arm, const ot_trial_result *result);
 /* How many finalists can be compared within the time, or a tenth of it and half a second later, as
  * far as can be told, the fastest ones first; INT_MAX: all of them, 0: there are no finals. */
 int ot_tuning_finalists(const ot_tuning *t);
+/* What the worker is asked for from here on ends by then, as what was foreseen may take longer: by
+ * the run's end or a little later, where something was measured; else by when a first trial may. */
+void ot_tuning_limit(ot_tuning *t);
 /* No more trials, as the next one would not end in time, or a little later: but a workload's first
  * one may take what is left of the whole run and a fifth of it more, and the run's first one as
  * much as it takes within its time, as a table without it says nothing. */

@@ -5,6 +5,7 @@
  * nothing.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,12 +64,24 @@ static bool take(optune *o, const optune_task *task, const char *path, ot_arena 
     return found;
 }
 
+/* To look for the folder takes as long as a tenth of the answer: as for what becomes of a store's
+ * file, it is done every OT_LOOK_MS, and at once where this handle may have made it. */
+static bool looked_lately(optune *o)
+{
+    const int64_t looked = atomic_load(&o->no_tables_ns), ago = ot_now_ns() - looked;
+    return looked && ago >= 0 && ago < (int64_t)OT_LOOK_MS * 1000000;
+}
+
 bool ot_dispatch_hint(optune *o, const optune_task *task, ot_arena *arena, ot_fact *fact)
 {
     bool found = false;
     ot_text dir = {0}, path = {0};
+    if (!ot_call_static(task->call) || looked_lately(o))
+        return false;
     ot_text_printf(&dir, "%s/dispatch", o->db);
-    DIR *all = ot_call_static(task->call) ? opendir(dir.s) : NULL;
+    DIR *all = opendir(dir.s);
+    if (!all && errno == ENOENT)
+        atomic_store(&o->no_tables_ns, ot_now_ns());
     for (const struct dirent *e; all && !found && (e = readdir(all));) {
         if (e->d_name[0] == '.')
             continue;

@@ -315,6 +315,22 @@ static void rename_repeated(const ot_source *e, int module, ot_text *to)
                 rename_one(e, module, plan->repeat.function[k], to);
 }
 
+/* What stages of other configs call is as global: without a name of its own in each kernel, two of
+ * one body would not link. */
+static void rename_unused(const ot_source *e, int module, const char *text, ot_text *to)
+{
+    static const char begin[] = "void ", arg[] = "(void *const *";
+    for (const char *line = text; line && *line;) {
+        const char *name = line + sizeof begin - 1;
+        const size_t n = strncmp(line, begin, sizeof begin - 1) == 0 ? ot_identifier(name) : 0;
+        if (n && strncmp(name + n, arg, sizeof arg - 1) == 0)
+            ot_text_printf(to, "#undef %.*s\n#define %.*s %s_m%d_%.*s\n", (int)n, name, (int)n,
+                           name, e->name, module, (int)n, name);
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+}
+
 /* Functions of a module are renamed; later modules undo what earlier ones defined. */
 void ot_source_module(const ot_source *e, int module, ot_text *to)
 {
@@ -323,6 +339,8 @@ void ot_source_module(const ot_source *e, int module, ot_text *to)
     ot_plan_source(&e->task, e->plan, module, &source);
     if (e->task.call->op->standard)
         rename_functions(e, module, ot_text_str(&source), to);
+    else
+        rename_unused(e, module, ot_text_str(&source), to);
     for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
         if (at == module)
             rename_one(e, module, function, to);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the sums of tensor cores become on their way out, for bodies of CUDA's own: two floats as
- * one word of 16-bit ones, and words exchanged among the four threads that hold a row. Tests have
- * the first two from tests/races/words.h.
+ * one word of 16-bit ones, and words exchanged among the four threads that hold a row; a * b + c of
+ * both halves of such words, each rounded once; (a & b) ^ c at once, where compilers take two steps
+ * when both are constants. Tests have these from tests/races/words.h.
  */
 #ifndef OPTUNE_KERNELS_COMMON_PAIRS_GPU_H
 #define OPTUNE_KERNELS_COMMON_PAIRS_GPU_H
@@ -22,6 +23,27 @@ INLINE u32 bfloats_of_floats(float a, float b)
 {
     u32 to;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(to) : "f"(b), "f"(a));
+    return to;
+}
+
+INLINE u32 and_xor(u32 a, u32 b, u32 c)
+{
+    u32 to;
+    asm("lop3.b32 %0, %1, %2, %3, 0x6A;" : "=r"(to) : "r"(a), "r"(b), "r"(c));
+    return to;
+}
+
+INLINE u32 halves_fma(u32 a, u32 b, u32 c)
+{
+    u32 to;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(to) : "r"(a), "r"(b), "r"(c));
+    return to;
+}
+
+INLINE u32 bfloats_fma(u32 a, u32 b, u32 c)
+{
+    u32 to;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(to) : "r"(a), "r"(b), "r"(c));
     return to;
 }
 #endif

@@ -2,7 +2,8 @@
 /*
  * conv2d_dnnl.x86: oneDNN 2.x does the work, float32 only. `algo` is what oneDNN is asked for;
  * with layout=any it chooses its own formats and pays for reorders inside the time, with plain it
- * works in the workload's layouts. The body holds the few declarations it needs.
+ * works in the workload's layouts. The body holds the few declarations it needs, and is told both
+ * as numbers: one module serves all configs.
  */
 #include "kernels/convolution/conv2d.h"
 
@@ -74,20 +75,19 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         "dnnl_primitive_destroy",
         "dnnl_primitive_execute",
     };
-    enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
+    enum { FUNCTIONS = sizeof functions / sizeof functions[0], NUMBERS = 4 };
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const char *algo = optune_config_word(config, "algo");
+    const int64_t algorithm = strcmp(algo, "direct") == 0     ? 1
+                              : strcmp(algo, "winograd") == 0 ? 2
+                                                              : 3;
+    const bool plain = strcmp(optune_config_word(config, "layout"), "plain") == 0;
     const bool is_const = task->call->input[CONV2D_WEIGHT].is_const;
 
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, &s);
-    optune_plan_define(plan, module, "ALGO",
-                       strcmp(algo, "direct") == 0     ? 1
-                       : strcmp(algo, "winograd") == 0 ? 2
-                                                       : 3);
-    optune_plan_define(plan, module, "PLAIN",
-                       strcmp(optune_config_word(config, "layout"), "plain") == 0);
+    conv2d_light(plan, module);
     optune_plan_define(plan, module, "IN_TAG", tag_of(s.data_block));
     optune_plan_define(plan, module, "OUT_TAG", tag_of(s.out_block));
     optune_plan_define(plan, module, "WEIGHT_CONST", is_const);
@@ -98,10 +98,11 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_stage setup = {.phase = OPTUNE_PREPACK,
                           .module = module,
                           .function = "setup",
-                          .n_args = 2 + FUNCTIONS,
-                          .arg = {state, is_const ? weight : state}};
+                          .n_args = NUMBERS + FUNCTIONS,
+                          .arg = {state, is_const ? weight : state, optune_int_arg(algorithm),
+                                  optune_int_arg(plain)}};
     for (int i = 0; i < FUNCTIONS; i++)
-        setup.arg[2 + i] = optune_symbol_arg(functions[i]);
+        setup.arg[NUMBERS + i] = optune_symbol_arg(functions[i]);
     optune_plan_stage(plan, &setup);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = module,

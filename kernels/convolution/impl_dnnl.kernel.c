@@ -9,8 +9,8 @@
  * falls back to its automatic choice. The few declarations follow oneDNN's developer guide;
  * descriptors are blocks of bytes larger than the library's.
  *
- * The plan defines: ALGO (1 direct, 2 winograd, 3 auto), PLAIN (1: the primitive works in the
- * caller's layouts), IN_TAG and OUT_TAG (oneDNN's format tags), WEIGHT_CONST.
+ * The plan defines IN_TAG and OUT_TAG (oneDNN's format tags) and WEIGHT_CONST. Numbers are the
+ * algorithm (1 direct, 2 winograd, 3 auto) and whether the primitive works in the caller's layouts.
  */
 #include "kernels/common/cpu.kernel.h"
 #include "kernels/common/library_failure.kernel.h"
@@ -117,11 +117,13 @@ static void reorder(state *s, const tensor *t, int to_inner)
     }
 }
 
-/* arg: state, weight (or nothing), then the functions. */
+/* arg: state, weight (or nothing), the algorithm, whether tensors keep their layouts, then the
+ * functions. */
 void setup(void *const *arg)
 {
     state *s = arg[0];
-    __builtin_memcpy(&s->f, arg + 2, sizeof s->f);
+    const int algorithm = (int)*(const i64 *)arg[2], plain = (int)*(const i64 *)arg[3];
+    __builtin_memcpy(&s->f, arg + 4, sizeof s->f);
     const functions *f = &s->f;
     int rc = f->engine_create(&s->engine, CPU, 0);
     if (!rc)
@@ -135,9 +137,9 @@ void setup(void *const *arg)
     const i64 oihw[12] = {CO, CI, KH, KW}, goihw[12] = {GROUPS, CO_G, CI_G, KH, KW};
     const i64 *weight = GROUPS > 1 ? goihw : oihw;
     handle desc;
-    rc = convolution_desc(s, &desc, ALGO, PLAIN, in, weight, out);
+    rc = convolution_desc(s, &desc, algorithm, plain, in, weight, out);
     if (rc)
-        rc = convolution_desc(s, &desc, AUTO, PLAIN, in, weight, out);
+        rc = convolution_desc(s, &desc, AUTO, plain, in, weight, out);
     if (rc)
         rc = convolution_desc(s, &desc, AUTO, 0, in, weight, out);
     if (!rc)

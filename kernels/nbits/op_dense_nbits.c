@@ -256,6 +256,10 @@ static const char *const samples[] = {
     "dense_nbits(bf16[20,200], u8[56,100], f32[56,7], u8[56,7], bits=4, group=32)",
     "dense_nbits(f16[131,144], i8[72,144], f16[72,9], bits=8, group=16)",
     "dense_nbits(bf16[7,320], i8[100,160], bf16[100,5], i8[100,5], bits=4, group=64)",
+    "dense_nbits(f16[3,136], u8[40,136], f16[40,9], u8[40,9], bits=8, group=16)",
+    "dense_nbits(f16[12,256], i8[50,128], f16[50,4], i8[50,4], bits=4, group=64)",
+    "dense_nbits(bf16[17,192], u8[33,192], bf16[33,1], bits=8)",
+    "dense_nbits(f16[2,96], u8[35,48], f16[35,3], u8[35,3], bits=4, group=32)",
     NULL,
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dense_nbits on GPUs, CUDA's and OpenCL's: nothing is staged for a few rows, tensor cores take
- * more, and calls whose rows are known at run time. */
+/* dense_nbits on GPUs, CUDA's and OpenCL's: a few rows go as fast as the weight is read, by tensor
+ * cores where elements have 16 bits; those take more rows, too, and calls whose rows are known at
+ * run time. */
 #include "kernels/nbits/nbits.h"
 
 enum { ONE_OR_TWO = 2 }; /* rows that leave most of a product of tensor cores empty */
@@ -20,6 +21,7 @@ static bool few_rows(const optune_task *task, char *why)
 static const optune_strategy_row rows[] = {
     {.impl = "dense_nbits_tile.gpu", .plevel = 10},
     {.impl = "dense_nbits_gemv.gpu", .plevel = 12, .when = "m <= 16"},
+    {.impl = "dense_nbits_decode.cuda", .plevel = 22, .when = "m <= 16"},
     {.impl = "dense_nbits_mma.cuda", .plevel = 20, .condition = several_rows},
     {.impl = "dense_nbits_mma.cuda", .plevel = 9, .condition = few_rows},
     {0},

@@ -11,21 +11,68 @@
 #define TEAMS (THREADS / TEAM)
 #define LANES (TEAM < 32 ? TEAM : 32) /* of a team in a warp */
 #define WARPS (TEAM / LANES)
+/* Where a thread begins in a tile. */
+#define FIRST(part, lane) ((part) * (LANES * EACH) + (lane)*V)
 #define GROUPS MAX((i64)1, CEIL_DIV((i64)OUTER, TEAMS)) /* a range of lines may be empty */
 
 VECTOR(vec_in, IN, V);
 VECTOR(vec_out, DTYPE, V);
 
-#if TILES > 1
-/* What everything before `tile` of a line amounts to, for all of a warp. */
-INLINE DTYPE look_back(GLOBAL u64 *told, i64 line, i64 tile, LOCAL DTYPE *seen, int lane)
+/* What the lanes of a team in a warp amount to together, and *below, what is before this one:
+ * halves of ever more of them exchange what they amount to. */
+INLINE DTYPE scan_lanes(DTYPE amount, int lane, DTYPE *below)
 {
-    int n = 0, whole;
+    *below = NEUTRAL;
+    UNROLL
+    for (int reach = 1; reach < LANES; reach *= 2) {
+        DTYPE other;
+        TEAM_SWAP(other, amount, reach);
+        *below = lane & reach ? OP(other, *below) : *below;
+        amount = OP(amount, other);
+    }
+    return amount;
+}
+
+/* The same of a team's warps, of which this one amounts to `all`. */
+INLINE DTYPE scan_warps(LOCAL DTYPE *sums, DTYPE all, DTYPE *ahead)
+{
+    *ahead = NEUTRAL;
+#if TEAM > 32
+    const int t = THREAD_X, part = t % TEAM / LANES;
+    if (t % LANES == 0)
+        sums[t / 32] = all;
+    BARRIER();
+    all = NEUTRAL;
+    UNROLL
+    for (int w = 0; w < WARPS; w++) {
+        const DTYPE other = sums[t / TEAM * WARPS + w];
+        *ahead = w < part ? OP(*ahead, other) : *ahead;
+        all = OP(all, other);
+    }
+#endif
+    return all;
+}
+
+/* Element i of a line that lies at `base` and has `end` of them. */
+INLINE DTYPE element(GLOBAL const IN *RESTRICT in, i64 base, i64 i, i64 end)
+{
+    return i < end ? (DTYPE)in[base + i] : NEUTRAL;
+}
+
+#if TILES > 1
+/* What everything before `tile` of a line amounts to, for all of a warp; whether it was told in
+ * time. */
+INLINE bool look_back(GLOBAL u64 *told, i64 line, i64 tile, LOCAL DTYPE *seen, int lane,
+                      DTYPE *carry)
+{
+    int n = 0, whole, asked = 0;
     for (;; n += 32) {
         const i64 at = tile - 1 - n - lane;
         u32 wholes, wanted;
         DTYPE x;
         do {
+            if (asked++ == PATIENCE)
+                return false;
             x = NEUTRAL;
             const int kind = at < 0 ? WHOLE : ask(told_of(told, line, at, 0), &x);
             const u32 known = WARP_VOTE(kind != UNTOLD);
@@ -39,10 +86,33 @@ INLINE DTYPE look_back(GLOBAL u64 *told, i64 line, i64 tile, LOCAL DTYPE *seen, 
             break;
     }
     WARP_BARRIER();
-    DTYPE carry = seen[whole];
+    *carry = seen[whole];
     UNROLL_BY(8)
     for (int i = whole - 1; i >= 0; i--)
-        carry = OP(carry, seen[i]);
+        *carry = OP(*carry, seen[i]);
+    return true;
+}
+
+/* That again, by all of a block that was not told. */
+INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, i64 base, i64 tile, LOCAL DTYPE *sums)
+{
+    const int lane = THREAD_X % LANES;
+    DTYPE carry = NEUTRAL;
+    UNROLL_BY(1)
+    for (i64 i = 0; i < tile; i++) {
+        DTYPE all = NEUTRAL, ignored;
+        UNROLL_BY(1)
+        for (int r = 0; r < EACH / V; r++) {
+            const i64 at = i * SPAN + FIRST(THREAD_X / LANES, lane) + r * (LANES * V);
+            DTYPE amount = element(in, base, at, N);
+            UNROLL_BY(1)
+            for (int e = 1; e < V; e++)
+                amount = OP(amount, element(in, base, at + e, N));
+            all = OP(all, scan_lanes(amount, lane, &ignored));
+        }
+        BARRIER(); /* earlier sums have been read */
+        carry = OP(carry, scan_warps(sums, all, &ignored));
+    }
     return carry;
 }
 
@@ -58,22 +128,23 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
          LEAD_PARAMETERS)
 {
     SHARED(scan_pool, POOL_BYTES);
-    LOCAL DTYPE *const sums = (LOCAL DTYPE *)scan_pool; /* a place for each warp */
     const int t = THREAD_X, lane = t % LANES, part = t % TEAM / LANES, team = t / TEAM;
 #if TILES > 1
+    LOCAL notes *const note = (LOCAL notes *)scan_pool;
+    LOCAL DTYPE *const sums = (LOCAL DTYPE *)(note + 1); /* a place for each warp */
     LOCAL DTYPE *const seen = sums + THREADS / 32;
-    LOCAL i64 *const turn = (LOCAL i64 *)(seen + LOOK);
     if (t == 0)
-        *turn = NEXT_TURN(told);
+        note->turn = NEXT_TURN(told);
     BARRIER();
-    const i64 tile = *turn / GROUPS, line = *turn % GROUPS * TEAMS + team;
+    const i64 tile = note->turn / GROUPS, line = note->turn % GROUPS * TEAMS + team;
 #else
+    LOCAL DTYPE *const sums = (LOCAL DTYPE *)scan_pool;
     const i64 tile = 0, line = (i64)BLOCK_X * TEAMS + team;
 #endif
     const bool mine = line < OUTER && tile < TILES;
-    const i64 from = tile * SPAN, first = from + part * (LANES * EACH) + lane * V;
+    const i64 from = tile * SPAN, first = from + FIRST(part, lane);
     const i64 base = mine ? line * N : 0, end = mine ? N : 0;
-    DTYPE x[EACH / V][V], before[EACH / V], all = NEUTRAL;
+    DTYPE x[EACH / V][V], before[EACH / V], ahead, all = NEUTRAL;
     if (from + SPAN <= end) {
         vec_in y[EACH / V];
         UNROLL
@@ -89,59 +160,47 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
         UNROLL
         for (int r = 0; r < EACH / V; r++) {
             UNROLL
-            for (int e = 0; e < V; e++) {
-                const i64 i = first + r * (LANES * V) + e;
-                x[r][e] = i < end ? (DTYPE)in[base + i] : NEUTRAL;
-            }
+            for (int e = 0; e < V; e++)
+                x[r][e] = element(in, base, first + r * (LANES * V) + e, end);
         }
     }
-    /* What lanes have before each other: halves of ever more of them exchange what they amount
-     * to. */
     UNROLL
     for (int r = 0; r < EACH / V; r++) {
-        DTYPE amount = x[r][0], below = NEUTRAL, other;
+        DTYPE amount = x[r][0], below;
         UNROLL
         for (int e = 1; e < V; e++)
             amount = OP(amount, x[r][e]);
-        UNROLL
-        for (int reach = 1; reach < LANES; reach *= 2) {
-            TEAM_SWAP(other, amount, reach);
-            below = lane & reach ? OP(other, below) : below;
-            amount = OP(amount, other);
-        }
+        amount = scan_lanes(amount, lane, &below);
         before[r] = OP(all, below);
         all = OP(all, amount);
     }
-    DTYPE ahead = NEUTRAL;
-#if TEAM > 32
-    if (lane == 0)
-        sums[t / 32] = all;
-    BARRIER();
-    all = NEUTRAL;
-    UNROLL
-    for (int w = 0; w < WARPS; w++) {
-        const DTYPE other = sums[team * WARPS + w];
-        ahead = w < part ? OP(ahead, other) : ahead;
-        all = OP(all, other);
-    }
-#endif
+    all = scan_warps(sums, all, &ahead);
 #if TILES > 1
     BARRIER(); /* the sums have been read */
     if (part == 0) {
         DTYPE carry = NEUTRAL;
+        bool known = true;
         if (mine && tile > 0) {
             if (lane == 0)
                 tell(told_of(told, line, tile, 0), OWN, all);
-            carry = look_back(told, line, tile, seen, lane);
+            known = look_back(told, line, tile, seen, lane, &carry);
         }
         if (lane == 0) {
-            if (mine)
+            if (mine && known)
                 tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
             sums[0] = carry;
+            note->untold = !known;
         }
     }
     BARRIER();
-    ahead = OP(sums[0], ahead);
+    if (note->untold) {
+        const DTYPE carry = go_back(in, base, tile, sums);
+        if (t == 0)
+            tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
+        ahead = OP(carry, ahead);
+    } else {
+        ahead = OP(sums[0], ahead);
+    }
 #endif
     UNROLL
     for (int r = 0; r < EACH / V; r++) {

@@ -6,11 +6,14 @@
  * Tiles come in turns, the first ones of all lines before the second ones.
  *
  * What was found is combined from the far end on, as it would have been had every tile waited for
- * the one before: results do not depend on how far a block had to look.
+ * the one before: results do not depend on how far a block had to look. Nor on whether it was told
+ * in time: a block that has asked PATIENCE times scans all that is before its tile by itself, in
+ * the same order. Whatever becomes of other blocks, every block comes to an end.
  *
  * Macros beside those of kernels/scan/body.kernel.h: TILES of a line, LOOK (tiles that are gone
- * back over at most; a block that would have to go further waits), DTYPE_WORDS (of 32 bits),
- * LEAD_PARAMETERS (dims in front of the axis that are known at run time, each behind a comma).
+ * back over at most; a block that would have to go further waits), PATIENCE, DTYPE_WORDS (of 32
+ * bits), LEAD_PARAMETERS (dims in front of the axis that are known at run time, each behind a
+ * comma).
  */
 #ifndef OPTUNE_KERNELS_SCAN_LOOKBACK_H
 #define OPTUNE_KERNELS_SCAN_LOOKBACK_H
@@ -31,6 +34,12 @@ typedef union amount {
 
 /* In front of what tiles tell: the counter of turns. */
 enum { HEAD = 8 };
+
+/* At the head of shared memory: the turn, and threads that were not told in time. */
+typedef struct notes {
+    i64 turn;
+    i32 untold, space;
+} notes;
 
 /* Tile `tile` of line `outer`, `inner`. Neighbouring lines are side by side. */
 INLINE GLOBAL u64 *told_of(GLOBAL u64 *told, i64 outer, i64 tile, i64 inner)

@@ -6,6 +6,9 @@ enum {
     LOOK = 256, /* tiles of a line that a block goes back over at most: a warp's 8 times */
     LOOK_ACROSS = 32, /* and of a line among neighbours */
     HEAD = 8,         /* words of HEAD in the bodies */
+    NOTES = 16,       /* bytes of `notes` there */
+    PATIENCE = 65536, /* some 40 ms: what is waited for takes microseconds */
+    TOLD_SHARE = 8,   /* tiles tell at most such a part of the bytes that are moved */
 };
 
 /* A line in tiles of `span` elements, `at_once` lines (or neighbours of one) in a block. */
@@ -27,8 +30,10 @@ static int64_t told_words(const scan_shape *s, const tiling *t)
 static bool lookback_fits(const optune_task *task, const scan_shape *s, const tiling *t,
                           int64_t threads, int64_t registers, char *why)
 {
-    if (t->tiles > 1 && told_words(s, t) > INT32_MAX)
-        return optune_refuse(why, "%" PRId64 " tiles of a line are too many", t->tiles);
+    const int64_t moved = s->at.outer * s->at.n * s->at.inner * (s->in.bits + s->out.bits) / 8;
+    if (t->tiles > 1 && told_words(s, t) - HEAD > moved / (8 * TOLD_SHARE))
+        return optune_refuse(why, "%" PRId64 " tiles of a line tell more than an eighth of it",
+                             t->tiles);
     return gpu_grid_fits(t->groups * t->tiles, why) &&
            gpu_fits(task, (const int64_t[]){threads, 1, 1}, t->shared, registers, why);
 }
@@ -44,6 +49,7 @@ static void lookback_stages(const optune_task *task, const optune_config *config
     optune_plan_define(plan, m, "EACH", value_of(config, "each"));
     optune_plan_define(plan, m, "TILES", t->tiles);
     optune_plan_define(plan, m, "LOOK", look);
+    optune_plan_define(plan, m, "PATIENCE", PATIENCE);
     optune_plan_define(plan, m, "DTYPE_WORDS", scan_elem(&s) / 4);
     optune_plan_define(plan, m, "POOL_BYTES", t->shared);
     optune_stage stage = {.phase = OPTUNE_TIMED,
@@ -115,7 +121,7 @@ static tiling lookback_tiling(const scan_shape *s, const optune_config *config)
     const int64_t elem = scan_elem(s);
     tiling t = {.tiles = host_ceil(s->at.n, team * value_of(config, "each")),
                 .groups = host_ceil(s->at.outer, threads / team)};
-    t.shared = threads / 32 * elem + (t.tiles > 1 ? LOOK * elem + 8 : 0);
+    t.shared = threads / 32 * elem + (t.tiles > 1 ? LOOK * elem + NOTES : 0);
     return t;
 }
 
@@ -219,7 +225,7 @@ static tiling lookback_across_tiling(const scan_shape *s, const optune_config *c
     const int64_t elem = scan_elem(s);
     tiling t = {.tiles = host_ceil(s->at.n, threads / width * value_of(config, "each")),
                 .groups = s->at.outer * host_ceil(s->at.inner, width)};
-    t.shared = threads * elem + (t.tiles > 1 ? LOOK_ACROSS * width * elem + 8 : 0);
+    t.shared = threads * elem + (t.tiles > 1 ? LOOK_ACROSS * width * elem + NOTES : 0);
     return t;
 }
 

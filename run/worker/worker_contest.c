@@ -184,7 +184,8 @@ static bool run_once(ot_contestant *c, int kind, bool poison, bool look_around)
                             .poison = poison,
                             .settle = true,
                             .stay = stays(c),
-                            .look = look_around},
+                            .look = look_around,
+                            .rest = c->preparing},
                  NULL);
 }
 
@@ -329,7 +330,7 @@ static bool verify(ot_contestant *c)
         return false;
     begin(c, "verifying");
     if (!put(c, OT_SET_FAR, OT_GUARDED, all) ||
-        !order(c, (ot_order){.deed = OT_DO_BIND, .kind = OT_GUARDED}, NULL) ||
+        !order(c, (ot_order){.deed = OT_DO_BIND, .kind = OT_GUARDED, .rest = true}, NULL) ||
         !run_once(c, OT_GUARDED, true, true) ||
         !ot_contest_judge(c, OT_SET_FAR, OT_GUARDED, 0) ||
         !order(c, (ot_order){.deed = OT_DO_UNBIND, .kind = OT_GUARDED}, NULL))
@@ -338,8 +339,10 @@ static bool verify(ot_contestant *c)
     /* A body may take another path over aligned buffers. */
     return put(c, OT_SET_TRUE, OT_ALIGNED, all) &&
            order(c,
-                 (ot_order){
-                     .deed = OT_DO_BIND, .kind = OT_ALIGNED, .footprint = c->policy->footprint},
+                 (ot_order){.deed = OT_DO_BIND,
+                            .kind = OT_ALIGNED,
+                            .footprint = c->policy->footprint,
+                            .rest = true},
                  NULL) &&
            run_once(c, OT_ALIGNED, true, true) &&
            ot_contest_judge(c, OT_SET_TRUE, OT_ALIGNED, 0);
@@ -357,6 +360,7 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
     c->shakes = 1;
     c->look_at = 2 + (int)optune_random_below(&c->rng, LOOKS);
     c->impl = ot_impl_find(name);
+    c->preparing = true;
     if (c->impl) {
         if (!verify(c) && deserves_another(c)) {
             c->error = 0;
@@ -368,6 +372,7 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
         c->outcome = OPTUNE_OUTCOME_INSTANTIATION;
         snprintf(c->text, sizeof c->text, "the worker knows no implementation '%s'", name);
     }
+    c->preparing = false;
     return OPTUNE_OK;
 }
 

@@ -47,6 +47,7 @@ typedef struct ot_contestant {
     const char *doing;
     int outcome;
     bool lost, killed; /* its runner is; by somebody's kill */
+    bool preparing;    /* what is verified before anything is measured */
     double error;
     char text[OPTUNE_ERR_SIZE];
     char counters[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];

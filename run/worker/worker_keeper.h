@@ -45,6 +45,7 @@ typedef struct ot_order { /* a text of the rest of the packet follows */
     int deed, slot, kind, shakes, set;
     uint64_t mask, fresh;
     bool poison, settle, stay, look, cold;
+    bool rest; /* no run follows soon */
 } ot_order;
 
 typedef struct ot_report {

@@ -40,6 +40,11 @@ static int open_file(const char *key)
     return fd;
 }
 
+bool ot_worker_time_is_over(const ot_worker_options *options)
+{
+    return options && options->until && *options->until > 0 && ot_now() >= *options->until;
+}
+
 int ot_device_lock(const ot_worker_options *options, int *lock, optune_err *err)
 {
     *lock = -1;
@@ -55,6 +60,11 @@ int ot_device_lock(const ot_worker_options *options, int *lock, optune_err *err)
             close(fd);
             return optune_fail(err, OPTUNE_EINTERRUPTED,
                                "interrupted while another run measures");
+        }
+        if (ot_worker_time_is_over(options)) {
+            close(fd);
+            return optune_fail(err, OPTUNE_EINTERRUPTED,
+                               "the time is over while another run measures");
         }
         if (options->waiting && ot_now() - told >= 1) {
             told = ot_now();

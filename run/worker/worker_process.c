@@ -96,6 +96,8 @@ static int wait_readable(const ot_process *p, double deadline, const ot_worker_o
     for (;;) {
         if (options && options->stop && atomic_load(options->stop))
             return optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
+        if (ot_worker_time_is_over(options))
+            return optune_fail(err, OPTUNE_EINTERRUPTED, "its time is over");
         const double left = deadline - ot_now();
         if (left <= 0)
             return optune_fail(err, OPTUNE_ETIMEOUT, "no answer in time");

@@ -20,8 +20,9 @@ typedef struct ot_process {
 
 int ot_process_start(ot_process *p, const char *program, optune_err *err);
 /* Sends a request (taken) and waits for its answer, a new reference. On failure the process is
- * gone: ETIMEOUT when `limit_s` passed without a word, EINTERRUPTED when the options' `stop` became
- * true, EWORKER when it ended by itself. Options may be NULL: nothing stops it, nothing idles. */
+ * gone: ETIMEOUT when `limit_s` passed without a word, EINTERRUPTED when the options' `stop`
+ * became true or their time is over, EWORKER when it ended by itself. Options may be NULL: nothing
+ * stops it, nothing idles. */
 int ot_process_ask(ot_process *p, json_t *request, double limit_s,
                    const ot_worker_options *options, json_t **answer, optune_err *err);
 bool ot_process_alive(ot_process *p); /* one that ended meanwhile is cleared away */

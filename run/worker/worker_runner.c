@@ -444,11 +444,12 @@ static int do_deed(runner *r, const ot_order *order, const char *text, ot_report
 
 /* ---- the loop ---------------------------------------------------------------------------- */
 
-/* A sample is over sooner than a process falls asleep and wakes up again. */
-static ssize_t receive(runner *r, char *packet, size_t size)
+/* A sample is over sooner than a process falls asleep and wakes up again; what else is ordered is
+ * not timed, and compilers want the core. */
+static ssize_t receive(runner *r, bool timing, char *packet, size_t size)
 {
     const double until = ot_now() + SPIN_S;
-    for (;;) {
+    while (timing) {
         const ssize_t n =
             ot_packet_take(r->fd, packet, size, MSG_DONTWAIT, r->file, &r->n_files);
         if (n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
@@ -496,6 +497,7 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
     static char packet[OT_PACKET_BYTES + 1];
     optune_err err = {0};
     fenv_t rounding;
+    bool timing = false;
     fegetenv(&rounding);
     become(&fd, setup);
     ot_process_claim();
@@ -509,7 +511,7 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
     for (;;) {
         ot_order order;
         ot_report report = {.status = opened};
-        const ssize_t n = receive(&r, packet, OT_PACKET_BYTES);
+        const ssize_t n = receive(&r, timing, packet, OT_PACKET_BYTES);
         if (n < (ssize_t)sizeof order)
             _exit(n < 0 ? OT_EXIT_CLOSED : 0);
         memcpy(&order, packet, sizeof order);
@@ -518,6 +520,9 @@ _Noreturn void ot_runner_main(int fd, ot_seal *seal, const ot_runner_setup *setu
             err = (optune_err){0};
             report.status = do_deed(&r, &order, packet + sizeof order, &report, &err);
         }
+        if (order.rest)
+            ot_process_rest();
+        timing = order.deed == OT_DO_TIME && !order.settle;
         report.made_room = r.session.stock_lost;
         r.session.stock_lost = false;
         close_files(&r);

@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <unistd.h>
 
 #include "answer/dispatch/dispatch.h"
 #include "run/worker.h"
@@ -53,7 +54,8 @@ static const char *const general[] = {
     "reverse(f32[?n:1..9,7], axis=1)",
     /* More inputs and sizes than a stage has arguments. */
     "concatenate(f32[?a:0..3,2], f32[?b:1..4,2], f32[?c:0..2,2], f32[?d:0..3,2], f32[?2*a,2], "
-    "f32[?2*b,2], f32[?2*c,2], f32[?2*d,2], f32[?a+b,2], f32[?a+c,2], f32[?a+d,2], f32[?b+c,2], "
+    "f32[?2*b,2], f32[?2*c,2], f32[?2*d,2], f32[?a+b,2], f32[?a+c,2], f32[?a+d,2], "
+    "f32[?b+c,2], "
     "f32[?b+d,2], f32[?c+d,2], f32[?a+1,2], f32[?d+1,2])",
 };
 
@@ -274,6 +276,10 @@ static void test_hint(void **state)
     ot_dispatch *table = untuned(o, "softmax(f32[?n:1..29,40])", true);
     json_t *json = ot_dispatch_json(table);
     char *text = json_dumps(json, 0);
+    /* Asked for in vain, and there a moment later. */
+    check_ok(optune_select(o, "softmax(f32[11,40])", &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    optune_selection_free(s);
     check_ok(ot_dispatch_path(o, &table->call, path, sizeof path, &err));
     char *end = strrchr(path, '/');
     *end = 0;
@@ -291,6 +297,19 @@ static void test_hint(void **state)
             assert_string_equal(optune_selection_tier(s), "plevel");
             optune_selection_free(s);
         }
+    /* The same where somebody else takes the folder away and brings it back. */
+    char away[sizeof path + 8];
+    *end = 0;
+    snprintf(away, sizeof away, "%s.away", path);
+    assert_int_equal(rename(path, away), 0);
+    check_ok(optune_select(o, "softmax(f32[8,40])", &s, &err));
+    assert_string_equal(optune_selection_tier(s), "plevel");
+    optune_selection_free(s);
+    assert_int_equal(rename(away, path), 0);
+    usleep(3 * 1000 * OT_LOOK_MS);
+    check_ok(optune_select(o, "softmax(f32[9,40])", &s, &err));
+    assert_string_equal(optune_selection_tier(s), "hinted");
+    optune_selection_free(s);
     free(text);
     json_decref(json);
     ot_dispatch_free(table);

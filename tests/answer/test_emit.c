@@ -385,6 +385,55 @@ static void test_two_in_one_program(void **state)
     ot_text_release(&text);
 }
 
+/* How many functions with kernels' arguments a text defines; each has a name of this kernel's. */
+static int named_functions(const char *text, const char *kernel)
+{
+    int found = 0;
+    for (const char *line = text; line && *line;) {
+        char name[128], define[400];
+        if (sscanf(line, "void %127[A-Za-z0-9_](void *const *", name) == 1 &&
+            strncmp(line + strlen("void ") + strlen(name), "(void *const *", 14) == 0) {
+            snprintf(define, sizeof define, "#define %s %s_m", name, kernel);
+            check_contains(text, define);
+            found++;
+        }
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    return found;
+}
+
+/* Functions that no stage of this config calls are as global as those that some do: whole models
+ * have many kernels of one body. */
+static void test_unused_functions(void **state)
+{
+    (void)state;
+    steered s;
+    steer(&s, "unused",
+          "conv2d(f32[1,20,9,11], const f32[18,20,3,3], padding=[1]) -> add(const f32[18,1,1])",
+          "conv2d_winograd.cpu", "cpu -threads=1");
+    optune_err err = {0};
+    optune_space *space = NULL;
+    optune_config config;
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    check_ok(ot_space_open(&s.task, s.impl, &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    ot_space_close(space);
+    check_ok(ot_plan_make(&s.task, s.impl, &config, plan, &err));
+    int functions = 0;
+    for (int m = 0; m < plan->n_modules; m++) {
+        ot_source e = {.task = s.task, .impl = s.impl, .config = &config, .plan = plan};
+        ot_text text = {0};
+        snprintf(e.name, sizeof e.name, "one");
+        ot_source_module(&e, m, &text);
+        functions += named_functions(ot_text_str(&text), e.name);
+        ot_text_release(&text);
+    }
+    assert_true(functions > plan->n_stages + 1); /* of transforms one is handed on */
+    free(plan);
+    optune_close(s.o);
+}
+
 /* As in the C of a dispatch table: kernels that define the same names, attributes among them, in
  * one file that somebody's own flags compile. */
 static void test_two_in_one_file(void **state)
@@ -505,7 +554,7 @@ int main(void)
         cmocka_unit_test(test_two_threads),        cmocka_unit_test(test_flags),
         cmocka_unit_test(test_two_in_one_program), cmocka_unit_test(test_two_in_one_file),
         cmocka_unit_test(test_plan_json),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_gpus_refused),
+        cmocka_unit_test(test_gpus_refused),       cmocka_unit_test(test_unused_functions),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

@@ -77,6 +77,11 @@ static void whole_files(void **state)
     assert_int_equal(ot_read_file(in_dir("none"), &text, 4, &err), OPTUNE_ENOENT);
     check_contains(err.text, "none");
     assert_int_equal(ot_write_file(in_dir("no/such/place"), "x", 1, &err), OPTUNE_EIO);
+    check_ok(ot_write_cached(in_dir("f"), "again", 5, &err));
+    check_ok(ot_read_file(in_dir("f"), &text, 100000, &err));
+    assert_string_equal(text.s, "again");
+    assert_int_equal(ot_write_cached(in_dir("no/such/place"), "x", 1, &err), OPTUNE_EIO);
+    check_contains(err.text, "no/such/place");
     free(large);
     ot_text_release(&text);
 }

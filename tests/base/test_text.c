@@ -87,7 +87,8 @@ static void reals_are_as_the_library_prints_them(void **state)
     uint64_t rng = 20261125;
     ot_text t = {0};
     for (int i = 0; i < 200000; i++) {
-        static const double starts[] = {1e-5, 1e-4, 1e-3, 0.1, 1, 10, 1e3, 1e9, 1.7e9, 1e14, 1e15};
+        static const double starts[] = {1e-5, 1e-4, 1e-3,  0.1,  1,   10,
+                                        1e3,  1e9,  1.7e9, 1e14, 1e15};
         const double start = starts[optune_random_below(&rng, OT_COUNT(starts))];
         double value = start * (i % 5 ? 1 + 9 * optune_random_unit(&rng) : 1), back;
         char s[40];
@@ -105,7 +106,8 @@ static void reals_are_as_the_library_prints_them(void **state)
         }
         ot_text_clear(&t);
         ot_text_add_real(&t, value);
-        if (strncmp(t.s, s, strlen(s)) != 0 || (t.s[strlen(s)] && strcmp(t.s + strlen(s), ".0")))
+        if (strncmp(t.s, s, strlen(s)) != 0 ||
+            (t.s[strlen(s)] && strcmp(t.s + strlen(s), ".0")))
             fail_msg("'%s' and '%s'", t.s, s);
     }
     ot_text_release(&t);
@@ -202,10 +204,37 @@ static void integers_are_strict(void **state)
     int64_t value = 7;
     assert_true(ot_parse_int("-9223372036854775808", &value));
     assert_true(value == INT64_MIN);
+    static const struct {
+        const char *text;
+        int64_t value;
+    } sound[] = {{"-0", 0},
+                 {"-12", -12},
+                 {"999999999999999999", 999999999999999999},
+                 {"-999999999999999999", -999999999999999999},
+                 {"1000000000000000000", 1000000000000000000},
+                 {"00000000000000000000000001", 1},
+                 {"9223372036854775807", INT64_MAX}};
+    for (int i = 0; i < OT_COUNT(sound); i++) {
+        assert_true(ot_parse_int(sound[i].text, &value));
+        assert_true(value == sound[i].value);
+    }
     assert_true(ot_parse_int("007", &value));
     assert_int_equal(value, 7);
-    const char *const bad[] = {
-        "", " 1", "1 ", "+1", "-", "1.0", "0x1", "1e3", "--1", "9223372036854775808", "a"};
+    const char *const bad[] = {"99999999999999999999",
+                               "-",
+                               "-a",
+                               "1-",
+                               "",
+                               " 1",
+                               "1 ",
+                               "+1",
+                               "-",
+                               "1.0",
+                               "0x1",
+                               "1e3",
+                               "--1",
+                               "9223372036854775808",
+                               "a"};
     for (int i = 0; i < OT_COUNT(bad); i++)
         assert_false(ot_parse_int(bad[i], &value));
     assert_int_equal(value, 7);

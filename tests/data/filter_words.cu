@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan would define for tests/kernels/test_filter.c: the 9 largest of 5117 floats, and
  * little room. */
+#if BITS == 64
+#define SRC double
+#else
 #define SRC float
+#endif
 #define INDEX i32
-#define BITS 32
 #define FLOATING 1
 #define DESCEND 1
 #define VALUES 1
@@ -15,6 +18,5 @@
 #define THREADS 64
 #define EACH 16
 #define V 4
-#define PARTS 1
 #define ROOM 128
 #define LEAD_PARAMETERS

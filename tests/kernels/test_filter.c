@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The body of topk_filter.cuda over the emulation (tests/races), where it has to begin a batch
- * anew: a line in the worst order, of which everything passes the limit, equal elements, NaNs.
+ * anew: a line in the worst order, of which everything passes the limit, equal elements, NaNs; of
+ * 32 and 64 bits, a line by one block or by four.
  * Random inputs, as the contract tests have, never make it do that.
  */
 #include "support/check.h"
@@ -13,12 +14,13 @@
 
 enum { N = 5117, K = 9, THREADS = 64 }; /* of tests/data/filter_words.cu */
 
-static const char *const files[] = {"kernels/common/gpu.kernel.h",
-                                    "tests/data/filter_words.cu",
-                                    "kernels/order/gpu/keys_gpu.kernel.h",
-                                    "kernels/order/gpu/append_gpu.kernel.h",
-                                    "kernels/order/gpu/impl_filter.kernel.cu",
-                                    NULL};
+static const char *files[] = {"kernels/common/gpu.kernel.h",
+                              NULL, /* one of tests/data/filter_*.cu */
+                              "tests/data/filter_words.cu",
+                              "kernels/order/gpu/keys_gpu.kernel.h",
+                              "kernels/common/counter_gpu.kernel.h",
+                              "kernels/order/gpu/impl_filter.kernel.cu",
+                              NULL};
 
 static float element(int pattern, int i, uint64_t *rng)
 {
@@ -48,14 +50,22 @@ static bool before(const float *x, int a, int b)
     return x[a] > x[b] || (x[a] == x[b] && a < b);
 }
 
-static void test_orders(void **state)
+/* The elements of a pattern as they are, or as doubles. */
+static void test_orders(int bits, int parts)
 {
-    (void)state;
     static words w;
-    static float in[N], values[K];
+    static float in[N];
+    static double wide[N], values[K];
     static int32_t indices[K];
+    static uint64_t best[4 * K * 2]; /* what parts keep, with the index */
+    const size_t size = (size_t)bits / 8;
     uint64_t rng = 7;
+    char name[64];
+    snprintf(name, sizeof name, "tests/data/filter_%d_%d.cu", bits, parts);
+    files[1] = name;
     words_open(&w, "sm_80", files);
+    const words_array data = {bits == 32 ? (void *)in : wide, N * size, NULL};
+    const words_array out = {values, K * size, NULL};
     for (int pattern = 0; pattern < 7; pattern++) {
         int want[K], n = 0;
         for (int i = 0; i < N; i++)
@@ -71,20 +81,43 @@ static void test_orders(void **state)
                 want[j] = want[j - 1];
             want[at] = i;
         }
-        words_run(
-            &w, "filter", THREADS,
-            (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(values), WORDS_ARRAY(indices)},
-            3);
+        for (int i = 0; i < N; i++)
+            wide[i] = in[i];
+        const words_array all[] = {WORDS_ARRAY(best), data, out, WORDS_ARRAY(indices)};
+        w.blocks = parts;
+        if (parts == 1) {
+            words_run(&w, "filter", THREADS, all + 1, 3);
+        } else {
+            words_run(&w, "filter", THREADS, all, 4);
+            w.blocks = 1;
+            words_run(&w, "merge", THREADS, all, 4);
+        }
         for (int i = 0; i < K; i++) {
             assert_int_equal(indices[i], want[i]);
-            assert_memory_equal(&values[i], &in[want[i]], sizeof(float));
+            assert_memory_equal((char *)values + (size_t)i * size,
+                                (char *)data.data + (size_t)want[i] * size, size);
         }
     }
     words_close(&w);
 }
 
+static void test_words(void **state)
+{
+    (void)state;
+    test_orders(32, 1);
+    test_orders(64, 1);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    test_orders(32, 4);
+    test_orders(64, 4);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_orders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words),
+                                       cmocka_unit_test(test_parts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

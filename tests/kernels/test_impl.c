@@ -188,7 +188,7 @@ static void every_impl(const char *target, int configs, int thin)
     for (int i = 0; i < n; i++) {
         const optune_op *op = ot_op_find(impl[i]->op);
         assert_non_null(op);
-        if ((only && strcmp(only, impl[i]->name)) || !impl_belongs(impl[i], &b.at.target))
+        if (!workbench_wants(impl[i]->name) || !impl_belongs(impl[i], &b.at.target))
             continue;
         const int before = b.checked + b.skipped + b.failed;
         samples_of(&b, op, impl[i], &rng);

@@ -135,12 +135,27 @@ static void test_nchwc(void **state)
     check_pairs("conv2d_NCHWc.x86", pairs, OT_COUNT(pairs));
 }
 
+#define DNNL(algo, layout)                                                                     \
+    "[[\"algo\",\"ot\",\"" #algo "\"],[\"layout\",\"ot\",\"" #layout "\"]]"
+
+/* What oneDNN is asked for is told at run time. */
+static void test_dnnl(void **state)
+{
+    (void)state;
+    static const pair pairs[] = {
+        {DNNL(auto, any), DNNL(winograd, any), 1},
+        {DNNL(auto, any), DNNL(direct, plain), 1},
+    };
+    check_pairs("conv2d_dnnl.x86", pairs, OT_COUNT(pairs));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_im2col),
         cmocka_unit_test(test_direct),
         cmocka_unit_test(test_nchwc),
+        cmocka_unit_test(test_dnnl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -304,7 +304,6 @@ enum { GENERIC_THIN = 12 }; /* few bodies for all operators */
 
 static void every_impl(const char *target, int configs, int thin)
 {
-    const char *only = getenv("OPTUNE_TEST_IMPL");
     const int part = workbench_asked("OPTUNE_TEST_PART", 0);
     const int asked = workbench_asked("OPTUNE_TEST_PARTS", 1), parts = asked > 0 ? asked : 1;
     int n, tried = 0;
@@ -317,14 +316,15 @@ static void every_impl(const char *target, int configs, int thin)
     workbench_start(&t.at);
     t.rng = 7;
     for (int i = 0; i < n; i++) {
-        if (!impl[i]->symbolic || (only && strcmp(only, impl[i]->name)) ||
+        if (!impl[i]->symbolic || !workbench_wants(impl[i]->name) ||
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
             !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]) ||
             tried++ % parts != part)
             continue;
         int taken = 0, turn = 0;
         t.taken = 0;
-        const int each = impl[i]->generic && !only ? GENERIC_THIN * thin : thin;
+        const bool alone = getenv("OPTUNE_TEST_IMPL") != NULL;
+        const int each = impl[i]->generic && !alone ? GENERIC_THIN * thin : thin;
         const optune_op *op = ot_op_find(impl[i]->op);
         for (const char *const *sample = op->samples; *sample; sample++, turn++)
             if (taken == 0 || turn % each == 0)

@@ -178,11 +178,11 @@ static void test_shared(void **state)
                  {"tile_p", 6, false, true},
                  {"unroll", 2, false, true},
                  {"prefetch", 0, false, true},
-                 {"prefetch", 256, false, true},
+                 {"prefetch", 256, true, true}, /* how far is a number */
                  {"block_rows", 4, true, true},
                  {"block_rows", 1, true, true}, /* blocks enough for both threads */
                  {"chunk_co", 4, true, true},
-                 {"keep", 1, false, true},
+                 {"keep", 1, true, true},
                  {"tile_w", 1, true, false},
                  {"tile_h", 2, true, false}};
     ot_text first[MODULES] = {0}, source[MODULES] = {0};

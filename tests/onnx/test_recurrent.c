@@ -15,6 +15,8 @@ typedef struct layer {
     int gates;
     const char *direction;
     bool peepholes, before, together, lengths, first; /* first: the batch comes first */
+    bool open; /* how many sequences there are only a run knows */
+    bool rest; /* states are left out: they are 0 */
     float clip;
 } layer;
 
@@ -122,8 +124,8 @@ static void want_of(const layer *l, const numbers *a, int ways, float *y, float 
             const int length = l->lengths ? a->length[b] : T;
             for (int u = 0; u < H; u++) {
                 const int at = l->first ? (b * ways + d) * H + u : (d * B + b) * H + u;
-                h[u] = (double)a->h[at];
-                c[u] = (double)a->c[at];
+                h[u] = l->rest ? 0 : (double)a->h[at];
+                c[u] = l->rest ? 0 : (double)a->c[at];
             }
             for (int k = 0; k < T; k++) {
                 const int t = back ? T - 1 - k : k;
@@ -180,8 +182,10 @@ static void weights(ot_text *g, const layer *l, const numbers *a, int ways)
     snprintf(dims, sizeof dims, "%d,%d", ways, 2 * l->gates * H);
     onnx_initializer(g, "b", ONNX_FLOAT, dims, a->bias, (size_t)(2 * n) * sizeof(float));
     snprintf(dims, sizeof dims, l->first ? "%2$d,%1$d,%3$d" : "%d,%d,%d", ways, B, H);
-    onnx_initializer(g, "h", ONNX_FLOAT, dims, a->h, (size_t)(ways * B * H) * sizeof(float));
-    if (lstms)
+    if (!l->open)
+        onnx_initializer(g, "h", ONNX_FLOAT, dims, a->h,
+                         (size_t)(ways * B * H) * sizeof(float));
+    if (lstms && !l->open)
         onnx_initializer(g, "c", ONNX_FLOAT, dims, a->c,
                          (size_t)(ways * B * H) * sizeof(float));
     snprintf(dims, sizeof dims, "%d,%d", ways, 3 * H);
@@ -205,9 +209,19 @@ static void check_layer(const layer *l)
     fill(a.p, OT_COUNT(a.p), 1);
     for (int b = 0; b < B; b++)
         a.length[b] = b == 1 ? T : b + 1;
-    onnx_input(&g, "x", ONNX_FLOAT, l->first ? "3,5,4" : "5,3,4");
+    onnx_input(&g, "x", ONNX_FLOAT,
+               l->open    ? l->first ? "N,5,4" : "5,N,4"
+               : l->first ? "3,5,4"
+                          : "5,3,4");
     if (l->lengths)
-        onnx_input(&g, "n", 6, "3");
+        onnx_input(&g, "n", 6, l->open ? "N" : "3");
+    if (l->open && !l->rest) {
+        char dims[32];
+        snprintf(dims, sizeof dims, l->first ? "N,%d,2" : "%d,N,2", ways);
+        onnx_input(&g, "h", ONNX_FLOAT, dims);
+        if (l->gates == 4)
+            onnx_input(&g, "c", ONNX_FLOAT, dims);
+    }
     weights(&g, l, &a, ways);
     attr_text(&attrs, "direction", l->direction);
     attr_int(&attrs, "hidden_size", H);
@@ -217,16 +231,34 @@ static void check_layer(const layer *l)
     if (l->clip > 0)
         attr_real(&attrs, "clip", l->clip);
     char inputs[64];
-    snprintf(inputs, sizeof inputs, "x w r b %s h%s%s", l->lengths ? "n" : "-",
-             l->gates == 4 ? " c" : "", l->gates == 4 && l->peepholes ? " p" : "");
+    snprintf(inputs, sizeof inputs, "x w r b %s %s%s%s", l->lengths ? "n" : "-",
+             l->rest ? "-" : "h",
+             l->gates != 4 ? ""
+             : l->rest     ? " -"
+                           : " c",
+             l->gates == 4 && l->peepholes ? " p" : "");
     onnx_node(&g, l->op, "layer", inputs, "y last", &attrs);
     onnx_output(&g, "y");
     onnx_output(&g, "last");
     optune_graph *graph = read_graph(&g);
     optune_values *values = NULL;
     optune_err err = {0};
-    check_ok(optune_graph_evaluate(graph, (const void *const[]){a.x, a.length}, NULL, &values,
-                                   &err));
+    const void *in[4] = {a.x};
+    optune_tensor type[4];
+    int n_in = 1;
+    if (l->lengths)
+        in[n_in++] = a.length;
+    if (l->open && !l->rest)
+        in[n_in++] = a.h;
+    if (l->open && !l->rest && l->gates == 4)
+        in[n_in++] = a.c;
+    assert_int_equal(optune_graph_inputs(graph), n_in);
+    for (int i = 0; i < n_in; i++) {
+        type[i] = *optune_graph_input_type(graph, i);
+        for (int d = 0; d < type[i].rank; d++)
+            type[i].dim[d] = *type[i].dim[d].name ? optune_dim_of(B) : type[i].dim[d];
+    }
+    check_ok(optune_graph_evaluate(graph, in, type, &values, &err));
     want_of(l, &a, ways, y, last);
     near(values, 0, T * ways * B * H, y);
     near(values, 1, ways * B * H, last);
@@ -246,6 +278,15 @@ static void layers_are_their_formulas(void **state)
         {"GRU", 3, "reverse", .clip = 0.5f, .first = true},
         {"RNN", 1, "forward", .clip = 0},
         {"RNN", 1, "bidirectional", .lengths = true, .first = true},
+        {"LSTM", 4, "bidirectional", .rest = true, .peepholes = true, .lengths = true},
+        {"LSTM", 4, "forward", .rest = true, .open = true, .first = true},
+        {"LSTM", 4, "reverse", .rest = true, .together = true, .clip = 0.5f},
+        {"LSTM", 4, "bidirectional", .open = true, .lengths = true, .peepholes = true},
+        {"GRU", 3, "forward", .rest = true, .before = true, .open = true},
+        {"GRU", 3, "bidirectional", .rest = true, .lengths = true},
+        {"GRU", 3, "reverse", .open = true, .first = true},
+        {"RNN", 1, "bidirectional", .rest = true, .open = true, .lengths = true},
+        {"RNN", 1, "forward", .open = true},
     };
     (void)state;
     for (int i = 0; i < OT_COUNT(all); i++) {
@@ -333,8 +374,8 @@ static void weights_of_bytes(void **state)
     for (int t = 0; t < 2; t++) {
         double all[4];
         for (int k = 0; k < 4; k++)
-            all[k] = (w[k] - 128) / 64.0 * (double)x[t] +
-                     (r[k] - 128) * (double)shares[k] * h + (double)(bias[k] + bias[4 + k]);
+            all[k] = (w[k] - 128) / 64.0 * (double)x[t] + (r[k] - 128) * (double)shares[k] * h +
+                     (double)(bias[k] + bias[4 + k]);
         c = c / (1 + exp(-all[2])) + tanh(all[3]) / (1 + exp(-all[0]));
         h = tanh(c) / (1 + exp(-all[1]));
         want[t] = (float)h;

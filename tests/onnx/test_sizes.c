@@ -191,6 +191,65 @@ static void images_of_any_size(void **state)
     }
 }
 
+/* A tensor of one element as an attribute. */
+static void attr_one(ot_text *attrs, const char *name, int type, const void *value, size_t n)
+{
+    ot_text attr = {0}, tensor = {0};
+    wire_text(&attr, 1, name);
+    wire_int(&attr, 20, 4);
+    wire_int(&tensor, 1, 1);
+    wire_int(&tensor, 2, type);
+    wire_bytes(&tensor, 9, value, n);
+    wire_part(&attr, 5, &tensor);
+    wire_part(attrs, 5, &attr);
+}
+
+/* Constants, rows and places in as many as the input has: ConstantOfShape, Expand as exporters
+ * write
+ * it, where a size of -1 would stand for 1, Range and Size. */
+static void values_of_open_shapes(void **state)
+{
+    (void)state;
+    static const float fill = 2.5f;
+    static const int64_t one = 1;
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,h,4");
+    ints(&g, "zero", 0, (const int64_t[]){0});
+    ints(&g, "one", 0, &one);
+    ints(&g, "minus", 0, (const int64_t[]){-1});
+    ints(&g, "axis", 1, (const int64_t[]){0});
+    ints(&g, "three", 1, (const int64_t[]){3});
+    floats(&g, "row", "4", 4);
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    attr_one(&attrs, "value", ONNX_FLOAT, &fill, sizeof fill);
+    onnx_node(&g, "ConstantOfShape", "", "s", "filled", &attrs);
+    attr_one(&attrs, "value", ONNX_INT64, &one, sizeof one);
+    onnx_node(&g, "ConstantOfShape", "", "three", "ones", &attrs);
+    onnx_node(&g, "Mul", "", "ones minus", "left", NULL);
+    onnx_node(&g, "Equal", "", "s left", "is_left", NULL);
+    onnx_node(&g, "Where", "", "is_left ones s", "to", NULL);
+    onnx_node(&g, "Expand", "", "row to", "rows", NULL);
+    onnx_node(&g, "Gather", "", "s one", "h_", NULL);
+    onnx_node(&g, "Range", "", "zero h_ one", "places", NULL);
+    onnx_node(&g, "Cast", "", "places", "from_0", (attr_int(&attrs, "to", ONNX_FLOAT), &attrs));
+    onnx_node(&g, "Range", "", "one h_ one", "rest", NULL);
+    onnx_node(&g, "Cast", "", "rest", "from_1", (attr_int(&attrs, "to", ONNX_FLOAT), &attrs));
+    onnx_node(&g, "Size", "", "x", "all", NULL);
+    onnx_node(&g, "Unsqueeze", "", "all axis", "all_", NULL);
+    onnx_node(&g, "Reshape", "", "x all_", "flat", NULL);
+    onnx_node(&g, "Add", "", "filled x", "y", NULL);
+    onnx_output(&g, "y");
+    onnx_output(&g, "filled");
+    onnx_output(&g, "rows");
+    onnx_output(&g, "from_0");
+    onnx_output(&g, "from_1");
+    onnx_output(&g, "flat");
+    const char *path = path_of(&g);
+    for (int i = 0; i < SIZES; i++)
+        same_at(path, (const optune_binding[]){{"n", i + 1}, {"h", 2 * i + 2}}, 2);
+    ot_text_release(&attrs);
+}
+
 static void refused(ot_text *g, const char *why)
 {
     optune_err err = {0};
@@ -211,6 +270,23 @@ static void numbers_are_asked_for(void **state)
     onnx_input(&g, "x", ONNX_FLOAT, "n,h,4");
     onnx_node(&g, "Shape", "", "x", "s", NULL);
     onnx_node(&g, "Reshape", "", "s s", "y", NULL);
+    refused(&g, "it needs the value of dim 'n'");
+    onnx_input(&g, "x", ONNX_FLOAT, "n,h,4"); /* whether it is 2 only a run knows */
+    ints(&g, "pair", 3, (const int64_t[]){2, 2, 4});
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Equal", "", "s pair", "y", NULL);
+    refused(&g, "it needs the value of dim 'n'");
+    onnx_input(&g, "x", ONNX_FLOAT, "n,h,4"); /* likewise */
+    floats(&g, "rows", "2,1,4", 8);
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Expand", "", "rows s", "y", NULL);
+    refused(&g, "it needs the value of dim 'n'");
+    onnx_input(&g, "x", ONNX_FLOAT, "n,h,4");
+    ints(&g, "pair", 0, (const int64_t[]){2});
+    ints(&g, "zero", 0, (const int64_t[]){0});
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Gather", "", "s zero", "n_", NULL);
+    onnx_node(&g, "Range", "", "zero n_ pair", "y", NULL); /* steps of 2 */
     refused(&g, "it needs the value of dim 'n'");
     onnx_input(&g, "x", ONNX_FLOAT, "n,h,4");
     onnx_node(&g, "Shape", "", "x", "y", NULL);
@@ -235,10 +311,14 @@ static void sizes_that_say_where_are_asked_for(void **state)
     (void)state;
     static const char *const node[][2] = {
         {"Slice", "table zero t axis"}, /* an end */
-        {"Slice", "z zero t zero"},     {"Slice", "z t two zero"}, /* a start */
-        {"Slice", "s zero t zero"},     {"Gather", "z t"},
-        {"Gather", "bytes t"},          {"Gather", "s t"},
-        {"Split", "z t"},               {"Unsqueeze", "z t"},
+        {"Slice", "z zero t zero"},
+        {"Slice", "z t two zero"}, /* a start */
+        {"Slice", "s zero t zero"},
+        {"Gather", "z t"},
+        {"Gather", "bytes t"},
+        {"Gather", "s t"},
+        {"Split", "z t"},
+        {"Unsqueeze", "z t"},
         {"Squeeze", "z t"},
     };
     for (int i = 0; i < OT_COUNT(node); i++) {
@@ -335,6 +415,7 @@ int main(void)
         cmocka_unit_test(shapes_are_computed),
         cmocka_unit_test(products_of_open_batches),
         cmocka_unit_test(images_of_any_size),
+        cmocka_unit_test(values_of_open_shapes),
         cmocka_unit_test(numbers_are_asked_for),
         cmocka_unit_test(sizes_that_say_where_are_asked_for),
         cmocka_unit_test(what_is_no_list_of_sizes_asks),

@@ -239,3 +239,50 @@ def test_its_indices_are_ours(o, tmp_path):
     result = o.import_(log)
     assert result["taken"] > 40 and result["refused"] == 0
     assert result["index_mismatches"] == 0
+
+
+def gpu_tasks():
+    """Names and arguments of both templates of GPUs, with sizes that divide nothing, too."""
+    for data, weight, strides, padding, dilation in (
+            ((1, 16, 20, 22), (8, 16, 3, 3), (1, 1), (2, 2, 2, 2), (2, 2)),
+            ((1, 5, 7, 11), (13, 5, 3, 5), (2, 1), (1, 2, 0, 1), (1, 1))):
+        yield "conv2d_nchw.cuda", (("TENSOR", data, "float32"), ("TENSOR", weight, "float32"),
+                                   strides, padding, dilation, "float32")
+    yield "depthwise_conv2d_nchw.cuda", (
+        ("TENSOR", (2, 7, 15, 13), "float32"), ("TENSOR", (7, 1, 5, 5), "float32"), (2, 2),
+        (2, 2, 2, 2), (1, 1), "float32")
+
+
+def is_entity(ours, theirs):
+    """TVM writes -1 where the other sizes say it."""
+    return len(ours) == len(theirs) and all(
+        a[:2] == b[:2] and (a[2] == b[2] or a[1] == "sp" and len(a[2]) == len(b[2]) and all(
+            x in (y, -1) or y == -1 for x, y in zip(a[2], b[2]))) for a, b in zip(ours, theirs))
+
+
+@pytest.mark.skipif(not REAL, reason="no TVM with AutoTVM here")
+@pytest.mark.parametrize("target", ["cuda -arch=sm_90", "opencl"])
+def test_lines_of_gpus_go_there_and_back(o, tmp_path, target):
+    from tvm import autotvm
+    import tvm.topi  # noqa: F401, templates
+    drawn, back = tmp_path / "drawn.log", tmp_path / "back.log"
+    with drawn.open("w") as file:
+        for name, arguments in gpu_tasks():
+            task = autotvm.task.create(name, args=arguments, target=target)
+            for i in range(3):
+                config = task.config_space.get(len(task.config_space) * (2 * i + 1) // 7)
+                file.write(autotvm.record.encode(
+                    autotvm.MeasureInput(task.target, task, config),
+                    autotvm.MeasureResult((1e-3,), 0, 0.5, 1.7e9)) + "\n")
+    result = o.import_(drawn)
+    assert result["taken"] == 9 and result["refused"] == result["index_mismatches"] == 0
+    o.export(back, tvm=True)
+    lines = list(autotvm.record.load_from_file(str(back)))
+    assert len(lines) == 9
+    for given, _ in lines:
+        assert str(given.target.kind) == target.split()[0]
+        task = autotvm.task.create(given.task.name, args=given.task.args, target=given.target)
+        theirs = task.config_space.get(given.config.index)
+        assert is_entity(given.config.to_json_dict()["entity"], theirs.to_json_dict()["entity"])
+        with given.target:
+            task.instantiate(given.config)

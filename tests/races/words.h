@@ -81,7 +81,8 @@ uint races_tf32(uint bits);
 /* ---- warpgroups -------------------------------------------------------------------------- */
 
 typedef struct ot_map {
-    long rank, element, swizzle, tf32, pixels, dim[5], stride[5], box[5], low[2], high[2], step[2];
+    long rank, element, swizzle, tf32, pixels, dim[5], stride[5], box[5], low[2], high[2],
+        step[2];
 } ot_map;
 
 uint races_pool(int bytes);
@@ -136,6 +137,17 @@ enum { MBARRIER_BYTES = 8 };
 #define shared_write(address, word) races_shared_write(address, word)
 #define halves_of_floats(a, b) (half_of_float(a) | (u32)half_of_float(b) << 16)
 #define bfloats_of_floats(a, b) (bfloat_of_float(a) | (u32)bfloat_of_float(b) << 16)
+#define and_xor(a, b, c) (((a) & (b)) ^ (c))
+/* Products of two such floats are floats, so what is not exact is rounded twice at most. */
+#define RACES_FMA(of, to, a, b, c, by)                                                         \
+    ((u32)to(fma(of((u16)((a) >> (by))), of((u16)((b) >> (by))), of((u16)((c) >> (by)))))      \
+     << (by))
+#define halves_fma(a, b, c)                                                                    \
+    (RACES_FMA(float_of_half, half_of_float, a, b, c, 0) |                                     \
+     RACES_FMA(float_of_half, half_of_float, a, b, c, 16))
+#define bfloats_fma(a, b, c)                                                                   \
+    (RACES_FMA(float_of_bfloat, bfloat_of_float, a, b, c, 0) |                                 \
+     RACES_FMA(float_of_bfloat, bfloat_of_float, a, b, c, 16))
 
 #define rows_128(address)                                                                      \
     ((u64)((address) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62)

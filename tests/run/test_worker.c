@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trials in a process of their own: good ones, and every planted bad one as its outcome. */
+#include <dirent.h>
 #include <math.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -19,6 +20,7 @@
 static ot_builder *builder;
 static ot_worker *worker;
 static atomic_bool stop;
+static double until;
 static int waited;
 static char *plugins[2];
 
@@ -27,6 +29,43 @@ static void waiting(void *arg, double seconds)
     (void)arg;
     waited += seconds > 0;
     atomic_store(&stop, true);
+}
+
+static int seen_before, seen_behind; /* threads of the candidate's process, of its samples */
+
+static int threads_of_runner(void)
+{
+    pid_t pid = 0;
+    char path[64];
+    int n = 0;
+    snprintf(path, sizeof path, "/proc/%d/task",
+             ot_worker_pids(worker, &pid, 1) ? (int)pid : 0);
+    DIR *tasks = opendir(path);
+    const struct dirent *entry;
+    while (tasks && (entry = readdir(tasks)))
+        n += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return n;
+}
+
+/* A thread that ended is told of for a moment more. */
+static void alone(void *arg, bool begins)
+{
+    (void)arg;
+    if (!begins)
+        return;
+    seen_before = threads_of_runner();
+    for (int i = 0; i < 2000 && seen_before != 1; i++) {
+        usleep(1000);
+        seen_before = threads_of_runner();
+    }
+}
+
+static void measured(void *arg)
+{
+    (void)arg;
+    seen_behind = threads_of_runner();
 }
 
 static ot_worker_options worker_options(void)
@@ -38,7 +77,10 @@ static ot_worker_options worker_options(void)
         .device = &planted_device,
         .plugins = plugins,
         .stop = &stop,
+        .until = &until,
         .waiting = waiting,
+        .alone = alone,
+        .measured = measured,
     };
 }
 
@@ -117,6 +159,17 @@ static void test_good(void **state)
     (void)state;
     expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
     expect("dense_nopack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+}
+
+/* Verified, a candidate has no idle threads that spin; they are there when it is timed. */
+static void test_threads_rest(void **state)
+{
+    (void)state;
+    if (planted_device.threads < 2)
+        skip();
+    expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+    assert_int_equal(seen_before, 1);
+    assert_in_range(seen_behind, 2, planted_device.threads);
 }
 
 static void test_crash(void **state)
@@ -311,6 +364,29 @@ static void test_interrupted(void **state)
     ot_arena_release(&arena);
 }
 
+/* A request that its time ends says nothing of the candidate, and the next one is answered. */
+static void test_time_is_over(void **state)
+{
+    (void)state;
+    static candidate c;
+    optune_err err = {0};
+    ot_arena arena = {0};
+    ot_trial_result r[1];
+    make("bad_hang.cpu", &c);
+    for (int finals = 0; finals < 2; finals++) {
+        until = ot_now() + 0.3;
+        const int status =
+            finals ? ot_worker_finals(worker, &c.trial, 1, &ot_policy_warm, 1, &arena, r, &err)
+                   : ot_worker_trial(worker, &c.trial, &ot_policy_warm, &arena, r, &err);
+        assert_int_equal(status, OPTUNE_EINTERRUPTED);
+        check_contains(err.text, "time is over");
+        assert_true(ot_now() >= until);
+    }
+    until = 0;
+    expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL);
+    ot_arena_release(&arena);
+}
+
 static void test_bad_workload(void **state)
 {
     (void)state;
@@ -332,7 +408,7 @@ static void test_peak(void **state)
     check_ok(ot_worker_peak(worker, &peak, &err));
     assert_true(peak.flops > 1e8);
     assert_true(peak.bandwidth > 1e7);
-    assert_true(peak.tensor == 0); /* a CPU's are not measured */
+    assert_true(peak.tensor == 0);                  /* a CPU's are not measured */
     check_ok(ot_worker_peak(worker, &again, &err)); /* whenever it is asked */
     assert_true(again.flops > 1e8 && again.bandwidth > 1e7);
     print_message("peak %.1f GFLOP/s, %.1f GB/s\n", peak.flops * 1e-9, peak.bandwidth * 1e-9);
@@ -404,6 +480,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
+        cmocka_unit_test(test_threads_rest),
         cmocka_unit_test(test_crash),
         cmocka_unit_test(test_crash_without_handlers),
         cmocka_unit_test(test_hang),
@@ -420,6 +497,7 @@ int main(void)
         cmocka_unit_test(test_no_finalists),
         cmocka_unit_test(test_takes_turns),
         cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_time_is_over),
         cmocka_unit_test(test_bad_workload),
         cmocka_unit_test(test_peak),
         cmocka_unit_test(test_no_program),

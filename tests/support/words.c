@@ -59,7 +59,8 @@ void words_open(words *w, const char *arch, const char *const *files)
     optune_err err = {0};
     *w = (words){0};
     check_ok(ot_temp_dir(w->dir, sizeof w->dir, &err));
-    emulated_plugin(w->dir);
+    if (!ot_target_find("emulated"))
+        emulated_plugin(w->dir);
     snprintf(text, sizeof text, "emulated -arch=%s", arch);
     check_ok(ot_target_parse(text, &w->target, &err));
     if (ot_target_probe(&w->target, &w->device, &err) < 0) {
@@ -106,8 +107,11 @@ int words_try(words *w, const char *kernel, int threads, const words_array *arra
     optune_err err = {0};
     void *buffer[OPTUNE_MAX_ARGS];
     optune_tensor_map map[OPTUNE_MAX_ARGS];
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED, .function = kernel, .n_args = n, .block = {threads, 1, 1}};
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .function = kernel,
+                          .n_args = n,
+                          .grid = {w->blocks},
+                          .block = {threads, 1, 1}};
     optune_launch launch = {.stage = &stage};
     if (!w->module)
         skip();

@@ -13,6 +13,7 @@ typedef struct words {
     optune_target target;
     optune_device device;
     void *state, *module; /* NULL: nothing is run here */
+    int blocks;           /* that a run has; 0: one */
     char dir[4096];
 } words;
 
@@ -35,7 +36,7 @@ void words_open(words *w, const char *arch, const char *const *files);
 void words_close(words *w);
 /* Compiles them with NVRTC for such a target; skips where there is none. */
 void words_compile_cuda(const char *target, const char *const *files);
-/* Runs one block of a kernel on guarded copies of these arrays and reads all of them back. Skips
+/* Runs the blocks of a kernel on guarded copies of these arrays and reads all of them back. Skips
  * where nothing is loaded. */
 void words_run(words *w, const char *kernel, int threads, const words_array *arrays, int n);
 /* The same, where a launch may fail: what it was answered with. */

@@ -75,6 +75,16 @@ int workbench_thin(int thin)
     return getenv("OPTUNE_TEST_IMPL") ? 1 : thinner ? thin * thinner : thin;
 }
 
+bool workbench_wants(const char *impl)
+{
+    const char *only = getenv("OPTUNE_TEST_IMPL"), *without = getenv("OPTUNE_TEST_WITHOUT");
+    const size_t n = strlen(impl);
+    for (const char *at = without; at && (at = strstr(at, impl)); at += n)
+        if ((at == without || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return false;
+    return !only || !strcmp(only, impl);
+}
+
 int workbench_asked(const char *name, int otherwise)
 {
     int64_t n;

@@ -40,6 +40,10 @@ int workbench_contract_run(int argc, char **argv, const workbench_contract *cont
 /* For tests to which only correctness matters: measures as little as possible. */
 extern const ot_measure_policy workbench_quick;
 
+/* Whether OPTUNE_TEST_IMPL, when it is set, names this one, and OPTUNE_TEST_WITHOUT, names with
+ * spaces between, does not. */
+bool workbench_wants(const char *impl);
+
 /* One sample in so many: `thin` times OPTUNE_TEST_THIN, and all of one implementation that
  * OPTUNE_TEST_IMPL names. */
 int workbench_thin(int thin);

@@ -145,6 +145,33 @@ static void of_wrappers(void **state)
     check_contains(version(), "!no C compiler");
 }
 
+/* Bodies are GNU C: where `cc` is another compiler, a gcc beside it is taken, and told of. */
+static void another_beside_gcc(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char path[4300], gcc[4300];
+    notes_begin(dir);
+    make_program("clang-14", "Debian clang version 14.0.6");
+    link_cc("clang-14");
+    make_program("gcc", "gcc (Debian 12.2.0-14) 12.2.0" FSF);
+    snprintf(gcc, sizeof gcc, "%s/gcc", bin);
+    assert_string_equal(version(), "gcc 12.2.0");
+    check_ok(ot_cpu_compiler(path, sizeof path, &err));
+    assert_string_equal(path, gcc);
+    make_program("gcc", "Apple clang version 15.0.0"); /* under that name */
+    assert_string_equal(version(), "clang 14.0.6");
+    make_program("gcc", "gcc (Debian 12.3.0-1) 12.3.0" FSF);
+    link_cc("gcc");
+    check_ok(ot_cpu_compiler(path, sizeof path, &err));
+    check_contains(path, "/cc");
+    link_cc("nothing"); /* no cc at all */
+    assert_string_equal(version(), "gcc 12.3.0");
+    check_ok(ot_cpu_compiler(path, sizeof path, &err));
+    assert_string_equal(path, gcc);
+    unlink(gcc);
+}
+
 /* A process that lives on while its compiler is updated, or another one is put in its place. */
 static void in_one_process(void **state)
 {
@@ -173,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_this_file),
         cmocka_unit_test(of_wrappers),
+        cmocka_unit_test(another_beside_gcc),
         cmocka_unit_test(in_one_process),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

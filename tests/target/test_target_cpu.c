@@ -88,12 +88,12 @@ static bool has_word(const optune_argv *argv, const char *word)
 static void test_command(void **state)
 {
     (void)state;
-    static const char *const flags[] = {"-fno-tree-vectorize"};
+    static const char *const flags[] = {"-fno-tree-vectorize", "-fsanitize=undefined"};
     char text[OPTUNE_TEXT_SIZE];
     optune_err err = {0};
     optune_argv argv = {0};
     optune_target t = target;
-    check_ok(row->compile(&t, &device, flags, 1, "in.c", "out.so", &argv, &err));
+    check_ok(row->compile(&t, &device, flags, 2, "in.c", "out.so", &argv, &err));
     assert_true(has_word(&argv, "-march=native"));
     assert_true(has_word(&argv, "-fno-tree-vectorize"));
     assert_true(has_word(&argv, "out.so"));
@@ -103,9 +103,12 @@ static void test_command(void **state)
     optune_argv_release(&argv);
 
     check_ok(row->dependencies(&target, NULL, text, sizeof text, &err));
-    check_ok(row->compile(&t, &device, NULL, 0, "in.c", "out.so", &argv, &err));
-    assert_int_equal(has_word(&argv, "-nodefaultlibs"), strncmp(text, "compiler=gcc ", 13) == 0);
-    optune_argv_release(&argv);
+    for (int n = 0; n < 2; n++) { /* without flags, and with one that no library is behind */
+        check_ok(row->compile(&t, &device, flags, n, "in.c", "out.so", &argv, &err));
+        assert_int_equal(has_word(&argv, "-nodefaultlibs"),
+                         strncmp(text, "compiler=gcc ", 13) == 0);
+        optune_argv_release(&argv);
+    }
 
     t.threads = 2;
     ot_copy(t.cflags, sizeof t.cflags, "-O1  -g");

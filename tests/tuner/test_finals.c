@@ -4,6 +4,7 @@
  * seed and wrong for the next is taken back for good, and runs that end before their finals.
  */
 #include "support/tuning.h"
+#include "tuner/tune.h"
 
 #include "run/worker/worker_keeper.h"
 #include "support/check.h"
@@ -215,6 +216,47 @@ static void test_stopped_in_finals(void **state)
     optune_close(o);
 }
 
+/* As when finals take longer than foreseen: the clock is put forward. */
+static void time_is_over_in(void *arg, const optune_progress *p)
+{
+    ot_run *run = (ot_run *)((char *)p - offsetof(ot_run, progress));
+    int *times = arg;
+    if (strcmp(p->phase, "finals") != 0)
+        return;
+    assert_true(run->until > ot_now()); /* finals have a limit */
+    run->until = ot_now();
+    ++*times;
+}
+
+static void test_late_finals(void **state)
+{
+    (void)state;
+    optune *o = open_liar("late");
+    int times = 0;
+    optune_run_options options = {.op = "dense",
+                                  .workloads = one,
+                                  .impls = (const char *const[]){"dense_nopack.x86", NULL},
+                                  .trials = 4,
+                                  .seconds = 300,
+                                  .progress = time_is_over_in,
+                                  .progress_arg = &times};
+    json_t *json = tuning_run(o, options, OPTUNE_OK);
+    assert_int_equal(times, 1);
+    assert_int_equal(tuning_int(json, "new_trials"), 4);
+    assert_int_equal(tuning_int(json, "failures"), 0);
+    assert_true(json_is_false(json_object_get(json, "interrupted")));
+    const json_t *winner = json_object_get(tuning_workload(json, 0), "winner");
+    assert_true(json_is_false(json_object_get(winner, "final"))); /* what trials said stands */
+    json_decref(json);
+    options.progress = NULL; /* and nobody has failed: the next run has its finals */
+    json = tuning_run(o, options, OPTUNE_OK);
+    assert_int_equal(tuning_int(json, "new_trials"), 0);
+    winner = json_object_get(tuning_workload(json, 0), "winner");
+    assert_true(json_is_true(json_object_get(winner, "final")));
+    json_decref(json);
+    optune_close(o);
+}
+
 static void test_no_time(void **state)
 {
     (void)state;
@@ -237,6 +279,7 @@ int main(void)
         cmocka_unit_test(test_finalists),
         cmocka_unit_test(test_stopped_before_the_first),
         cmocka_unit_test(test_stopped_in_finals),
+        cmocka_unit_test(test_late_finals),
         cmocka_unit_test(test_no_time),
     };
     return cmocka_run_group_tests(tests, setup, tuning_teardown);

@@ -13,6 +13,7 @@
 #include "tuner/tune.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #define WORKLOAD "dense(f32[16,64], const f32[32,64])"
 #define IMPOSSIBLE "dense(f32[1000000,200000], f32[1000000,200000])" /* in any memory */
@@ -577,12 +578,55 @@ static void test_no_compiler_for_libraries(void **state)
     ot_arena_release(&stored.arena);
 }
 
+static void note_log(void *arg, optune_log_level level, const char *text)
+{
+    if (level == OPTUNE_LOG_WARNING)
+        ot_text_printf(arg, "%s\n", text);
+}
+
+/* A compiler that is no gcc, and no gcc beside it: the run says so once, with the remedy. */
+static void test_no_gcc(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Debian clang version "
+        "14.0.6' && exit 0\nexit 1\n";
+    char dir[4096], path[4200], before[4096];
+    optune_err err = {0};
+    ot_text said = {0};
+    ot_copy(before, sizeof before, getenv("PATH"));
+    ot_copy(dir, sizeof dir, tuning_path("clang"));
+    check_ok(ot_make_dirs(dir, &err));
+    snprintf(path, sizeof path, "%s/cc", dir);
+    check_ok(ot_write_file(path, script, sizeof script - 1, &err));
+    assert_int_equal(chmod(path, 0755), 0);
+    setenv("PATH", dir, 1);
+    optune *o = tuning_open_with("clang-db", (optune_options){.target = "cpu",
+                                                              .log = note_log,
+                                                              .log_arg = &said,
+                                                              .log_level = OPTUNE_LOG_WARNING});
+    const char *const two[] = {"relu(f32[64])", "relu(f32[65])", NULL};
+    json_decref(tuning_run(o, (optune_run_options){.op = "relu", .workloads = two, .trials = 1},
+                           OPTUNE_EPARTIAL));
+    optune_close(o);
+    setenv("PATH", before, 1);
+    static const char warning[] =
+        "the C compiler is clang 14.0.6: kernels here are written for "
+        "gcc, and most do not compile with another; install it with: "
+        "apt-get install gcc\n";
+    check_contains(ot_text_str(&said), warning);
+    const char *first = strstr(ot_text_str(&said), warning);
+    assert_null(strstr(first + 1, warning));
+    ot_text_release(&said);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fresh_then_known),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_again),
+        cmocka_unit_test(test_no_gcc),
         cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_out_at_once),
         cmocka_unit_test(test_several_workloads),

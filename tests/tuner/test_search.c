@@ -323,17 +323,17 @@ static void forest_sees_factors_of_two(void **state)
 
 /* Of the first configs of a search, without the untuned one: factors of two from the sizes down to
  * powers of two, on the mean of 20 seeds. */
-static double odd_at_first(const char *name)
+static double odd_at_first(const char *name, const optune_impl *impl)
 {
     enum { SEEDS = 20, FIRST = 4 };
     static const optune_task task = {0};
     optune_space *space;
     optune_err err = {0};
     double sum = 0;
-    check_ok(ot_space_open(&task, &sizes, &space, &err));
+    check_ok(ot_space_open(&task, impl, &space, &err));
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         walk w;
-        explore(ot_search_find(name), &sizes, seed, 1 + FIRST, bowl, &w);
+        explore(ot_search_find(name), impl, seed, 1 + FIRST, bowl, &w);
         for (int i = 1; i <= FIRST; i++) {
             optune_config config;
             ot_space_nth(space, w.path[i], &config);
@@ -352,8 +352,30 @@ static double odd_at_first(const char *name)
 static void forest_begins_near_powers_of_two(void **state)
 {
     (void)state;
-    const double forest = odd_at_first("forest"), random = odd_at_first("random");
-    assert_true(forest < 0.7 * random); /* 0.57; 1.0 where distance alone decides */
+    const double forest = odd_at_first("forest", &sizes);
+    assert_true(forest <
+                0.7 * odd_at_first("random", &sizes)); /* 0.57; 1.0 by distance alone */
+}
+
+static void one_to_seven(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    static const int64_t value[] = {1, 2, 4, 7};
+    for (int k = 0; k < 5; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "k%d", k);
+        optune_space_ints(space, name, 4, value);
+    }
+}
+
+static const optune_impl picked = {.op = "test", .name = "picked.test", .space = one_to_seven};
+
+/* A number that somebody put among powers of two is as good as they are. */
+static void forest_begins_with_what_was_picked(void **state)
+{
+    (void)state;
+    const double forest = odd_at_first("forest", &picked);
+    assert_true(forest > odd_at_first("random", &picked));
 }
 
 /* A third of the space fails, by a knob that says nothing about cost. */
@@ -449,6 +471,7 @@ int main(void)
         cmocka_unit_test(searches_see_what_is_out_and_how_it_ended),
         cmocka_unit_test(forest_sees_factors_of_two),
         cmocka_unit_test(forest_begins_near_powers_of_two),
+        cmocka_unit_test(forest_begins_with_what_was_picked),
         cmocka_unit_test(forest_learns_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

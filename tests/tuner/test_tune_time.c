@@ -157,6 +157,29 @@ static void test_no_finals(void **state)
     assert_true(ot_tuning_is_over(t));
 }
 
+/* What was begun is ended by the time that was given, and a tenth of it and half a second. */
+static void test_limit(void **state)
+{
+    (void)state;
+    begin(300);
+    t->run->first_last = t->end + 1000;
+    t->run->last = t->end + 200;
+    ot_tuning_limit(t);
+    assert_true(t->run->until == t->run->first_last); /* nothing is known yet */
+    t->run->new_trials = 1;
+    ot_tuning_limit(t);
+    assert_true(t->run->until == t->run->last); /* of other workloads */
+    tried(OPTUNE_OUTCOME_OK, 60, 1e-3);
+    ot_tuning_limit(t);
+    assert_true(t->run->until == t->end + 100.5);
+    t->run->end = t->end + 500; /* what it takes of others' shares is not its run's overtime */
+    ot_tuning_limit(t);
+    assert_true(t->run->until == t->end + 600.5);
+    t->run->end = INFINITY;
+    ot_tuning_limit(t);
+    assert_true(t->run->until == t->end + 100.5);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -176,7 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_trials),    cmocka_unit_test(test_finals),
         cmocka_unit_test(test_outlier),   cmocka_unit_test(test_as_many_as_fit),
-        cmocka_unit_test(test_no_finals),
+        cmocka_unit_test(test_no_finals), cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -357,12 +357,11 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         {"GEMM_MR", "tile_p"},
         {"GEMM_NV", "tile_co"},
         {"GEMM_KU", "unroll"},
-        {"GEMM_AHEAD", "prefetch"},
     };
     const int module = winograd_module(plan, &s, config, knobs, sizeof knobs / sizeof knobs[0]);
     const bool taps = keeps_taps(config);
     optune_plan_define(plan, module, "PRODUCTS", 1);
-    optune_plan_define(plan, module, "TAPS", taps);
+    optune_plan_define(plan, module, "PREFETCH", optune_config_int(config, "prefetch") > 0);
     optune_plan_define(plan, module, "REST", z.tiles % optune_config_int(config, "tile_p"));
     const int loops = module_apart(plan, &s, config, false);
     const winograd_apart apart = {.module = loops,
@@ -371,6 +370,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                                   .rows = optune_config_int(config, "block_rows"),
                                   .vectors = optune_config_int(config, "tile_co"),
                                   .chunk = optune_config_int(config, "chunk_co"),
+                                  .ahead = optune_config_int(config, "prefetch"),
                                   .points = taps ? z.part * z.threads : 0,
                                   .depth = taps ? z.depth : 0};
     winograd_stages(task, plan, module, &s, "winograd",

@@ -13,10 +13,10 @@
  *
  * Three modules, so that little is compiled for a config; macros from the plan are the shape and
  * what each adds. With PRODUCTS defined, this file is the register tile alone: GEMM_MR GEMM_NV
- * GEMM_KU GEMM_AHEAD, REST, the tiles that whole ones leave of a block, and TAPS, whether weights
- * are kept as such. With TRANSFORMS, it is the transforms of tiles of TILE_H x TILE_W, once for all
- * configs of such a tile. With neither, it is the loops, which read and write the tensors, get all
- * knobs as numbers and the other two as functions: compiled once for a shape.
+ * GEMM_KU, REST, the tiles that whole ones leave of a block, and PREFETCH, whether U is asked for
+ * ahead; how far is a number. With TRANSFORMS, it is the transforms of tiles of TILE_H x TILE_W,
+ * once for all configs of such a tile. With neither, it is the loops, which read and write the
+ * tensors, get all knobs as numbers and the other two as functions: compiled once for a shape.
  *
  *   U [chunk][point of U][panel of the chunk][CI][GEMM_NR]     V [point][tile][V_ROW]
  *   M [panel of the chunk][point][tile][GEMM_NR]
@@ -42,12 +42,13 @@
 /* A function of another module: arg[0] is what it is asked. */
 typedef void asked_function(void *const *arg);
 
-/* A product that is asked for: one point of `tiles` tiles of a block that has `block`; of taps
- * `depth` input channels, added to what is there where they are not the first ones. */
+/* A product that is asked for: one point of `tiles` tiles of a block that has `block`, of `depth`
+ * input channels, added to what is there where they are not the first ones; U is asked for `ahead`
+ * channels ahead. */
 typedef struct point_asked {
     const DTYPE *v, *u;
     DTYPE *m;
-    i64 tiles, block, depth, add;
+    i64 tiles, block, depth, add, ahead;
 } point_asked;
 
 /* Taps of `count` input channels of a vector of output channels, [channel][9][VLEN], to points. */
@@ -81,16 +82,41 @@ typedef struct transforms_asked {
 #ifdef PRODUCTS
 /* ---- products ---------------------------------------------------------------------------- */
 
+/* gemm_mac over rows of V, but that how far ahead U is asked for is told at run time. There is a
+ * channel at least: sums that may or may not be added to would not stay in registers. */
+INLINE void mac(gemm_acc acc, const int rows, i64 depth, i64 ahead, const DTYPE *v,
+                const DTYPE *u)
+{
+    const DTYPE *end = u + depth * GEMM_NR;
+    UNROLL(GEMM_KU)
+    do {
+        vec uv[GEMM_NV];
+        UNROLL(64)
+        for (int j = 0; j < GEMM_NV; j++) {
+            uv[j] = load(u + j * VLEN);
+            if (PREFETCH)
+                __builtin_prefetch(u + ahead + j * VLEN, 0, 3);
+        }
+        UNROLL(64)
+        for (int i = 0; i < rows; i++) {
+            const vec one = splat(v[i * V_ROW]);
+            UNROLL(64)
+            for (int j = 0; j < GEMM_NV; j++)
+                acc[i][j] += one * uv[j];
+        }
+        v++;
+        u += GEMM_NR;
+    } while (u != end);
+}
+
+/* Without a branch between two ways to begin, over which sums would not stay in registers. */
 INLINE void product(const point_asked *a, const int rows, i64 t)
 {
-    const DTYPE *v = a->v + t * V_ROW, *u = a->u;
+    static const vec none[GEMM_NV];
     DTYPE *m = a->m + t * GEMM_NR;
     gemm_acc acc;
-    if (TAPS && a->add)
-        gemm_load(acc, rows, m, GEMM_NR, GEMM_NR);
-    else
-        gemm_start(acc, rows, 0, GEMM_NR);
-    gemm_mac(acc, rows, TAPS ? a->depth : CI, v, V_ROW, 1, u, GEMM_NR);
+    gemm_load(acc, rows, a->add ? m : (const DTYPE *)none, a->add ? GEMM_NR : 0, GEMM_NR);
+    mac(acc, rows, a->depth, a->ahead * GEMM_NR, a->v + t * V_ROW, a->u);
     gemm_store(acc, rows, m, GEMM_NR, GEMM_NR);
 }
 
@@ -235,6 +261,7 @@ typedef struct sizes {
     i64 v_point, m_point;     /* from one point to the next */
     i64 u_panel, band;
     i64 depth, u_point; /* of taps: input channels at a time, from one point of U to the next */
+    i64 ahead;          /* channels that U is asked for ahead */
 } sizes;
 
 INLINE sizes sizes_of(void *const *arg)
@@ -242,7 +269,8 @@ INLINE sizes sizes_of(void *const *arg)
     sizes z = {.rows = *(const i64 *)arg[8],
                .chunk = *(const i64 *)arg[9],
                .nr = *(const i64 *)arg[10] * VLEN,
-               .depth = *(const i64 *)arg[12]};
+               .depth = *(const i64 *)arg[12],
+               .ahead = *(const i64 *)arg[14]};
     ((asked_function *)arg[7])((void *[]){&z.does});
     const i64 h = z.does.tile_h, w = z.does.tile_w;
     z.ah = POINTS_H(h);
@@ -404,7 +432,7 @@ static __attribute__((noinline)) void products_of_taps(const sizes *z, i64 tiles
                                                        asked_function *point)
 {
     const i64 nv = z->nr / VLEN;
-    point_asked what = {.u = u, .tiles = tiles, .block = z->tiles};
+    point_asked what = {.u = u, .tiles = tiles, .block = z->tiles, .ahead = z->ahead};
     for (i64 q = 0; q < width; q++, tap += nv * CI * 9 * VLEN, m += z->points * z->m_point)
         for (i64 c0 = 0; c0 < CI; c0 += z->depth) {
             const i64 depth = MIN(z->depth, CI - c0), then = c0 + depth < CI ? c0 + depth : 0;
@@ -432,7 +460,7 @@ static __attribute__((noinline)) void products_of_points(const sizes *z, i64 til
                                                          const DTYPE *v, const DTYPE *u,
                                                          DTYPE *m, asked_function *point)
 {
-    point_asked what = {.tiles = tiles, .block = z->tiles};
+    point_asked what = {.tiles = tiles, .block = z->tiles, .depth = CI, .ahead = z->ahead};
     for (i64 y = 0; y < z->uh; y++)
         for (i64 x = 0; x < z->uw; x++)
             for (i64 q = 0; q < width; q++, u += z->u_panel) {
@@ -479,7 +507,7 @@ INLINE block_asked block_of(const sizes *z, void *const *arg, i64 block, i64 own
 
 /* arg: data, U or taps, out, V, M, bands, point, transforms, tile rows of a block, panels of a
  * chunk, vectors of a panel, whether threads take blocks, else channels; of taps how many input
- * channels at a time, else 0, and some of U */
+ * channels at a time, else 0, and some of U; how many channels ahead U is asked for */
 void winograd(void *const *arg)
 {
     const sizes z = sizes_of(arg);

@@ -70,6 +70,7 @@ void winograd_stages(const optune_task *task, optune_plan *plan, int module,
     /* As many for all, so that what is fused finds its own in the same places. */
     stage.arg[stage.n_args++] =
         apart->depth ? scratch(plan, "points", apart->points * elem) : optune_int_arg(0);
+    stage.arg[stage.n_args++] = optune_int_arg(apart->ahead);
     stage.module = apart->module;
     conv2d_finish(task, plan, &stage);
 }

@@ -26,6 +26,7 @@ typedef struct winograd_apart {
     int module, transforms;
     int64_t rows;           /* of tiles, of a block */
     int64_t vectors, chunk; /* of a panel; panels of a chunk */
+    int64_t ahead;          /* channels that weights are asked for ahead */
     bool split_blocks;      /* threads take blocks, else channels of each */
     int64_t points, depth;  /* weights kept as taps: elements of the points, for all threads
                                together, of so many input channels at a time; 0: kept as points */

@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How the sums of a product by tensor cores leave a block: bias and what is fused, then as many
- * bytes at once as rows allow; or, with SPLITS > 1, as they are, and the stage `finish` adds up
- * in order what the blocks left.
+ * bytes at once as rows allow; or, with SPLITS > 1, as they are, for the stage `finish`.
  *
- * Macros beside the tile's and those of kernels/matmul/gpu/product_gpu.kernel.h: M N, OUT
- * OUT_BYTES, ROUND, PAIR (of 16 bits), VALUE (what makes a sum of an element), INDEX, ALL_ROWS.
+ * Macros beside the tile's and those of kernels/matmul/gpu/mma_finish_gpu.kernel.h: PAIR (of 16
+ * bits), INDEX.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_MMA_OUT_GPU_H
 #define OPTUNE_KERNELS_MATMUL_MMA_OUT_GPU_H
 
-/* What a block stores: outputs, or sums of a part of the depth. */
-#if SPLITS > 1
-#define STORED SUM
-#define STORED_BYTES 4
-#else
-#define STORED OUT
-#define STORED_BYTES OUT_BYTES
-#endif
-
+#include "kernels/matmul/gpu/mma_finish_gpu.kernel.h"
 #include "kernels/matmul/gpu/mma_run_gpu.kernel.h"
 
 #define WIDE (N * STORED_BYTES % 16 == 0 && RUN_FITS)
@@ -93,27 +84,5 @@ INLINE void store_run(GLOBAL STORED *RESTRICT out, INDEX rows, INDEX m, INDEX n,
             store_run(out, rows, ot_m, (n0) + TILE_COL(ot_j) - THREAD_X % 4 * 2, ot_v);        \
         }                                                                                      \
     }
-
-#if SPLITS > 1
-enum { FINISH_THREADS = 256 };
-
-KERNEL(FINISH_THREADS, 1, 1)
-finish(GLOBAL const SUM *RESTRICT partial, GLOBAL OUT *RESTRICT out OUTPUT_PARAMETERS(OUT))
-{
-    const i64 at = (i64)BLOCK_X * FINISH_THREADS + THREAD_X, plane = (i64)ALL_ROWS * N;
-    if (at < BATCHES * plane) {
-        const i64 batch = at / plane, within = at % plane;
-        SUM sum = 0;
-        UNROLL
-        for (int s = 0; s < SPLITS; s++)
-            sum += partial[(batch * SPLITS + s) * ((i64)M * N) + within];
-#if BIAS
-        sum += VALUE(bias[within % N]);
-#endif
-        EPILOGUE_APPLY(sum, at)
-        out[at] = ROUND(sum);
-    }
-}
-#endif
 
 #endif

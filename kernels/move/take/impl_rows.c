@@ -2,25 +2,9 @@
 /* take_rows.cpu: slice by slice; each is one run of memory, and the next ones are fetched. */
 #include "kernels/move/take/take.h"
 
-static int64_t bits_of(const optune_call *call)
-{
-    const optune_dtype dtype = call->output[0].dtype;
-    return dtype.bits < 8 ? 8 : dtype.bits;
-}
-
 static bool applies(const optune_task *task, char *why)
 {
-    const optune_call *call = task->call;
-    const int64_t bits = bits_of(call);
-    if (!optune_tensor_known(&call->input[0].type) ||
-        !optune_tensor_known(&call->input[1].type))
-        return optune_refuse(why, "needs constant shapes");
-    if (optune_tensor_elements(&call->output[0]) < 1)
-        return optune_refuse(why, "there is nothing to take");
-    if (call->output[0].dtype.lanes > 1 ||
-        (bits != 8 && bits != 16 && bits != 32 && bits != 64))
-        return optune_refuse(why, "moves elements of 1, 2, 4 or 8 bytes");
-    return true;
+    return take_moves_bytes(task->call, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -43,7 +27,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const host_axis at = host_around(&call->input[0].type, take_axis(call));
     const int m = optune_plan_module(plan);
     char element[8];
-    snprintf(element, sizeof element, "u%d", (int)bits_of(call));
+    snprintf(element, sizeof element, "u%d", (int)host_max(call->output[0].dtype.bits, 8));
     optune_plan_define_text(plan, m, "ELEMENT", element);
     optune_plan_define_text(plan, m, "INDEX",
                             call->input[1].type.dtype.bits == 32 ? "i32" : "i64");

@@ -119,6 +119,8 @@ static const char *const samples[] = {
     "take(bool[6,65], i64[7])",
     "take(i32[1,3], i32[5], axis=0)",
     "take(f32[300,129], i64[50])",
+    "take(bf16[40,264], i32[9])",
+    "take(f32[2,17,1028], i64[3,2], axis=1)",
     NULL,
 };
 

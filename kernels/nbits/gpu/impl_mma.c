@@ -9,7 +9,7 @@
 #include "kernels/matmul/gpu/matmul_gpu_mma.h"
 #include "kernels/nbits/gpu/nbits_gpu.h"
 
-enum { FINISH_THREADS = 256, SIZE = 2 }; /* bytes of an element of the data */
+enum { SIZE = 2 }; /* bytes of an element of the data */
 
 typedef matmul_gpu_mma tile;
 
@@ -129,14 +129,7 @@ static double cost(const optune_task *task, const nbits_shape *s, const tile *t)
         .barriers = tiles,
         .pipe = tiles * pipe,
     };
-    const gpu_work finish = {
-        .blocks = host_ceil(s->m * s->n, FINISH_THREADS),
-        .threads = FINISH_THREADS,
-        .instructions = 30 + 4 * (double)t->splits,
-        .bytes = FINISH_THREADS * (double)(4 * t->splits + SIZE),
-        .waits = 1 + (double)t->splits / 8,
-    };
-    return gpu_cost(task, &w) + (t->splits > 1 ? gpu_cost(task, &finish) : 0);
+    return gpu_cost(task, &w) + nbits_gpu_finish_cost(task, s, t->splits);
 }
 
 static double estimate(const optune_task *task, const optune_config *config)
@@ -183,15 +176,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "splits", best.splits);
 }
 
-/* Bytes of rows of `bytes` that may be copied at once. */
-static int64_t copy_of(int64_t bytes)
-{
-    int64_t copy = 16;
-    while (copy > 4 && bytes % copy)
-        copy /= 2;
-    return copy;
-}
-
 static int module_of(const optune_task *task, optune_plan *plan, const nbits_shape *s,
                      const tile *t)
 {
@@ -210,8 +194,8 @@ static int module_of(const optune_task *task, optune_plan *plan, const nbits_sha
         {"TOGETHER", t->group},
         {"SPLITS", t->splits},
         {"DEPTH", depth_of(t)},
-        {"COPY", copy_of(s->k * SIZE)},
-        {"ROW_COPY", copy_of(s->row_bytes)},
+        {"COPY", nbits_gpu_copy(s->k * SIZE)},
+        {"ROW_COPY", nbits_gpu_copy(s->row_bytes)},
         {"A_ACROSS", 0},
         {"B_ACROSS", 0},
     };
@@ -226,36 +210,13 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     const nbits_shape s = nbits_shape_of(task->call);
     const tile t = matmul_gpu_mma_of(config);
-    const int m = module_of(task, plan, &s, &t), inputs = task->call->n_inputs;
-    optune_stage stage = {
-        .phase = OPTUNE_TIMED,
-        .module = m,
-        .function = "product",
-        .grid = {host_ceil(s.m, t.bm) * host_ceil(s.n, t.bn), 1, t.splits},
-        .block = {matmul_gpu_mma_threads(&t), 1, 1},
-        .shared = t.stages * stage_bytes(&s, &t),
-    };
-    optune_stage finish = {
-        .phase = OPTUNE_TIMED,
-        .module = m,
-        .function = "finish",
-        .n_args = 2,
-        .arg = {{0}, optune_output_arg(0)},
-        .grid = {host_ceil(s.m * s.n, FINISH_THREADS), 1, 1},
-        .block = {FINISH_THREADS, 1, 1},
-    };
-    for (int i = 0; i < inputs; i++)
-        stage.arg[stage.n_args++] = optune_input_arg(i);
-    stage.arg[stage.n_args++] = optune_output_arg(0);
-    if (t.splits > 1)
-        stage.arg[inputs] = finish.arg[0] = optune_scratch_arg(
-            optune_plan_scratch(plan, "parts", t.splits * s.m * s.n * 4, false));
-    nbits_rows(&stage, &s);
-    nbits_rows(&finish, &s);
-    optune_plan_fuse(task, plan, t.splits > 1 ? &finish : &stage, 0);
-    optune_plan_stage(plan, &stage);
-    if (t.splits > 1)
-        optune_plan_stage(plan, &finish);
+    const int m = module_of(task, plan, &s, &t);
+    nbits_gpu_split(
+        task, plan, &s, t.splits,
+        (optune_stage){.module = m,
+                       .grid = {host_ceil(s.m, t.bm) * host_ceil(s.n, t.bn), 1, t.splits},
+                       .block = {matmul_gpu_mma_threads(&t), 1, 1},
+                       .shared = t.stages * stage_bytes(&s, &t)});
 }
 
 OPTUNE_IMPL(nbits_gpu, mma) = {

@@ -2,6 +2,8 @@
 /* What kernels/nbits/gpu/nbits_gpu.h declares. */
 #include "kernels/nbits/gpu/nbits_gpu.h"
 
+enum { FINISH_THREADS = 256 };
+
 bool nbits_gpu_applies(const optune_task *task, char *why)
 {
     if (!nbits_applies(task, why))
@@ -50,13 +52,48 @@ int nbits_gpu_module(const optune_task *task, optune_plan *plan, const nbits_sha
 void nbits_gpu_stage(const optune_task *task, optune_plan *plan, const nbits_shape *s,
                      optune_stage stage)
 {
+    nbits_gpu_split(task, plan, s, 1, stage);
+}
+
+void nbits_gpu_split(const optune_task *task, optune_plan *plan, const nbits_shape *s,
+                     int64_t splits, optune_stage stage)
+{
     stage.phase = OPTUNE_TIMED;
     stage.function = "product";
     stage.n_args = 0;
     for (int i = 0; i < task->call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
     stage.arg[stage.n_args++] = optune_output_arg(0);
+    optune_stage finish = {
+        .phase = OPTUNE_TIMED,
+        .module = stage.module,
+        .function = "finish",
+        .n_args = 2,
+        .arg = {{0}, optune_output_arg(0)},
+        .grid = {host_ceil(s->m * s->n, FINISH_THREADS), 1, 1},
+        .block = {FINISH_THREADS, 1, 1},
+    };
+    if (splits > 1)
+        stage.arg[stage.n_args - 1] = finish.arg[0] = optune_scratch_arg(
+            optune_plan_scratch(plan, "parts", splits * s->m * s->n * 4, false));
     nbits_rows(&stage, s);
-    optune_plan_fuse(task, plan, &stage, 0);
+    nbits_rows(&finish, s);
+    optune_plan_fuse(task, plan, splits > 1 ? &finish : &stage, 0);
     optune_plan_stage(plan, &stage);
+    if (splits > 1)
+        optune_plan_stage(plan, &finish);
+}
+
+double nbits_gpu_finish_cost(const optune_task *task, const nbits_shape *s, int64_t splits)
+{
+    const double size = (double)(task->call->output[0].dtype.bits / 8);
+    const gpu_work finish = {
+        .blocks = host_ceil(s->m * s->n, FINISH_THREADS),
+        .threads = FINISH_THREADS,
+        .registers = 24,
+        .instructions = 30 + 4 * (double)splits,
+        .bytes = FINISH_THREADS * (4 * (double)splits + size),
+        .waits = 1 + (double)splits / 8,
+    };
+    return splits > 1 ? gpu_cost(task, &finish) : 0;
 }

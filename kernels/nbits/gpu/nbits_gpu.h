@@ -6,6 +6,7 @@
 #ifndef OPTUNE_KERNELS_NBITS_GPU_H
 #define OPTUNE_KERNELS_NBITS_GPU_H
 
+#include "kernels/host/gpu_cost.h"
 #include "kernels/host/gpu_limits.h"
 #include "kernels/host/pattern_gpu.h"
 #include "kernels/nbits/nbits.h"
@@ -31,5 +32,22 @@ int nbits_gpu_module(const optune_task *task, optune_plan *plan, const nbits_sha
 /* Adds the stage, whose grid, block and shared memory are set, and offers to fuse in it. */
 void nbits_gpu_stage(const optune_task *task, optune_plan *plan, const nbits_shape *s,
                      optune_stage stage);
+
+/* The same where `splits` blocks share the depth: beyond one they leave their sums to a second
+ * stage of the module, `finish` (kernels/matmul/gpu/mma_finish_gpu.kernel.h). */
+void nbits_gpu_split(const optune_task *task, optune_plan *plan, const nbits_shape *s,
+                     int64_t splits, optune_stage stage);
+
+/* What that stage costs. */
+double nbits_gpu_finish_cost(const optune_task *task, const nbits_shape *s, int64_t splits);
+
+/* Bytes of rows of `bytes` that may be copied at once. */
+static inline int64_t nbits_gpu_copy(int64_t bytes)
+{
+    int64_t copy = 16;
+    while (copy > 4 && bytes % copy)
+        copy /= 2;
+    return copy;
+}
 
 #endif

@@ -14,7 +14,7 @@
 #define PIECE ROOM
 #define TEAM THREADS
 #include "kernels/order/gpu/keys_gpu.kernel.h"
-#include "kernels/order/gpu/append_gpu.kernel.h"
+#include "kernels/common/counter_gpu.kernel.h"
 
 #define BATCH (THREADS * EACH)
 

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks that ask once. */
+#define PATIENCE 1

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is computed as one, and what nodes that say the same share. */
+#include "tests/support/check.h"
+
+#include "graph/graph.h"
+
+static bool anything(void *arg, const optune_call *call)
+{
+    (void)arg;
+    (void)call;
+    return true;
+}
+
+static optune_graph *parse(const char *text)
+{
+    optune_err err = {0};
+    optune_graph *g = NULL;
+    check_ok(optune_graph_parse(text, "test", &g, &err));
+    check_ok(optune_graph_infer(g, &err));
+    return g;
+}
+
+static int groups_of(const char *text)
+{
+    optune_graph *g = parse(text);
+    ot_groups groups;
+    optune_err err = {0};
+    check_ok(ot_graph_partition(g, anything, NULL, &groups, &err));
+    const int n = groups.n;
+    ot_groups_release(&groups);
+    optune_graph_close(g);
+    return n;
+}
+
+/* What an operator behind makes larger, or only a run tells whether it does, is no part of what one
+ * in front computes. */
+static void what_may_grow_is_not_fused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *front, *behind;
+        int groups;
+    } all[] = {
+        {"?n,1,8", "?n,1,8", 1}, {"?n,1,8", "1,1,8", 1},  {"?n,1,8", "8", 1},
+        {"?n,1,8", "1,?t,1", 2}, {"1,1,8", "?n,1,8", 2},  {"?n,?t,8", "?t,8", 1},
+        {"?n,1,8", "?t,1", 2},   {"?n,4,8", "?n,4,1", 1}, {"4,1,8", "4,1,8", 1},
+    };
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text text = {0};
+        ot_text_printf(
+            &text, "x = var f32[%s]\nz = var f32[%s]\na = relu(x)\nb = add(a, z)\noutput b\n",
+            all[i].front, all[i].behind);
+        print_message("%s", ot_text_str(&text));
+        assert_int_equal(groups_of(ot_text_str(&text)), all[i].groups);
+        ot_text_release(&text);
+    }
+}
+
+static const optune_call *call_of(const optune_graph *g, const char *name)
+{
+    const int *id = ot_names_find(&g->names, name);
+    assert_non_null(id);
+    return g->node[*id].call;
+}
+
+/* A call is large: a network of a thousand nodes has as many as there are that differ. */
+static void nodes_share_what_they_say(void **state)
+{
+    (void)state;
+    optune_graph *g = parse("x = var f32[2,3]\n"
+                            "a = clip(x, a_min=0, a_max=6)\n"
+                            "b = clip(a, a_min=0, a_max=6)\n"
+                            "c = clip(b, a_min=0, a_max=5)\n"
+                            "d = cast(c, dtype=f16)\n"
+                            "e = relu(d)\n"
+                            "output e\n");
+    optune_err err = {0};
+    optune_graph *wide = ot_graph_copy(g, true, &err);
+    assert_non_null(wide);
+    const optune_graph *const both[] = {g, wide};
+    for (int i = 0; i < OT_COUNT(both); i++) {
+        assert_ptr_equal(call_of(both[i], "a"), call_of(both[i], "b"));
+        assert_ptr_not_equal(call_of(both[i], "a"), call_of(both[i], "c"));
+        assert_int_equal(both[i]->calls.n, 4);
+    }
+    assert_ptr_not_equal(call_of(g, "a"), call_of(wide, "a"));
+    assert_int_equal(optune_call_attr(call_of(wide, "d"), "dtype")->dtype.bits, 64);
+    assert_int_equal(optune_call_attr(call_of(g, "d"), "dtype")->dtype.bits, 16);
+    optune_graph_close(g); /* the other keeps its own */
+    assert_true(optune_call_attr(call_of(wide, "c"), "a_max")->f == 5);
+    optune_graph_close(wide);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_may_grow_is_not_fused),
+        cmocka_unit_test(nodes_share_what_they_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
