@@ -52,7 +52,7 @@ struct optune {
     const optune_target_row *row;
     struct ot_measure_policy *policy; /* owned */
     atomic_bool have_device;
-    _Atomic int64_t no_tables_ns; /* when it had no folder of dispatch tables; 0: it may have one */
+    _Atomic int64_t no_tables_ns; /* when it had no folder of dispatch tables; <= 0: may have */
     atomic_bool assumed; /* `device` is not here, and serves those who only ask */
     ot_stores *stores;   /* owned */
     char **plugins; /* loaded, NULL-terminated */

@@ -109,26 +109,6 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
-/* Of what `to` is, zeros, only what the call has: most of its room is for more than calls have, and
- * a large network has a kernel for each of hundreds of them. */
-static void copy_call(optune_call *to, const optune_call *from)
-{
-    to->op = from->op;
-    to->n_inputs = from->n_inputs;
-    to->n_outputs = from->n_outputs;
-    to->n_attrs = from->n_attrs;
-    to->n_extra = from->n_extra;
-    to->n_epilogues = from->n_epilogues;
-    for (int i = 0; i < optune_call_inputs(from); i++)
-        to->input[i] = from->input[i];
-    for (int i = 0; i < from->n_outputs; i++)
-        to->output[i] = from->output[i];
-    for (int i = 0; i < from->n_attrs; i++)
-        to->attr[i] = from->attr[i];
-    for (int i = 0; i < from->n_epilogues; i++)
-        to->epilogue[i] = from->epilogue[i];
-}
-
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
 {
     k->machine = m;
@@ -140,7 +120,8 @@ void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
     s->state = like->session.state;
     s->target = like->session.target;
     s->device = like->session.device;
-    copy_call(&s->call, like->range ? like->range : &like->session.call);
+    /* A large network has hundreds of kernels, and most of a call's room is unused. */
+    ot_call_copy(&s->call, like->range ? like->range : &like->session.call);
     s->shared = &m->scratch;
     s->task = (optune_task){&s->call, &s->target, &s->device};
     k->task = s->task;

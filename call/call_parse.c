@@ -36,7 +36,7 @@ static int parse_input(parser *s, optune_call *call)
     const int i = call->n_inputs;
     optune_input *input = &call->input[i];
     s->input_at[i] = c->p;
-    input->is_const = op->inputs[i].is_const;
+    *input = (optune_input){.is_const = op->inputs[i].is_const};
     const size_t n = ot_identifier(c->p);
     if (s->chain < 0 && n == 1 && *c->p == '_')
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "'_' stands in a fused call only");

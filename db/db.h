@@ -222,7 +222,8 @@ int ot_log_sync(ot_log *log, optune_err *err);
 void ot_log_close(ot_log *log);
 void ot_device_line(const optune_device *device, ot_text *to); /* the same, with its newline */
 /* 0: both say the same; positive: `a` stays where both describe one device: it says more, or as
- * much and its line sorts behind the other. Whoever is told of first, the same one stays. */
+ * much and its line sorts behind the other. Whichever log is read first, the same one stays; a
+ * device that is at hand describes itself anew (ot_store_put_device). */
 int ot_device_order(const optune_device *a, const optune_device *b);
 void ot_record_line(const optune_record *record, ot_text *to); /* with its newline */
 

@@ -71,8 +71,14 @@ int64_t ot_swap_bytes(const char *path)
 
 static int in_two_steps(const places *p)
 {
-    return rename(p->store.s, p->old.s) < 0 && errno != ENOENT ? -1
-                                                               : rename(p->made.s, p->store.s);
+    if (rename(p->store.s, p->old.s) < 0 && errno != ENOENT)
+        return -1;
+    if (rename(p->made.s, p->store.s) == 0)
+        return 0;
+    const int error = errno;
+    (void)!rename(p->old.s, p->store.s); /* the folder that it lies in is removed */
+    errno = error;
+    return -1;
 }
 
 int ot_swap_exchange(const char *dir, optune_err *err)

@@ -3,8 +3,9 @@
  * Another store in place of this one: written whole beside it, then the two folders change places
  * (exchange.c). Who reads the old one goes on; so does who writes, and what he changed meanwhile is
  * done to the new one as well (follow.c), most of it before his turn ends: the write lock is held
- * for the last look at what has changed. One at a time replaces, which is a lock of its own. A
- * folder that a killed process left is removed by the next one that has both.
+ * for the last look at what has changed, two steps of a cursor for each entry of the store. One at
+ * a time replaces, which is a lock of its own. A folder that a killed process left is removed by
+ * the next one that has both.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ typedef struct swapping {
     ot_snapshot was;     /* what is in the new one */
     bool reads;
     ot_text work, made;
+    struct stat folder; /* of `made`, as this made it */
     optune_err *err;
 } swapping;
 
@@ -54,7 +56,7 @@ static int begin(swapping *s)
     const char *dir = ot_store_dir(s->store);
     OT_RETURN_UNLESS_OK(lock(s));
     OT_RETURN_UNLESS_OK(ot_swap_begin(dir, &s->work, &s->made, s->err));
-    if (mkdir(s->made.s, 0777) < 0)
+    if (mkdir(s->made.s, 0777) < 0 || stat(s->made.s, &s->folder) < 0)
         return ot_place_refused(s->made.s, "make", errno, s->err);
     OT_RETURN_UNLESS_OK(ot_snapshot_begin(s->store, &s->was, s->err));
     s->reads = true;
@@ -80,6 +82,19 @@ static int follow(swapping *s, int64_t *changes)
     return status;
 }
 
+/* An older optune knows no turn: it takes the folder away from who fills it. */
+static int still_ours(const swapping *s)
+{
+    struct stat now;
+    return stat(s->made.s, &now) == 0 && now.st_ino == s->folder.st_ino &&
+                   now.st_dev == s->folder.st_dev
+               ? OPTUNE_OK
+               : optune_fail(s->err, OPTUNE_ESTORE,
+                             "'%s' was taken away while a store was made in it, as by an older "
+                             "optune: do it again while no other one writes",
+                             s->made.s);
+}
+
 static int follow_all(swapping *s)
 {
     int64_t changes = FEW + 1;
@@ -88,6 +103,8 @@ static int follow_all(swapping *s)
         status = follow(s, &changes);
     if (status >= 0)
         status = lock(s);
+    if (status >= 0)
+        status = still_ours(s);
     return status < 0 ? status : follow(s, &changes);
 }
 
@@ -137,15 +154,19 @@ int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *e
 
 static int copy(void *arg, ot_snapshot *from, const char *path, optune_err *err)
 {
-    int64_t *after = arg;
-    const int status = ot_store_copy(from, path, err);
-    *after = ot_swap_bytes(path);
-    return status;
+    (void)arg;
+    return ot_store_copy(from, path, err);
 }
 
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err)
 {
+    ot_text made = {0};
     *before = ot_store_bytes_used(store);
     *after = 0;
-    return ot_store_replace(store, copy, after, err);
+    const int status = ot_store_replace(store, copy, NULL, err);
+    ot_text_printf(&made, "%s/store", ot_store_dir(store));
+    if (status >= 0)
+        *after = ot_swap_bytes(made.s);
+    ot_text_release(&made);
+    return status;
 }

@@ -12,7 +12,7 @@ const optune_call *ot_graph_shared_call(optune_graph *g, const optune_call *call
     ot_text key = {0};
     ot_text_printf(&key, "%p %d", (const void *)call->op, n_out);
     for (int i = 0; i < call->n_attrs; i++) {
-        ot_text_add(&key, " ");
+        ot_text_add(&key, "\n"); /* in no attribute */
         ot_attr_print(&call->attr[i], &key);
     }
     const int *known = ot_names_find(&g->call_names, ot_text_str(&key));

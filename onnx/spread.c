@@ -31,12 +31,21 @@ static ot_onnx_value *line_in(ot_onnx_node *n, ot_onnx_value *whole, const optun
     for (int d = 0; d < type.rank && whole; d++) {
         if (d == axis || (type.dim[d].min == 1 && type.dim[d].max == 1))
             continue;
-        whole = type.dim[d].min > 0 && optune_dim_known(&type.dim[d])
+        whole = optune_dim_known(&type.dim[d])
                     ? ot_onnx_part(n, whole, d, 0, 1)
                     : ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){whole, first},
                                    "axis=%d", d);
     }
     return whole;
+}
+
+/* Whether every other axis has a first place at each run. */
+static bool has_line(const optune_tensor *type, int axis)
+{
+    for (int d = 0; d < type->rank; d++)
+        if (d != axis && type->dim[d].min < 1)
+            return false;
+    return true;
 }
 
 /* A line of the first value that has such a dim; NULL: none has, which says what to bind. */
@@ -47,7 +56,7 @@ static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
         ot_value at;
         const optune_tensor *type = ot_graph_tensor(g, i, &at) ? ot_graph_type_of(g, at) : NULL;
         const int axis = type ? dim_of(type, dim) : -1;
-        if (axis < 0)
+        if (axis < 0 || !has_line(type, axis))
             continue;
         ot_onnx_value *whole = ot_onnx_new(n->m);
         whole->node = i;

@@ -70,13 +70,17 @@ grep -q "there is no part 'fast': fresh right sanitize dense" "$work/said" ||
 # What never ran before is asked one by one; what hangs is named and asked no more.
 check 120 "fresh right" || fail "$(cat "$work/said")"
 for line in 'cumsum_lookback.cuda FAILED with 1' 'cumsum_lookback_across.cuda is right' \
-    'topk_filter.cuda HANGS, killed' 'dense_nbits_decode.cuda is right'; do
+    'topk_filter.cuda HANGS, killed' 'softmax_across.gpu is right'; do
     grep -qxF "fresh: $line" "$work/out/tests.txt" || fail "the first part has no '$line'"
 done
 grep -qx 'without: topk_filter.cuda' "$work/out/tests.txt" || fail "what hangs is asked again"
-test "$(grep -c '^memcheck: \|^\$ memcheck: ' "$work/out/tests.txt")" = 3 ||
+test "$(grep -c '^memcheck: \|^\$ memcheck: ' "$work/out/tests.txt")" = 6 ||
     fail "the sanitizer was not asked of what is new and ends"
-rm -r "$work/out"
+# What was mended since is asked again.
+echo 'fresh: topk_filter.cuda is right' >>"$work/out/tests.txt"
+check 60 right || fail "$(cat "$work/said")"
+tail -n 20 "$work/out/tests.txt" | grep -qx 'without: ' || fail "what was mended is left out"
+rm -r "$work/out" "$work/imports"
 
 check 30 "dense bandwidth" || fail "$(cat "$work/said")"
 grep -q '^dense: ' "$work/out/device.txt" || fail "dense did not end"

@@ -147,7 +147,7 @@ static bool is_gcc(const asked *a)
 }
 
 /* `cc` where that is a gcc, else gcc where there is one, as bodies are GNU C that others do not
- * read whole; else what there is. Under the lock. */
+ * read whole; else what there is. One at a time. */
 static int choose(const asked **chosen, optune_err *err)
 {
     static asked cc, gcc;
@@ -171,34 +171,40 @@ static int choose(const asked **chosen, optune_err *err)
     return status;
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* What was found lately is not kept from whoever asks by a compiler that does not answer. */
+static pthread_mutex_t choosing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the version */
 static char known_version[128];
 
 int ot_cpu_compiler(char *path, size_t size, optune_err *err)
 {
     const asked *chosen;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&choosing);
     int status = choose(&chosen, err);
     if (status >= 0 && !ot_copy(path, size, chosen->path))
         status = optune_fail(err, OPTUNE_ETOOL, "the path of the C compiler is too long");
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&choosing);
     return status;
 }
 
 int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
 {
     const asked *chosen;
-    int status = OPTUNE_OK;
     pthread_mutex_lock(&lock);
-    if (!found_lately(to, size, known_version, false)) {
-        status = choose(&chosen, err);
-        if (status >= 0) {
-            ot_copy(known_version, sizeof known_version, chosen->version);
-            ot_copy(to, size, known_version);
-            found_lately(to, size, known_version, true);
-        }
-    }
+    const bool known = found_lately(to, size, known_version, false);
     pthread_mutex_unlock(&lock);
+    if (known)
+        return OPTUNE_OK;
+    pthread_mutex_lock(&choosing);
+    const int status = choose(&chosen, err);
+    if (status >= 0) {
+        pthread_mutex_lock(&lock);
+        ot_copy(known_version, sizeof known_version, chosen->version);
+        ot_copy(to, size, known_version);
+        found_lately(to, size, known_version, true);
+        pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&choosing);
     return status;
 }
 
@@ -207,8 +213,9 @@ int ot_cpu_compiler_version(char *to, size_t size, optune_err *err)
 /* Says what code is made of what is there; any other flag may want a library (-fsanitize=...). */
 static bool decides_code_only(const char *flag)
 {
-    static const char *const known[] = {"-O",      "-D",       "-U",           "-fno-",
-                                        "-fwrapv", "-funroll", "-fexpensive-", "-ftree-"};
+    static const char *const known[] = {"-O",          "-D",      "-U",       "-fno-",
+                                        "-fwrapv",     "-funroll", "-fexpensive-",
+                                        "-ftree-vect", "-ftree-loop-", "-ftree-slp-"};
     for (int i = 0; i < OT_COUNT(known); i++)
         if (strncmp(flag, known[i], strlen(known[i])) == 0)
             return true;

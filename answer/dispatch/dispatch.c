@@ -22,7 +22,7 @@ int ot_dispatch_path(optune *o, const optune_call *call, char *path, size_t size
     ot_question q;
     char hex[33];
     const optune_task task = {call, &o->target, &o->device};
-    atomic_store(&o->no_tables_ns, 0); /* whoever asks where one is to be may write it */
+    atomic_store(&o->no_tables_ns, -ot_now_ns()); /* whoever asks where one is to be may write it */
     ot_context_question(o, &task, &q, &arena);
     const char *const texts[] = {q.device, q.target, q.call};
     ot_digest_hex(ot_digest_texts(texts, OT_COUNT(texts)), hex);

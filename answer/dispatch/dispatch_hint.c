@@ -69,7 +69,7 @@ static bool take(optune *o, const optune_task *task, const char *path, ot_arena 
 static bool looked_lately(optune *o)
 {
     const int64_t looked = atomic_load(&o->no_tables_ns), ago = ot_now_ns() - looked;
-    return looked && ago >= 0 && ago < (int64_t)OT_LOOK_MS * 1000000;
+    return looked > 0 && ago >= 0 && ago < (int64_t)OT_LOOK_MS * 1000000;
 }
 
 bool ot_dispatch_hint(optune *o, const optune_task *task, ot_arena *arena, ot_fact *fact)
@@ -79,9 +79,10 @@ bool ot_dispatch_hint(optune *o, const optune_task *task, ot_arena *arena, ot_fa
     if (!ot_call_static(task->call) || looked_lately(o))
         return false;
     ot_text_printf(&dir, "%s/dispatch", o->db);
+    int64_t before = atomic_load(&o->no_tables_ns);
     DIR *all = opendir(dir.s);
-    if (!all && errno == ENOENT)
-        atomic_store(&o->no_tables_ns, ot_now_ns());
+    if (!all && errno == ENOENT) /* unless it has been made meanwhile */
+        atomic_compare_exchange_strong(&o->no_tables_ns, &before, ot_now_ns());
     for (const struct dirent *e; all && !found && (e = readdir(all));) {
         if (e->d_name[0] == '.')
             continue;

@@ -288,7 +288,8 @@ OPTUNE_API const int64_t *optune_call_ints(const optune_call *call, const char *
 OPTUNE_API const char *optune_call_word(const optune_call *call, const char *name);
 /* Inputs of the whole call: its operator's and those of what is fused behind it. */
 OPTUNE_API int optune_call_inputs(const optune_call *call);
-/* The i-th fused operator as a call of its own, the value it is applied to among its inputs. */
+/* The i-th fused operator as a call of its own, the value it is applied to among its inputs. What
+ * lies in `step` behind its counts is left as it was. */
 OPTUNE_API void optune_call_step(const optune_call *call, int i, optune_call *step);
 /* Fuses `next`, applied to output[0] through its input `chain`, behind the call. ETYPE: it is
  * neither elementwise nor broadcast, declares no `scalar`, or changes shape or dtype; ELIMIT.

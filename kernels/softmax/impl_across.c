@@ -20,7 +20,10 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "hold", 2, (const int64_t[]){0, 1});
 }
 
-enum { MOST_HELD = 64 }; /* registers with elements of a thread */
+enum {
+    MOST_HELD = 64,  /* registers with elements of a thread */
+    LEAST_OTHER = 32 /* and those it cannot do without */
+};
 
 /* Elements that a thread keeps in registers; 0: none. */
 static int64_t held_of(const softmax_shape *s, const optune_config *config)
@@ -50,7 +53,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              words);
     return gpu_grid_fits(blocks_of(&s, along), why) &&
            gpu_fits(task, (const int64_t[]){along, across, 1},
-                    along * across * softmax_elem(&s), 24 + words, why);
+                    along * across * softmax_elem(&s), LEAST_OTHER + words, why);
 }
 
 static double estimate(const optune_task *task, const optune_config *config)
