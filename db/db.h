@@ -111,7 +111,7 @@ static inline int64_t ot_care_faults(const ot_care *care)
 /* Looks at everything, both ways, in one snapshot. */
 int ot_store_check(ot_store *store, ot_care *care, optune_err *err);
 /* Puts right what that finds: what is damaged goes into quarantine, entries follow the records,
- * and the logs are read again for what is missing. */
+ * and the logs are read again for what is missing (see ot_store_recover). */
 int ot_store_mend(ot_store *store, ot_care *care, optune_err *err);
 
 /* ---- recover.c: what was logged and not stored ------------------------------------------- */
