@@ -175,7 +175,8 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
         groups->n++;
     }
     /* A group runs when its last node would: then everything it needs is there. */
-    qsort(groups->group, (size_t)groups->n, sizeof(ot_group), by_last);
+    if (groups->n)
+        qsort(groups->group, (size_t)groups->n, sizeof(ot_group), by_last);
     ot_group *fitted = realloc(groups->group, (size_t)(groups->n + 1) * sizeof(ot_group));
     groups->group = fitted ? fitted : groups->group;
     free(taken);
