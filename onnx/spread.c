@@ -31,7 +31,7 @@ static ot_onnx_value *line_in(ot_onnx_node *n, ot_onnx_value *whole, const optun
     for (int d = 0; d < type.rank && whole; d++) {
         if (d == axis || (type.dim[d].min == 1 && type.dim[d].max == 1))
             continue;
-        whole = optune_dim_known(&type.dim[d])
+        whole = type.dim[d].min > 0 && optune_dim_known(&type.dim[d])
                     ? ot_onnx_part(n, whole, d, 0, 1)
                     : ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){whole, first},
                                    "axis=%d", d);
@@ -48,20 +48,23 @@ static bool has_line(const optune_tensor *type, int axis)
     return true;
 }
 
-/* A line of the first value that has such a dim; NULL: none has, which says what to bind. */
+/* A line of the first value that has such a dim, of one whose line is there at each run where there
+ * is such; NULL: none has, which says what to bind. */
 static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
 {
     const optune_graph *g = n->m->g;
-    for (int i = 0; *dim->name && i < g->n; i++) {
-        ot_value at;
-        const optune_tensor *type = ot_graph_tensor(g, i, &at) ? ot_graph_type_of(g, at) : NULL;
-        const int axis = type ? dim_of(type, dim) : -1;
-        if (axis < 0 || !has_line(type, axis))
-            continue;
-        ot_onnx_value *whole = ot_onnx_new(n->m);
-        whole->node = i;
-        return line_in(n, whole, type, axis);
-    }
+    for (int any = 0; any < 2; any++)
+        for (int i = 0; *dim->name && i < g->n; i++) {
+            ot_value at;
+            const optune_tensor *type =
+                ot_graph_tensor(g, i, &at) ? ot_graph_type_of(g, at) : NULL;
+            const int axis = type ? dim_of(type, dim) : -1;
+            if (axis < 0 || (!any && !has_line(type, axis)))
+                continue;
+            ot_onnx_value *whole = ot_onnx_new(n->m);
+            whole->node = i;
+            return line_in(n, whole, type, axis);
+        }
     ot_onnx_ask(n, dim, -1);
     return NULL;
 }
