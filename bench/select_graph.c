@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/made_up.h"
 
 enum { RECORDS = 64, OPERATORS = 54, FIRST_ROUNDS = 21, ROUNDS = 2001 };
 
@@ -156,17 +156,6 @@ static double report(const char *what, double *us, int n)
     return us[n / 2];
 }
 
-static optune *open_handle(const char *db)
-{
-    optune *o = NULL;
-    optune_err err = {0};
-    const optune_options options = {
-        .size = sizeof options, .db = db, .target = "cpu -threads=1"};
-    if (optune_open(&options, &o, &err) < 0 || ot_context_device(o, &err) < 0)
-        bench_die("%s", err.text);
-    return o;
-}
-
 int main(void)
 {
     static double us[ROUNDS];
@@ -178,17 +167,17 @@ int main(void)
     for (int g = 0; g < n_graph; g++)
         if (ot_call_parse(graph[g], &call[g], &err) < 0)
             bench_die("%s", err.text);
-    optune *writer = open_handle(db);
+    optune *writer = made_up_handle(db);
     if (ot_context_store(writer, OT_STORE_WRITE, &err) < 0)
         bench_die("%s", err.text);
     make_records(writer);
     for (int r = 0; r < FIRST_ROUNDS; r++) {
-        optune *o = open_handle(db);
+        optune *o = made_up_handle(db);
         us[r] = select_all(o, false);
         optune_close(o);
     }
     report("first", us, FIRST_ROUNDS);
-    optune *o = open_handle(db);
+    optune *o = made_up_handle(db);
     for (int r = 0; r < FIRST_ROUNDS; r++) {
         if (ot_store_put_device(writer->stores->store, &writer->device, &err) < 0)
             bench_die("%s", err.text);

@@ -75,9 +75,7 @@ void ot_backing_let_go(ot_backing *b);
 typedef struct ot_node {
     ot_node_kind kind;
     const char *name;
-    const optune_call
-        *call; /* CALL: operator and attributes, of the graph's; its types are kept
-                                below */
+    const optune_call *call; /* CALL: operator, attributes; the graph's, types are kept below */
     int n_in;
     ot_value *in;           /* CALL: its inputs */
     ot_text_spot *in_place; /* of each; NULL: none */

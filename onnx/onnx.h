@@ -25,8 +25,8 @@ typedef struct ot_onnx_value {
     bool held;
     bool lent;   /* they are the graph's */
     bool failed; /* made by a node that could not be read */
-    bool
-        nibbles; /* a constant of 4 bits, an element a byte here: DequantizeLinear alone reads it */
+    /* A constant of 4 bits, an element a byte here: DequantizeLinear alone reads it. */
+    bool nibbles;
     const optune_dim *sizes;    /* a list of sizes without `data`: numbers, and what only a run
                                 knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */

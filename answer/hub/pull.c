@@ -25,8 +25,8 @@ typedef struct taking {
     ot_hub_deed *deed;
     const ot_pack *pack;
     ot_vet *vet;
-    FILE *
-        good; /* lines that are good, in a file: a pack may unfold to a lot; NULL: none is kept */
+    /* Lines that are good, in a file: a pack may unfold to a lot; NULL: none is kept. */
+    FILE *good;
     double now;
     int64_t lines;
     json_t *ops;
