@@ -297,8 +297,10 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
         question = *asked;
     else
         ot_context_question(o, task, &question, arena);
-    if (policy)
+    if (policy && policy != question.policy) {
         question.policy = policy;
+        question.known = false;
+    }
     knowing all; /* of the items none is there */
     all.o = o;
     all.task = task;
