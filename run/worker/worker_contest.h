@@ -32,7 +32,8 @@ typedef struct ot_keeper {
     bool same_tried;                 /* -1 when this is set: it cannot be had */
     ot_held held[OT_HELD];
     uint64_t uses;
-    int at;         /* the finalist that was announced last, */
+    optune_err refused; /* status negative: what the machine refused a candidate of this request */
+    int at;             /* the finalist that was announced last, */
     double at_time; /* and when */
 } ot_keeper;
 
