@@ -333,8 +333,8 @@ def empty(type: TensorType, like: Any = None) -> Any:
 
 
 def part(array: Any, shape: Tuple[int, ...]) -> Any:
-    """The first elements of an array in another shape, without a copy. What has no ``reshape`` stays
-    as it is."""
+    """The first elements of an array in another shape, without a copy; what has no reshape is
+    left as it is."""
     if not hasattr(array, "reshape") or tuple(array.shape) == shape:
         return array
     n = 1

@@ -32,9 +32,9 @@ typedef struct ot_keeper {
     bool same_tried;                 /* -1 when this is set: it cannot be had */
     ot_held held[OT_HELD];
     uint64_t uses;
-    optune_err refused; /* status negative: what the machine refused a candidate of this request */
+    optune_err refused; /* what the machine refused to this request; status 0: nothing */
     int at;             /* the finalist that was announced last, */
-    double at_time; /* and when */
+    double at_time;     /* and when */
 } ot_keeper;
 
 typedef struct ot_contestant {
