@@ -97,6 +97,9 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
 {
     while (!k->job.done)
         ot_builder_wait(k->machine->builder, &k->job, 60);
+    if (k->job.status < 0)
+        return optune_fail(err, k->job.status, "cannot compile '%s': %.600s", k->impl->name,
+                           k->job.message);
     if (k->job.outcome != OPTUNE_OUTCOME_OK)
         return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", k->impl->name,
                            k->job.message);

@@ -281,7 +281,8 @@ size_t ot_config_read(const char *text, size_t n, optune_config *config);
 /* ---- child.c: processes, started with argument vectors, never through a shell ------------ */
 enum { OT_SPAWN_FILES = 4 };
 /* Starts argv[0] (found on PATH) as the leader of a process group with default signals and, as
- * its files 0 to n - 1, these and no others; -1: /dev/null. `temp`: its TMPDIR; NULL: ours.
+ * its files 0 to n - 1, these and no others; -1: /dev/null. `temp`: its TMPDIR,
+ * and its messages are in English; NULL: as ours.
  * Returns 0 or an errno. */
 int ot_spawn(pid_t *pid, char *const *argv, const char *temp, const int *file, int n);
 
