@@ -145,12 +145,12 @@ typedef struct ot_kernel {
     const optune_config *config; /* `taken`, or that of one like it */
     optune_config *taken;        /* NULL: it is like another */
     int64_t scratch;             /* bytes, what is packed of constants included */
-    const optune_call *range; /* the call with dims that only a run knows; NULL: all are constants */
-    optune_call *sized;   /* that at the sizes at hand; NULL: likewise */
-    optune_task task;     /* what it is compiled for */
-    bool nothing;         /* its outputs are empty at the sizes at hand */
-    ot_session *session;  /* borrows the machine's state; most of it is never touched */
-    ot_job *job;          /* until it is loaded; NULL: of one like another */
+    const optune_call *range; /* the call with dims that only a run knows; NULL: it has none */
+    optune_call *sized;       /* that at the sizes at hand; NULL: likewise */
+    optune_task task;         /* what it is compiled for */
+    bool nothing;             /* its outputs are empty at the sizes at hand */
+    ot_session *session;      /* borrows the machine's state; most of it is never touched */
+    ot_job *job;              /* until it is loaded; NULL: it is like another */
     ot_loaded *loaded;
     ot_loaded *own; /* of one like another: its plan, as sizes are written there; or NULL */
     ot_bound *bound;

@@ -72,7 +72,8 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
                    const optune_config *config, ot_kernel *k, optune_err *err)
 {
     optune_config *own = ot_alloc(sizeof *own);
-    *k = (ot_kernel){.impl = impl, .config = own, .taken = own, .job = ot_alloc_sparse(sizeof *k->job)};
+    *k = (ot_kernel){.impl = impl, .config = own, .taken = own};
+    k->job = ot_alloc_sparse(sizeof *k->job);
     ot_config_copy(own, config);
     int status = sit(k, m, call, err);
     optune_plan *plan = ot_alloc(sizeof *plan);

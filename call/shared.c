@@ -56,8 +56,8 @@ const optune_call *ot_calls_share(ot_calls *calls, const optune_call *call)
     free(bytes);
     ot_shared_call *slot = slot_of(calls, hash, call);
     if (!slot->call) {
-        *slot = (ot_shared_call){hash, ot_alloc(sizeof *call)};
-        ot_call_copy(slot->call, call); /* what it has no use for is never touched */
+        *slot = (ot_shared_call){hash, ot_alloc_sparse(sizeof *call)};
+        ot_call_copy(slot->call, call);
         calls->n++;
     }
     return slot->call;

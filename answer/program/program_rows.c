@@ -40,8 +40,8 @@ static int take_kernel(optune_program *p, ot_program_rows *rows, int row, optune
     int status = ot_call_narrow(&rows->table->call, &r->range, call, err);
     if (status >= 0) {
         rows->of_row[row] = rows->n;
-        status = ot_kernel_take(&p->machine, ot_calls_share(&p->machine.calls, call), r->impl, &r->config,
-                                &rows->kernel[rows->n++], err);
+        status = ot_kernel_take(&p->machine, ot_calls_share(&p->machine.calls, call), r->impl,
+                                &r->config, &rows->kernel[rows->n++], err);
     }
     free(call);
     return status;
