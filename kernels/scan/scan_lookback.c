@@ -144,18 +144,21 @@ bool scan_lookback_valid(const optune_task *task, const optune_config *config, c
     return lookback_fits(task, &s, &t, threads, 24 + each * scan_elem(&s) / 4, why);
 }
 
-/* One tile for a line where that leaves nothing idle, else tiles of 4096 or so. */
+/* One tile for a line where that leaves nothing idle, else tiles of 4096 or so: of few threads with
+ * much each, so that much is under way on a core while blocks wait. */
 void scan_lookback_fallback(const optune_task *task, const optune_space *space,
                             optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    const int64_t each = scan_elem(&s) == 4 ? 16 : 8, most = gpu_threads(task, 1024);
-    const int64_t block = gpu_threads(task, 256);
+    const int64_t most = gpu_threads(task, 1024), block = gpu_threads(task, 256);
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8;
     int64_t team = 4;
     while (team < most && team * each < s.at.n)
         team *= 2;
-    if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task)))
-        team = block;
+    if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task))) {
+        team = block / 2;
+        each *= 2;
+    }
     int64_t threads = host_max(team, host_min(block, 128));
     while (threads > 64 && threads > team && threads / team >= 2 * s.at.outer)
         threads /= 2;

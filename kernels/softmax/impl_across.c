@@ -77,7 +77,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
         return optune_refuse(why, "a thread would keep %" PRId64 " registers of elements",
                              words);
     return gpu_grid_fits(blocks_of(&s, wide), why) &&
-           gpu_fits(task, (const int64_t[]){along, across, 1}, shared_of(&s, config),
+           gpu_fits(task, (const int64_t[]){along * across, 1, 1}, shared_of(&s, config),
                     LEAST_OTHER + words, why);
 }
 
@@ -140,7 +140,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "HELD", held_of(&s, config));
     softmax_gpu_stage(plan, (optune_stage){.module = m,
                                            .grid = {blocks_of(&s, wide_of(config))},
-                                           .block = {along, across},
+                                           .block = {along * across},
                                            .shared = shared_of(&s, config)});
 }
 

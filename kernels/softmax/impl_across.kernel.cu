@@ -69,13 +69,13 @@ INLINE vec fetch(GLOBAL const OUT_T *from)
         }                                                                                      \
     } while (0)
 
-KERNEL(ALONG, ACROSS, 1)
+KERNEL(ALONG *ACROSS, 1, 1)
 softmax(GLOBAL const OUT_T *RESTRICT in, GLOBAL OUT_T *RESTRICT out)
 {
     SHARED(shared, 2 * DEEP * ALONG * sizeof(vec));
     LOCAL vec *const mosts = (LOCAL vec *)shared;
     LOCAL vec *const sums = mosts + DEEP * ALONG;
-    const int lane = THREAD_X, y = THREAD_Y;
+    const int lane = THREAD_X % ALONG, y = THREAD_X / ALONG;
     const INDEX column = ((INDEX)(BLOCK_X % TILES) * ALONG + lane) * V;
     const INDEX base = (INDEX)(BLOCK_X / TILES) * ((INDEX)AXIS * INNER) + column;
     vec most, sum;
