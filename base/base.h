@@ -65,6 +65,8 @@ void ot_text_release(ot_text *t);
 void ot_text_clear(ot_text *t);
 void ot_text_add(ot_text *t, const char *s);
 void ot_text_add_n(ot_text *t, const char *s, size_t n);
+/* Its end, with room for n bytes and a zero, which the caller writes and counts. */
+char *ot_text_room(ot_text *t, size_t n);
 void ot_text_printf(ot_text *t, const char *format, ...) OPTUNE_PRINTF(2, 3);
 const char *ot_text_str(const ot_text *t); /* never NULL */
 /* s as a JSON string, quotes included; bytes that are no UTF-8 become U+FFFD. */

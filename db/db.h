@@ -36,7 +36,10 @@ bool ot_store_knows(ot_store *store, const optune_record *record);
 /* A question; NULL policy means "warm". */
 typedef struct ot_question {
     const char *device, *target, *call, *policy;
+    bool known; /* its digest, of what it asks now */
+    ot_digest digest;
 } ot_question;
+void ot_question_know(ot_question *question); /* for who asks it more than once */
 /* All records of one question, cheapest first, failures last; decoded into the arena. One read
  * transaction, no lock. `limit` 0: all. Damaged values are skipped and counted. */
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,

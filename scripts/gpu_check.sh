@@ -290,8 +290,7 @@ part_sanitize() {
 # A run measures every implementation that the strategy names, libraries included: the column
 # `library` is theirs over ours, `peak` the share of the rate measured first (float32; bytes: of a
 # copy). Cold: the L2 is flushed before every run, as with inputs that rotate through more than it
-# holds. Bandwidth is measured warm, as the copy is: its data is several times the L2, and a flush
-# leaves it full of what must be written first.
+# holds. Bandwidth is measured warm, as the copy is: its data is several times the L2.
 bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
     local file=$1 seconds
     seconds=$(share "$2")
