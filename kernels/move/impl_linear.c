@@ -8,7 +8,8 @@
 
 enum { LINEAR_PIECES = 8, LINEAR_TEXT = 256 /* of a macro */ };
 
-/* The output as coordinates of all pieces: how far apart elements are along each, innermost last. */
+/* The output by the coordinates of all pieces: how far apart elements are along each, innermost
+ * last. */
 typedef struct linear {
     int rank;
     int64_t elements, step[OPTUNE_MAX_AXES + 1];
@@ -210,7 +211,8 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "its pieces are no boxes of the output");
     for (int i = 0; i < m.n && fits; i++)
         fits = piece_text(text, task->call, &m, &l, i) < LINEAR_TEXT;
-    return (fits && coordinates_text(text, &l) < LINEAR_TEXT) || optune_refuse(why, "its pieces have too many dims");
+    return (fits && coordinates_text(text, &l) < LINEAR_TEXT) ||
+           optune_refuse(why, "its pieces have too many dims");
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

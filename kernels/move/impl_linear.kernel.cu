@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Moves with threads along the output: EACH vectors of V elements, a block's width apart, all
- * loaded before one is stored. From the plan: COORDINATES, those of element `o` and `more` behind it
- * in its row; CHOOSEn, which makes `x` what lies there if that is in piece n. TURNS: rows end within
- * vectors.
+ * loaded before one is stored. From the plan: COORDINATES, those of element `o` and `more` behind
+ * it in its row; CHOOSEn, which makes `x` what lies there if that is in piece n. TURNS: rows end
+ * within vectors.
  *
  * Macros: ELEMENT INDEX INPUTS PIECES ELEMENTS THREADS V EACH.
  */
