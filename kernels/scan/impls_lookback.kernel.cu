@@ -3,13 +3,15 @@
  * Scans of a contiguous axis in one pass: TEAM threads for a tile of EACH elements a thread, which
  * is a line or, by look-back, a part of it. A thread has EACH / V vectors of neighbours, those of a
  * warp side by side, so that loads and stores are whole lines of memory; lanes meet by shuffles,
- * warps in shared memory.
+ * warps in shared memory. With STAGED the elements of a tile that waits lie in shared memory, in
+ * places of the thread's own: a core then holds more of them than its registers would.
  *
  * Tiles are told of, and 32 of them, a section: what is in front of a tile is what sections in
  * front of its own amount to, one after the other, and tiles of its own in front of it, by halves.
  * So a warp knows all that matters from a word a lane of either, and what has to be combined one
  * after the other is short, however many tiles are under way.
  */
+#include "kernels/common/mma_gpu.kernel.h"
 #include "kernels/scan/lookback.kernel.h"
 
 #define SPAN (TEAM * EACH)
@@ -65,40 +67,57 @@ INLINE DTYPE element(GLOBAL const IN *RESTRICT in, i64 base, i64 i, i64 end)
     return i < end ? (DTYPE)in[base + i] : NEUTRAL;
 }
 
-/* What a thread has from `first` on of the tile that begins at `from`: x, `before`, what is in the
- * tile's vectors of its lanes before each of its own, and *ahead, what is in warps before it. Gives
- * what all of the tile amounts to. */
-INLINE DTYPE scan_tile(GLOBAL const IN *RESTRICT in, i64 base, i64 from, i64 first, i64 end,
-                       LOCAL DTYPE *sums, DTYPE x[EACH / V][V], DTYPE before[EACH / V],
-                       DTYPE *ahead)
+/* Where a thread's elements of a tile are: in registers, or behind `stage`. */
+#if STAGED
+#define HERE LOCAL vec_in *const stage
+#define VECTOR_OF(r) (stage[(r)*THREADS])
+#else
+#define HERE vec_in *const stage
+#define VECTOR_OF(r) (stage[r])
+#endif
+
+/* Brings there what a thread has, from `first` on, of the tile that begins at `from`. */
+INLINE void load_tile(GLOBAL const IN *RESTRICT in, i64 base, i64 from, i64 first, i64 end, HERE)
 {
-    const int lane = THREAD_X % LANES;
-    DTYPE all = NEUTRAL;
     if (from + SPAN <= end) {
-        vec_in y[EACH / V];
-        UNROLL
-        for (int r = 0; r < EACH / V; r++)
-            y[r] = *(GLOBAL const vec_in *)(in + base + first + r * (LANES * V));
         UNROLL
         for (int r = 0; r < EACH / V; r++) {
-            UNROLL
-            for (int e = 0; e < V; e++)
-                x[r][e] = (DTYPE)y[r].v[e];
+            GLOBAL const IN *const at = in + base + first + r * (LANES * V);
+#if STAGED
+            cp_async_16(&VECTOR_OF(r), at);
+#else
+            VECTOR_OF(r) = *(GLOBAL const vec_in *)at;
+#endif
         }
     } else {
         UNROLL
         for (int r = 0; r < EACH / V; r++) {
             UNROLL
-            for (int e = 0; e < V; e++)
-                x[r][e] = element(in, base, first + r * (LANES * V) + e, end);
+            for (int e = 0; e < V; e++) {
+                const i64 i = first + r * (LANES * V) + e;
+                VECTOR_OF(r).v[e] = i < end ? in[base + i] : (IN)PRODUCT;
+            }
         }
     }
+#if STAGED
+    cp_async_commit();
+    CP_ASYNC_WAIT(0);
+#endif
+}
+
+/* Of what is there: `before`, what is in the tile's vectors of its lanes before each of a thread's,
+ * and *ahead, what is in warps before it. Gives what all of the tile amounts to. */
+INLINE DTYPE scan_tile(HERE, LOCAL DTYPE *sums, DTYPE before[EACH / V], DTYPE *ahead)
+{
+    const int lane = THREAD_X % LANES;
+    DTYPE all = NEUTRAL;
     UNROLL
     for (int r = 0; r < EACH / V; r++) {
-        DTYPE amount = x[r][0], below;
+        const vec_in x = VECTOR_OF(r);
+        DTYPE amount = (DTYPE)x.v[0], below;
         UNROLL
         for (int e = 1; e < V; e++)
-            amount = OP(amount, x[r][e]);
+            amount = OP(amount, (DTYPE)x.v[e]);
         amount = scan_lanes(amount, lane, &below);
         before[r] = OP(all, below);
         all = OP(all, amount);
@@ -113,13 +132,15 @@ INLINE GLOBAL u64 *section_of(GLOBAL u64 *told, i64 line, i64 section)
 }
 
 /* What everything before `tile` of a line amounts to, for all of a warp, where the tile itself
- * amounts to `all`; whether it was told in time. The last tile of a section tells of it. */
+ * amounts to `all`; whether it was told in time. The last tile of a section tells of it, and looks
+ * back over sections; the others wait for that of the section in front, so that few ask for what
+ * all wait for. */
 INLINE bool look_back(GLOBAL u64 *told, i64 line, int tile, DTYPE all, LOCAL DTYPE *seen,
                       int lane, DTYPE *carry)
 {
     const int section = tile / SECTION, place = tile % SECTION;
     const bool last = place == SECTION - 1;
-    int near = lane < place ? UNTOLD : OWN, far = lane < section ? UNTOLD : WHOLE;
+    int near = lane < place ? UNTOLD : OWN, far = (last ? lane : 0) < section ? UNTOLD : WHOLE;
     DTYPE x = lane == place ? all : NEUTRAL, y = NEUTRAL, below;
     bool summed = false;
     u32 wholes;
@@ -128,9 +149,11 @@ INLINE bool look_back(GLOBAL u64 *told, i64 line, int tile, DTYPE all, LOCAL DTY
     for (int asked = 0;; asked++) {
         if (asked == PATIENCE)
             return false;
+        if (asked > 0)
+            PAUSE();
         if (near == UNTOLD)
             near = ask(told_of(told, line, tile - place + lane, 0), &x);
-        if (far != WHOLE)
+        if (far != WHOLE && (lane == 0 || last))
             far = ask(section_of(told, line, section - 1 - lane), &y);
         const u32 known = WARP_VOTE(far != UNTOLD), untold = WARP_VOTE(near == UNTOLD);
         wholes = WARP_VOTE(far == WHOLE);
@@ -196,7 +219,8 @@ INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, GLOBAL u64 *told, i64 line, i
 }
 
 /* What waits holds its elements: as many registers beside them are enough. */
-#define RESIDENT MAX(1, MIN(2048 / THREADS, 65536 / (THREADS * (EACH * DTYPE_WORDS + 44))))
+#define REGISTERS (STAGED ? EACH / V * DTYPE_WORDS + 40 : EACH * DTYPE_WORDS + 44)
+#define RESIDENT MAX(1, MIN(2048 / THREADS, 65536 / (THREADS * REGISTERS)))
 KERNEL_IN_TURNS(THREADS, RESIDENT)
 #else
 KERNEL(THREADS, 1, 1)
@@ -226,9 +250,15 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
     const bool mine = line < OUTER && tile < TILES;
     const i64 from = (i64)tile * SPAN, first = from + FIRST(part, lane);
     const i64 base = mine ? line * N : 0, end = mine ? N : 0;
-    DTYPE x[EACH / V][V], before[EACH / V], ahead;
+    DTYPE before[EACH / V], ahead;
+#if STAGED
+    LOCAL vec_in *const stage = (LOCAL vec_in *)(scan_pool + POOL_BYTES - STAGED) + t;
+#else
+    vec_in stage[EACH / V];
+#endif
+    load_tile(in, base, from, first, end, stage);
 #if TILES > 1
-    const DTYPE all = scan_tile(in, base, from, first, end, sums, x, before, &ahead);
+    const DTYPE all = scan_tile(stage, sums, before, &ahead);
     BARRIER(); /* the sums have been read */
     if (part == 0) {
         DTYPE carry = NEUTRAL;
@@ -239,23 +269,27 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
         }
     }
     BARRIER();
-    if (note->untold) { /* the tile is scanned again: nothing of it was kept meanwhile */
+    if (note->untold) {
         const DTYPE carry = go_back(in, told, line, base, tile, sums, seen);
-        scan_tile(in, base, from, first, end, sums, x, before, &ahead);
+#if !STAGED /* the tile is scanned again: nothing of it was kept meanwhile */
+        load_tile(in, base, from, first, end, stage);
+        scan_tile(stage, sums, before, &ahead);
+#endif
         ahead = OP(carry, ahead);
     } else {
         ahead = OP(sums[0], ahead);
     }
 #else
-    scan_tile(in, base, from, first, end, sums, x, before, &ahead);
+    scan_tile(stage, sums, before, &ahead);
 #endif
     UNROLL
     for (int r = 0; r < EACH / V; r++) {
+        const vec_in x = VECTOR_OF(r);
         DTYPE sum = OP(ahead, before[r]);
         vec_out y;
         UNROLL
         for (int e = 0; e < V; e++) {
-            const DTYPE next = OP(sum, x[r][e]);
+            const DTYPE next = OP(sum, (DTYPE)x.v[e]);
             y.v[e] = EXCLUSIVE ? sum : next;
             sum = next;
         }

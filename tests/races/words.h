@@ -36,6 +36,7 @@ ushort races_half_of_float(float f);
     KERNEL(x, 1, 1)
 #define LOCAL_ADD(p, n) races_add(p, n)
 #define NEXT_TURN(counter) races_turn_of(counter)
+#define PAUSE() ((void)0)
 #define WORD_LOAD(from) races_word_load(from)
 #define WORD_STORE(to, word) races_word_store(to, word)
 
