@@ -49,8 +49,10 @@ INLINE vec splat(DTYPE x)
     return x - (vec){0};
 }
 
-/* UNROLL(n) before a loop of constant trip count n; PARALLEL_FOR before a loop whose
- * iterations are independent; PARALLEL_FOR_N(k) before k perfectly nested ones. */
+/* UNROLL(n) before a loop of constant trip count n, or of at most n: of a single trip n must be 1
+ * where the loop around it counts at run time, as that one gets what it asks for when it is gone.
+ * PARALLEL_FOR before a loop whose iterations are independent; PARALLEL_FOR_N(k) before k
+ * perfectly nested ones. */
 #define OT_PRAGMA(x) _Pragma(#x)
 #define UNROLL(n) OT_PRAGMA(GCC unroll n)
 /* THREAD is the number of the one that runs, 0 .. OT_THREADS-1. */

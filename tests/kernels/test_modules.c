@@ -6,6 +6,7 @@
  */
 #include "strategy/inside.h"
 #include "support/check.h"
+#include "target/target.h"
 
 enum { MOST = 3 };
 
@@ -138,6 +139,46 @@ static void test_nchwc(void **state)
 #define DNNL(algo, layout)                                                                     \
     "[[\"algo\",\"ot\",\"" #algo "\"],[\"layout\",\"ot\",\"" #layout "\"]]"
 
+/* A tile's loops are unrolled whole while the compiler still sees loops, or not at all: what it
+ * unrolls later on, for counts that only a run knows, is 31 copies that nobody asked for. */
+static void test_unrolled_once(void **state)
+{
+    (void)state;
+    static const char *const config[][2] = {
+        {"conv2d_direct.cpu", DIRECT(2, 14, 1, 14, 256, 8, 128, clip)},
+        {"conv2d_direct.cpu", DIRECT(1, 1, 1, 14, 256, 8, 0, clip)},
+        {"conv2d_direct.cpu", DIRECT(1, 7, 3, 3, 256, 8, 128, copy)},
+        {"conv2d_NCHWc.x86", NCHWC(16, 32, 7, true)},
+        {"conv2d_NCHWc.x86", NCHWC(16, 8, 14, false)},
+    };
+    char cc[4096], dir[2048], path[2100], version[128];
+    optune_err err = {0};
+    check_ok(ot_cpu_compiler_version(version, sizeof version, &err));
+    if (strncmp(version, "gcc ", 4) != 0)
+        skip(); /* others have no such report */
+    check_ok(ot_cpu_compiler(cc, sizeof cc, &err));
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    snprintf(path, sizeof path, "%s/tile.c", dir);
+    for (int i = 0; i < OT_COUNT(config); i++) {
+        ot_text source[MOST] = {0}, said = {0};
+        optune_argv argv = {0};
+        assert_int_equal(sources(config[i][0], config[i][1], source), 2);
+        check_ok(ot_write_file(path, source[1].s, source[1].n, &err));
+        const char *const words[] = {cc, "-S", "-O1", "-fexpensive-optimizations", "-w",
+                                     "-fopt-info-loop-optimized", "-o", "/dev/null", path};
+        for (int w = 0; w < OT_COUNT(words); w++)
+            optune_argv_add(&argv, words[w]);
+        check_ok(ot_run_program(argv.word, 60, &said, &err));
+        if (strstr(ot_text_str(&said), "loop unrolled"))
+            fail_msg("%s: %s: %s", config[i][0], config[i][1], said.s);
+        optune_argv_release(&argv);
+        ot_text_release(&said);
+        for (int m = 0; m < MOST; m++)
+            ot_text_release(&source[m]);
+    }
+    ot_remove_tree(dir);
+}
+
 /* What oneDNN is asked for is told at run time. */
 static void test_dnnl(void **state)
 {
@@ -155,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_im2col),
         cmocka_unit_test(test_direct),
         cmocka_unit_test(test_nchwc),
+        cmocka_unit_test(test_unrolled_once),
         cmocka_unit_test(test_dnnl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,19 +62,19 @@ INLINE void step(vec (*acc)[OV], const DTYPE *w, const DTYPE *x, const i64 ahead
                  const int rows, const int cols, const int edge)
 {
     vec wv[OV];
-    UNROLL(16)
+    UNROLL(OV)
     for (int v = 0; v < OV; v++) {
         wv[v] = load(w + v * LANES);
         if (PREFETCH)
             __builtin_prefetch(w + v * LANES + ahead);
     }
-    UNROLL(64)
+    UNROLL(TH * TW)
     for (int p = 0; p < rows * cols; p++) {
         const int ix = (edge + p % cols) * SW - PL + kw * DW;
         if (edge >= 0 && (ix < 0 || ix >= W))
             continue;
         const DTYPE b = x[(p / cols * (SH * X_ROW) + p % cols * SW + kw * DW) * XB];
-        UNROLL(16)
+        UNROLL(OV)
         for (int v = 0; v < OV; v++)
             acc[p][v] += wv[v] * b;
     }
@@ -87,7 +87,7 @@ INLINE void column(vec (*acc)[OV], const tile_asked *a, const DTYPE *w, const DT
     const i64 next = IN_BLOCK ? 1 : a->plane;
     const DTYPE *const end = w + a->ici * OCT;
     while (w < end) {
-        UNROLL(16)
+        UNROLL(UNROLL_IC)
         for (int k = 0; k < UNROLL_IC; k++, w += OCT, x += next)
             step(acc, w, x, a->ahead, kw, rows, cols, edge);
     }
@@ -98,16 +98,16 @@ INLINE void tile(const tile_asked *a, const int rows, const int cols, const int 
 {
     vec acc[TH * TW][OV];
     if (PARTIAL && a->ico0 > 0) {
-        UNROLL(64)
+        UNROLL(TH * TW)
         for (int p = 0; p < rows * cols; p++) {
-            UNROLL(16)
+            UNROLL(OV)
             for (int v = 0; v < OV; v++)
                 acc[p][v] = load(a->part + (p / cols * OW + p % cols) * OCT + v * LANES);
         }
     } else {
-        UNROLL(64)
+        UNROLL(TH * TW)
         for (int p = 0; p < rows * cols; p++) {
-            UNROLL(16)
+            UNROLL(OV)
             for (int v = 0; v < OV; v++)
                 acc[p][v] = (vec){0};
         }
@@ -134,17 +134,17 @@ INLINE void tile(const tile_asked *a, const int rows, const int cols, const int 
     }
 
     if (PARTIAL && !a->last) {
-        UNROLL(64)
+        UNROLL(TH * TW)
         for (int p = 0; p < rows * cols; p++) {
-            UNROLL(16)
+            UNROLL(OV)
             for (int v = 0; v < OV; v++)
                 store(a->part + (p / cols * OW + p % cols) * OCT + v * LANES, acc[p][v]);
         }
         return;
     }
-    UNROLL(64)
+    UNROLL(TH * TW)
     for (int p = 0; p < rows * cols; p++) {
-        UNROLL(16)
+        UNROLL(OV)
         for (int v = 0; v < OV; v++)
             store(a->done + p * OCT + v * LANES, acc[p][v]);
     }
