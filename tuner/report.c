@@ -156,6 +156,17 @@ static json_t *run_json(const ot_run_rows *rows, const ot_run *run)
         ot_layouts_json(&run->layouts.told), "workloads", list);
 }
 
+bool ot_row_answered(const ot_run *run, const ot_row *r)
+{
+    const char *const *only = run->options->impls;
+    if (r->best || !r->known || !only || !only[0])
+        return r->best != NULL;
+    for (int i = 0; only[i]; i++)
+        if (!ot_impl_find(only[i])->library)
+            return false;
+    return true;
+}
+
 optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
                              char why[OPTUNE_ERR_SIZE])
 {
@@ -166,11 +177,13 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     *missing = 0;
     for (int i = 0; i < n; i++) {
         open_row(run, &run->call[i], &all[i]);
-        if (all[i].known && !tuned[i].failed)
+        if (ot_row_answered(run, &all[i]) && !tuned[i].failed)
             continue;
         if (!*missing)
             snprintf(why, OPTUNE_ERR_SIZE, "%.300s: %.600s", all[i].label,
-                     *tuned[i].problem ? tuned[i].problem : "nothing measured");
+                     *tuned[i].problem ? tuned[i].problem
+                     : all[i].known    ? "of what may be selected nothing was measured"
+                                       : "nothing measured");
         ++*missing;
     }
     find_fastest(all, n, &fastest, &whose);

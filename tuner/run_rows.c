@@ -41,8 +41,10 @@ static const char *problem_of(ot_arena *arena, const ot_run *run, const ot_row *
 {
     if (*tuned->problem)
         return ot_arena_copy(arena, tuned->problem);
-    if (r->known)
+    if (ot_row_answered(run, r))
         return NULL;
+    if (r->known)
+        return "of what may be selected nothing was measured";
     if (ot_context_stopped(run->o))
         return "interrupted before anything was measured";
     return tuned->done ? "nothing measured within the limits" : "the run ended before its turn";

@@ -23,6 +23,7 @@ import torch
 
 from . import (Function, Optune, Tuning, UnsupportedError, UsageError, VersionError,
                default)
+from ._library import Forks
 from ._types import DTYPE_NAMES
 
 if not hasattr(torch.library, "custom_op"):
@@ -39,10 +40,15 @@ class _Functions:
     most = 256
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._handle: Optional[Optune] = None
-        self._made: "collections.OrderedDict[str, Function]" = collections.OrderedDict()
         self.seen: Optional[Dict[str, None]] = None  # workloads, while somebody collects them
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is made yet in this process; the lock may have been held at a fork."""
+        self._generation = Forks.generation
+        self._lock = threading.Lock()
+        self._made: "collections.OrderedDict[str, Function]" = collections.OrderedDict()
 
     @property
     def handle(self) -> Optune:
@@ -60,6 +66,8 @@ class _Functions:
     def get(self, workload: str) -> Function:
         if self.seen is not None:
             self.seen[workload] = None
+        if self._generation != Forks.generation:
+            self._begin()
         with self._lock:
             made = self._made.get(workload)
             if made is None:
