@@ -156,17 +156,6 @@ static json_t *run_json(const ot_run_rows *rows, const ot_run *run)
         ot_layouts_json(&run->layouts.told), "workloads", list);
 }
 
-bool ot_row_answered(const ot_run *run, const ot_row *r)
-{
-    const char *const *only = run->options->impls;
-    if (r->best || !r->known || !only || !only[0])
-        return r->best != NULL;
-    for (int i = 0; only[i]; i++)
-        if (!ot_impl_find(only[i])->library)
-            return false;
-    return true;
-}
-
 optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
                              char why[OPTUNE_ERR_SIZE])
 {

@@ -35,6 +35,17 @@ static void add_ties(ot_run_rows *to, const ot_choice *choice, optune_run_row *r
     row->ties = tie;
 }
 
+bool ot_row_answered(const ot_run *run, const ot_row *r)
+{
+    const char *const *only = run->options->impls;
+    if (r->best || !r->known || !only || !only[0])
+        return r->best != NULL;
+    for (int i = 0; only[i]; i++)
+        if (!ot_impl_find(only[i])->library)
+            return false;
+    return true;
+}
+
 /* Why a workload has no winner, or ended early; NULL: neither. */
 static const char *problem_of(ot_arena *arena, const ot_run *run, const ot_row *r,
                               const ot_tuned *tuned)

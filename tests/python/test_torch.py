@@ -214,7 +214,7 @@ def test_inductor_is_offered_our_product():
 
 
 def test_autocast():
-    """As torch's own products: bfloat16 where it is on, whatever comes, and gradients in their own."""
+    """As torch's own products: bfloat16 where it is on, whatever comes; gradients in their own."""
     def both(f):
         return f(ot.linear, ot.conv2d), f(F.linear, F.conv2d)
 
