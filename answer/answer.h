@@ -105,6 +105,8 @@ void ot_stores_free(ot_stores *stores); /* nobody reads any more; NULL is fine *
  * held. Neither waits for anybody. */
 unsigned ot_context_enter(optune *o);
 void ot_context_leave(optune *o, unsigned turn); /* what entering gave */
+/* What was read of its databases need not stay in this process's memory. */
+void ot_context_rest(optune *o);
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be its own. */
 int ot_context_store(optune *o, int mode, optune_err *err);
@@ -153,9 +155,12 @@ void ot_context_warn_once(optune *o, const char *format, ...) OPTUNE_PRINTF(2, 3
 /* Says who was passed over because it refuses its own fallback config. */
 void ot_context_warn(const optune *o, const ot_choice *choice);
 bool ot_context_stopped(const optune *o);
-/* The calling process's view of what generated code and libraries depend on; "name=value" lines
- * in the arena; NULL when it cannot be told here (another device's key). */
+/* The calling process's view of what generated code, libraries and, measured cold, times depend on;
+ * "name=value" lines in the arena; NULL when it cannot be told here (another device's key). */
 const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena);
+/* The same under another policy; NULL: the handle's. */
+const char *ot_context_depends_at(optune *o, const optune_impl *impl, const char *policy,
+                                  ot_arena *arena);
 /* Everything the store knows of a task, judged for currency. */
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err);

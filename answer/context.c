@@ -206,7 +206,19 @@ void ot_context_warn(const optune *o, const ot_choice *choice)
     ot_text_release(&text);
 }
 
-const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena)
+/* "cold", and "cold m=128": the first word says how. */
+static bool is_cold(const optune *o, const char *policy)
+{
+    ot_measure_policy how;
+    char word[OPTUNE_NAME_SIZE];
+    if (!policy)
+        return o->policy->cold;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(policy, " "), policy);
+    return ot_policy_find(word, &how, NULL) >= 0 && how.cold;
+}
+
+const char *ot_context_depends_at(optune *o, const optune_impl *impl, const char *policy,
+                                  ot_arena *arena)
 {
     if (*o->device_key || o->assumed || !o->row->dependencies)
         return NULL;
@@ -218,7 +230,14 @@ const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *are
         /* A library that is not here is no unknown one: what it did is history. */
         return status == OPTUNE_ENODEV && impl && impl->library ? "library=nothing\n" : NULL;
     }
-    return ot_arena_copy(arena, text);
+    /* Times behind another kind of flush are no times of this one. */
+    const char *by = is_cold(o, policy) ? o->row->worker.flush_by : NULL;
+    return by ? ot_arena_printf(arena, "%sflush=%s\n", text, by) : ot_arena_copy(arena, text);
+}
+
+const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena)
+{
+    return ot_context_depends_at(o, impl, NULL, arena);
 }
 
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,

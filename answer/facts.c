@@ -48,6 +48,7 @@ typedef struct known {
 typedef struct knowing {
     optune *o;
     const optune_task *task;
+    const char *policy; /* of the records */
     ot_arena *arena;
     int n;
     known item[OT_MAX_CANDIDATES];
@@ -76,7 +77,7 @@ static const known *know(knowing *all, const char *name)
             k->depends = other->depends;
             return k;
         }
-    k->depends = ot_context_depends(all->o, impl, all->arena);
+    k->depends = ot_context_depends_at(all->o, impl, all->policy, all->arena);
     return k;
 }
 
@@ -296,11 +297,14 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
         question = *asked;
     else
         ot_context_question(o, task, &question, arena);
-    if (policy)
+    if (policy && policy != question.policy) {
         question.policy = policy;
+        question.known = false;
+    }
     knowing all; /* of the items none is there */
     all.o = o;
     all.task = task;
+    all.policy = question.policy;
     all.arena = arena;
     all.n = 0;
     ot_store *store;

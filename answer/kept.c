@@ -205,6 +205,7 @@ ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *poli
                                   .target = place->target_text,
                                   .call = text,
                                   .policy = text + n}};
+    ot_question_know(&a->question);
     atomic_init(&a->users, 1);
     return a;
 }

@@ -44,6 +44,12 @@ static void reserve(ot_text *t, size_t n)
     t->s[t->n] = 0;
 }
 
+char *ot_text_room(ot_text *t, size_t n)
+{
+    reserve(t, n);
+    return t->s + t->n;
+}
+
 void ot_text_add_n(ot_text *t, const char *s, size_t n)
 {
     reserve(t, n);
@@ -55,6 +61,16 @@ void ot_text_add_n(ot_text *t, const char *s, size_t n)
 
 void ot_text_add(ot_text *t, const char *s)
 {
+    enum { SHORT = 16 }; /* to measure one and copy it takes longer than its characters */
+    if (t->capacity - t->n > SHORT) {
+        char *const end = t->s + t->n;
+        for (size_t i = 0; i < SHORT; i++)
+            if (!(end[i] = s[i])) {
+                t->n += i;
+                return;
+            }
+        *end = 0; /* `s` may be the text itself */
+    }
     ot_text_add_n(t, s, strlen(s));
 }
 
@@ -301,17 +317,26 @@ static bool has_word(const char *words, const char *word, size_t n)
     return false;
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 bool ot_parse_dtype(const char *s, optune_dtype *dtype)
 {
     optune_dtype parsed = {.lanes = 1};
     const char *rest = NULL;
-    if (strncmp(s, "bool", 4) == 0 || strncmp(s, "u1x", 3) == 0 || strcmp(s, "u1") == 0) {
+    if ((*s == 'b' && strncmp(s, "bool", 4) == 0) ||
+        (*s == 'u' && (strncmp(s, "u1x", 3) == 0 || strcmp(s, "u1") == 0))) {
         parsed.code = OPTUNE_DTYPE_BOOL;
         parsed.bits = 1;
         rest = s + (s[0] == 'b' ? 4 : 2);
     } else {
-        size_t letters = strcspn(s, "0123456789");
-        size_t digits = strspn(s + letters, "0123456789");
+        size_t letters = 0, digits = 0;
+        while (s[letters] && !is_digit(s[letters]))
+            letters++;
+        while (is_digit(s[letters + digits]))
+            digits++;
         for (int i = 0; i < OT_COUNT(dtype_names) && !rest; i++) {
             const dtype_name *row = &dtype_names[i];
             if (*row->name == *s && strlen(row->name) == letters &&

@@ -101,11 +101,15 @@ static int parse_ints(const optune_op_attr *row, const char *text, optune_attr *
     return OPTUNE_OK;
 }
 
+const char *ot_attr_word(const char *text)
+{
+    return text[0] == '"' && strcmp(text, "\"\"") == 0 ? "" : text;
+}
+
 static int parse_word(const optune_op_attr *row, const char *text, optune_attr *attr,
                       optune_err *err)
 {
-    if (strcmp(text, "\"\"") == 0)
-        text = "";
+    text = ot_attr_word(text);
     for (const char *p = text; *p; p++)
         if (!isalnum((unsigned char)*p) && !strchr("_.-+", *p))
             return wrong(row, text, "a bare word is expected", err);

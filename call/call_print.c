@@ -85,6 +85,8 @@ void ot_attr_print(const optune_attr *attr, ot_text *to)
 bool ot_attr_shown(const optune_op_attr *row, const optune_attr *attr)
 {
     optune_attr left_out;
+    if (attr->kind == OPTUNE_ATTR_WORD && row->kind == OPTUNE_ATTR_WORD && row->value)
+        return row->shown || strcmp(attr->word, ot_attr_word(row->value)) != 0;
     return row->shown || !row->value || ot_attr_default(row, &left_out, NULL) < 0 ||
            !ot_attr_equal(attr, &left_out);
 }

@@ -3,7 +3,6 @@
  * A place in a text that is being read. Messages show the reason, a line of the text around the
  * place, and a caret under it.
  */
-#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ int ot_point(const ot_cursor *c, const char *at, int status, const char *format,
 
 void ot_skip(ot_cursor *c)
 {
-    while (isspace((unsigned char)*c->p))
+    while (*c->p == ' ' || (*c->p >= '\t' && *c->p <= '\r'))
         c->p++;
 }
 
@@ -69,12 +68,15 @@ bool ot_eat(ot_cursor *c, char what)
     return true;
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 size_t ot_identifier(const char *p)
 {
-    if (!isalpha((unsigned char)*p) && *p != '_')
-        return 0;
-    size_t n = 1;
-    while (isalnum((unsigned char)p[n]) || p[n] == '_')
+    size_t n = 0;
+    while (is_letter(p[n]) || (n && p[n] >= '0' && p[n] <= '9'))
         n++;
     return n;
 }

@@ -82,9 +82,20 @@ static int settle_computed(optune_tensor *const *tensor, int n, optune_err *err)
     return OPTUNE_OK;
 }
 
+static bool has_names(optune_tensor *const *tensor, int n)
+{
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < tensor[t]->rank; i++)
+            if (tensor[t]->dim[i].name[0])
+                return true;
+    return false;
+}
+
 /* Dims of one name get the intersection of their ranges. */
 static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
 {
+    if (!has_names(tensor, n))
+        return OPTUNE_OK;
     for (int t = 0; t < n; t++)
         for (int i = 0; i < tensor[t]->rank; i++) {
             optune_dim *first = &tensor[t]->dim[i];
@@ -290,6 +301,21 @@ static int check_sizes(const optune_call *call, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Whether another round could only say the same: all inputs were constants, and are; all outputs
+ * were open, and are constants that follow from them. */
+static bool follows(const optune_call *call, optune_tensor *const *tensor,
+                    const optune_tensor *before, int n)
+{
+    const int inputs = optune_call_inputs(call);
+    for (int t = 0; t < n; t++)
+        if (t < inputs
+                ? !optune_tensor_known(&before[t]) || !ot_tensor_same(tensor[t], &before[t])
+                : before[t].rank >= 0 || before[t].dtype.code != OPTUNE_DTYPE_UNKNOWN ||
+                      !optune_tensor_known(tensor[t]))
+            return false;
+    return true;
+}
+
 static int infer_at(optune_call *call, int *misfit, optune_err *err)
 {
     optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
@@ -310,6 +336,9 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
         status = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : status;
         if (status < 0)
             return status;
+        settled = status == OPTUNE_OK && follows(call, tensor, before, n);
+        if (settled)
+            break;
         settled = true;
         for (int t = 0; t < n; t++)
             settled = settled && ot_tensor_same(tensor[t], &before[t]);
@@ -357,8 +386,8 @@ static int take_bounds(optune_call *call, int status)
 /* The same, and in the end dims that follow from values are their bounds. */
 static int infer_bounds(optune_call *call, int *misfit, optune_err *err)
 {
-    const int status = take_bounds(call, infer_at(call, misfit, err));
-    const int sizes = status < 0 ? status : check_sizes(call, err);
+    const int inferred = infer_at(call, misfit, err), status = take_bounds(call, inferred);
+    const int sizes = status == inferred ? status : check_sizes(call, err);
     return sizes < 0 ? sizes : status;
 }
 

@@ -14,6 +14,7 @@ const char *ot_op_synonyms(const char *op);
 
 /* attr.c */
 int ot_attr_default(const optune_op_attr *row, optune_attr *attr, optune_err *err);
+const char *ot_attr_word(const char *text); /* what a word's text says: `""` is none */
 /* fuse.c: optune_call_fuse before any type is looked at. */
 int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
 

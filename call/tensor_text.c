@@ -9,14 +9,30 @@
 #include "call/cursor.h"
 #include "call/dim_expr.h"
 
+static size_t digits(const char *at)
+{
+    size_t n = 0;
+    while (at[n] >= '0' && at[n] <= '9')
+        n++;
+    return n;
+}
+
 static int parse_size(ot_cursor *c, int64_t *value)
 {
+    enum { SHORT = 12 }; /* no dim that long is too large */
     char word[OT_MAX_WORD];
     const char *at = c->p;
-    const size_t n = strspn(at, "0123456789");
+    const size_t n = digits(at);
     if (n == 0)
         return ot_point(c, at, OPTUNE_ESYNTAX,
                         "a dim is expected: an integer, ?, ?m or ?m:1..64");
+    if (n <= SHORT) {
+        *value = 0;
+        for (size_t i = 0; i < n; i++)
+            *value = 10 * *value + (at[i] - '0');
+        c->p += n;
+        return OPTUNE_OK;
+    }
     const int status = ot_copy_word(c, at, n, word);
     if (status < 0)
         return status;
@@ -70,7 +86,7 @@ static int parse_symbol(ot_cursor *c, optune_dim *dim)
 /* 2*?m, which is read as ?2*m */
 static bool is_product(const char *at)
 {
-    const size_t n = strspn(at, "0123456789");
+    const size_t n = digits(at);
     return *at == '(' || (n && at[n] && strchr("+-*", at[n]));
 }
 

@@ -12,9 +12,15 @@
 
 /* ---- dims and dtypes --------------------------------------------------------------------- */
 
-bool optune_dim_known(const optune_dim *dim)
+/* Of this library's own, as a call of what it exports goes through a table. */
+static inline bool is_known(const optune_dim *dim)
 {
     return dim->min == dim->max && dim->max != OPTUNE_DIM_MAX;
+}
+
+bool optune_dim_known(const optune_dim *dim)
+{
+    return is_known(dim);
 }
 
 optune_dim optune_dim_of(int64_t value)
@@ -39,7 +45,7 @@ static bool is_asked_of(const void *dim)
 
 static bool is_range(const optune_dim *dim)
 {
-    return !optune_dim_known(dim) && dim->max != OPTUNE_DIM_MAX;
+    return !is_known(dim) && dim->max != OPTUNE_DIM_MAX;
 }
 
 /* Two names of one dim. A relation may unify copies, too, and throw them away. */
@@ -94,7 +100,7 @@ bool optune_tensor_known(const optune_tensor *type)
     if (type->dtype.code == OPTUNE_DTYPE_UNKNOWN || type->rank < 0)
         return false;
     for (int i = 0; i < type->rank; i++)
-        if (!optune_dim_known(&type->dim[i]))
+        if (!is_known(&type->dim[i]))
             return false;
     return true;
 }

@@ -222,7 +222,7 @@ static void get_config(reader *in, optune_config *config)
 
 /* The fields that were there first lie by kind, in the order of the kinds; samples come first,
  * where they are aligned to eight bytes. */
-static uint8_t order[OT_RECORD_FIRST];
+static const ot_record_field *order[OT_RECORD_FIELDS];
 static pthread_once_t ordered = PTHREAD_ONCE_INIT;
 
 static int rank_of(ot_record_kind kind)
@@ -236,19 +236,15 @@ static void find_order(void)
     for (int rank = 0; rank <= OT_RECORD_WORD; rank++)
         for (int i = 0; i < OT_RECORD_FIRST; i++)
             if (rank_of(ot_record_fields[i].kind) == rank)
-                order[n++] = (uint8_t)i;
+                order[n++] = &ot_record_fields[i];
+    for (; n < OT_RECORD_FIELDS; n++)
+        order[n] = &ot_record_fields[n];
 }
 
-/* The i-th field as it is stored. */
-static const ot_record_field *stored(int i)
-{
-    return &ot_record_fields[i < OT_RECORD_FIRST ? order[i] : i];
-}
-
-const ot_record_field *ot_record_stored(int i)
+const ot_record_field *const *ot_record_stored(void)
 {
     pthread_once(&ordered, find_order);
-    return stored(i);
+    return order;
 }
 
 void ot_record_magic(char to[4])
@@ -352,11 +348,11 @@ int ot_record_encode(const optune_record *record, ot_text *to, optune_err *err)
     if (record->n_samples < 0 || record->config.n < 0 || record->config.n > OPTUNE_MAX_KNOBS)
         return optune_fail(err, OPTUNE_ELIMIT, "a record of '%s' is out of all limits",
                            record->call);
-    pthread_once(&ordered, find_order);
+    const ot_record_field *const *stored = ot_record_stored();
     begin(to);
     const int n = stored_fields(record);
     for (int i = 0; i < n; i++)
-        put_field(to, record, stored(i));
+        put_field(to, record, stored[i]);
     finish(to, RECORD_MAGIC);
     return OPTUNE_OK;
 }
@@ -374,16 +370,27 @@ int ot_record_decode(const void *data, size_t n, ot_arena *arena, optune_record 
     memcpy(kept, in.at, size);
     in = (reader){.at = kept, .end = kept + size};
     *record = (optune_record){0};
-    pthread_once(&ordered, find_order);
+    const ot_record_field *const *stored = ot_record_stored();
     for (int i = 0; i < OT_RECORD_FIELDS && (i < OT_RECORD_FIRST || in.at != in.end); i++)
-        get_field(&in, record, stored(i));
+        get_field(&in, record, stored[i]);
     /* What is behind them is a later version's, as in a line. */
-    if (in.bad || !record->call || !record->target || !record->device)
+    return ot_record_vet(record, !in.bad, err);
+}
+
+int ot_record_vet(const optune_record *record, bool laid_out, optune_err *err)
+{
+    if (!laid_out || !record->call || !record->target || !record->device)
         return optune_fail(err, OPTUNE_EDAMAGED, "stored record is not laid out like one");
     char why[OPTUNE_WHY_SIZE];
     if (!ot_record_figures(record, why))
         return optune_fail(err, OPTUNE_EDAMAGED, "stored record contradicts itself: %s", why);
     return OPTUNE_OK;
+}
+
+int ot_record_seal(const void *data, size_t n, optune_err *err)
+{
+    return open_value(&(reader){.at = data, .end = (const char *)data + n}, RECORD_MAGIC,
+                      "record", err);
 }
 
 /* ---- identity ---------------------------------------------------------------------------- */
@@ -454,8 +461,17 @@ ot_digest ot_record_digest(const optune_record *record)
     return digest;
 }
 
+void ot_question_know(ot_question *question)
+{
+    question->known = false;
+    question->digest = ot_question_digest(question);
+    question->known = true;
+}
+
 ot_digest ot_question_digest(const ot_question *question)
 {
+    if (question->known)
+        return question->digest;
     const char *const texts[] = {
         question->device,
         question->target,

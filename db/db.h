@@ -36,7 +36,10 @@ bool ot_store_knows(ot_store *store, const optune_record *record);
 /* A question; NULL policy means "warm". */
 typedef struct ot_question {
     const char *device, *target, *call, *policy;
+    bool known; /* its digest, of what it asks now */
+    ot_digest digest;
 } ot_question;
+void ot_question_know(ot_question *question); /* for who asks it more than once */
 /* All records of one question, cheapest first, failures last; decoded into the arena. One read
  * transaction, no lock. `limit` 0: all. Damaged values are skipped and counted. */
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
@@ -62,6 +65,8 @@ typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
 int64_t ot_store_bytes_used(ot_store *store); /* of its file */
+/* rest.c: what was read of it leaves the memory of this process, until it is read again. */
+void ot_store_rest(ot_store *store);
 /* parts.c: until it is let go, which is to be soon, all this thread reads of the store is of one
  * snapshot: that of now. Where it cannot be held, nothing happens, and what is read says why. */
 void ot_store_hold(ot_store *store);

@@ -93,6 +93,8 @@ void ot_deciding(ot_brief *brief, int n)
 {
     slots tried, best;
     bool again = false;
+    if (!n)
+        return;
     make(&tried, n);
     make(&best, n);
     for (int i = 0; i < n; i++) {

@@ -14,8 +14,10 @@ enum { DIGEST = 16 };
 
 ot_question ot_record_question(const optune_record *record)
 {
-    return (ot_question){record->device, record->target, record->call,
-                         record->policy ? record->policy : "warm"};
+    return (ot_question){.device = record->device,
+                         .target = record->target,
+                         .call = record->call,
+                         .policy = record->policy ? record->policy : "warm"};
 }
 
 /* Sorts as the numbers do; what is no number sorts behind infinity. */

@@ -31,10 +31,14 @@ typedef struct ot_bytes {
     size_t n;
 } ot_bytes;
 
+typedef struct ot_roots ot_roots; /* walk.c */
+
 typedef struct ot_snapshot {
     ot_store *store;
     void *txn, *cursor[OT_TABLES];
     bool live[OT_TABLES];      /* this snapshot has used the cursor */
+    bool walks;                /* its pages are those of the file: walk.c may read them */
+    ot_roots *roots;           /* its own; NULL: nothing is known */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
     struct ot_hold *lent;      /* whose it is, see hold.c; NULL: its own */
     /* What was found out of it and is asked again with each answer: 1 there is, -1 there is none, 0
@@ -79,6 +83,11 @@ int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
 int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
+/* walk.c, without LMDB. -1: it has to be asked. */
+int ot_walk_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value);
+/* No key begins so, of a table that is there; false: or it cannot be told. */
+bool ot_walk_none(ot_snapshot *reader, ot_kv_table table, ot_bytes prefix);
+void ot_roots_release(ot_snapshot *reader);
 int64_t ot_snapshot_count(ot_snapshot *reader, ot_kv_table table); /* entries; -1: not known */
 /* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
 bool ot_hold_put(const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
@@ -199,7 +208,8 @@ typedef struct ot_part {
 typedef struct ot_parts {
     ot_snapshot *reader;
     ot_writer *writer;
-    ot_part part[128];
+    ot_part part[256];
+    ot_part expected; /* the caller's, until it gives them back */
     ot_arena arena;
     ot_text scratch;
     size_t kept;  /* bytes in the arena */
@@ -211,13 +221,18 @@ void ot_parts_release(ot_parts *parts);
 ot_parts *ot_parts_borrow(ot_store *store, ot_snapshot *reader);
 void ot_parts_give_back(ot_store *store, ot_parts *parts);
 void ot_parts_expect(ot_parts *parts, const char *text); /* what is read next may have it */
-/* codec.c: the i-th field in its bytes, and what these begin with. */
+/* codec.c: the OT_RECORD_FIELDS fields in the order of its bytes, and what these begin with. */
 struct ot_record_field;
-const struct ot_record_field *ot_record_stored(int i);
+const struct ot_record_field *const *ot_record_stored(void);
 void ot_record_magic(char to[4]);
+/* EDAMAGED, EVERSION: these bytes are not what ot_record_encode made; or a record that was made of
+ * such, laid out like one or not, contradicts itself. */
+int ot_record_seal(const void *data, size_t n, optune_err *err);
+int ot_record_vet(const optune_record *record, bool laid_out, optune_err *err);
 /* Of ot_record_encode's bytes; what is new to share is put there. */
 int ot_squeeze(ot_parts *parts, ot_bytes record, ot_text *to, optune_err *err);
-/* A stored value; as ot_record_decode. */
+/* restore.c: a stored value; as ot_record_decode, but entities behind the config's last are left as
+ * they are. */
 int ot_stored_decode(ot_parts *parts, ot_bytes value, ot_arena *arena, optune_record *record,
                      optune_err *err);
 bool ot_value_damaged(ot_parts *parts, ot_bytes value);

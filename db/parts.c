@@ -21,6 +21,7 @@ void ot_parts_give_back(ot_store *store, ot_parts *parts)
     enum { MOST_KEPT = 256 << 10 };
     ot_parts *idle = NULL;
     parts->reader = NULL;
+    parts->expected.used = false;
     parts->carried = true;
     if (parts->kept + parts->scratch.capacity <= MOST_KEPT &&
         atomic_compare_exchange_strong(&store->parts, &idle, parts))

@@ -56,7 +56,8 @@ static int collect(void *arg, const optune_record *r)
         if (!p->trial)
             abort();
     }
-    const ot_question asked = {r->device, r->target, r->call, r->policy};
+    const ot_question asked = {
+        .device = r->device, .target = r->target, .call = r->call, .policy = r->policy};
     ot_text config = {0};
     ot_text_printf(&config, "%s\n%s\n%s\n", r->impl ? r->impl : "", r->digest ? r->digest : "",
                    r->depends ? r->depends : "");

@@ -263,6 +263,10 @@ int ot_store_find_hints(ot_store *store, const char *call, const char *target, i
     int status = ot_snapshot_begin(store, &reader, err);
     if (status < 0)
         return status;
+    if (ot_walk_none(&reader, OT_TABLE_HINT, key)) {
+        ot_snapshot_end(&reader);
+        return OPTUNE_OK;
+    }
     ot_parts *parts = ot_parts_borrow(store, &reader);
     status = ot_snapshot_seek(&reader, OT_TABLE_HINT, &key, &none, err);
     while (status == OPTUNE_OK && *n < most && of_hint(&key, &asked)) {

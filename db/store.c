@@ -9,14 +9,6 @@
 
 #include "db/env.h"
 
-const char *const ot_env_tables[OT_TABLES] = {
-    [OT_TABLE_META] = "meta",           [OT_TABLE_RECORD] = "record",
-    [OT_TABLE_BEST] = "best",           [OT_TABLE_DEVICE] = "device",
-    [OT_TABLE_FORGOTTEN] = "forgotten", [OT_TABLE_QUARANTINE] = "quarantine",
-    [OT_TABLE_SHARED] = "shared",       [OT_TABLE_HINT] = "hint",
-    [OT_TABLE_SUMMARY] = "summary",
-};
-
 /* ---- environments ------------------------------------------------------------------------ */
 
 enum { READERS = 2048, TABLES = OT_TABLES };
@@ -112,6 +104,7 @@ void ot_env_drop_snapshot(ot_snapshot *r)
         if (r->cursor[i])
             mdb_cursor_close(r->cursor[i]);
     mdb_txn_abort(r->txn);
+    ot_roots_release(r);
 }
 
 static int begin_fresh(env *e, ot_snapshot *r)
@@ -152,6 +145,7 @@ int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
         *reader = e->idle[--e->n_idle];
     pthread_mutex_unlock(&e->lock);
     reader->store = store;
+    reader->walks = true;
     int rc;
     if (!reader->txn)
         rc = begin_fresh(e, reader);
@@ -213,6 +207,9 @@ int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_byt
     }
     if (e->absent[table])
         return 1;
+    const int found = ot_walk_get(reader, table, key, value);
+    if (found >= 0)
+        return found;
     MDB_val wanted = value_of(key), got;
     int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
     return got_value(e, rc, &got, value, err);

@@ -71,6 +71,8 @@ int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all, 
 {
     ot_bytes key = {asked->byte, DIGEST}, value;
     all->n = 0;
+    if (ot_walk_none(reader, OT_TABLE_BEST, key))
+        return OPTUNE_OK;
     int status = ot_snapshot_seek(reader, OT_TABLE_BEST, &key, &value, err);
     while (status == OPTUNE_OK && of_question(&key, asked)) {
         ot_briefs_add(all, &key, &value);

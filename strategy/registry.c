@@ -42,6 +42,23 @@ typedef struct impl_facts {
 } impl_facts;
 static ot_rows facts = {.kind = "implementation", .name = offsetof(impl_facts, name)};
 
+/* The same by addresses, of a row and of its name, as each answer asks for those of all candidates.
+ * One is there or another, so who is not found here is looked for by name. */
+enum { ADDRESSES = 4096 }; /* a power of two */
+static impl_facts *by_row[ADDRESSES], *by_text[ADDRESSES];
+static bool same_names; /* of two of one name the last is found, by whatever text */
+
+static size_t slot_of(const void *address)
+{
+    return (size_t)((uint64_t)(uintptr_t)address * 0x9e3779b97f4a7c15u >> 52) % ADDRESSES;
+}
+
+static void forget_addresses(void)
+{
+    memset(by_row, 0, sizeof by_row);
+    memset(by_text, 0, sizeof by_text);
+}
+
 static const char *adding; /* whose rows are added; NULL: nobody's */
 
 static void push_strategy(const optune_strategy *strategy)
@@ -77,6 +94,8 @@ static void push_impl(const optune_impl *impl)
     impl_facts *known = ot_alloc(sizeof *known);
     known->name = impl->name;
     known->impl = impl;
+    same_names = same_names || ot_rows_find(&impls, impl->name);
+    by_row[slot_of(impl)] = by_text[slot_of(impl->name)] = known;
     ot_rows_push(&impls, impl);
     ot_rows_push(&facts, known);
     if (impl->generic)
@@ -191,7 +210,9 @@ DEFINE_ALL(ot_searches, searches, optune_search)
 const optune_impl *ot_impl_find(const char *name)
 {
     pthread_once(&once, load);
-    return ot_rows_find(&impls, name);
+    const impl_facts *known = by_text[slot_of(name)];
+    return known && known->name == name && !same_names ? known->impl
+                                                       : ot_rows_find(&impls, name);
 }
 
 const optune_search *ot_search_find(const char *name)
@@ -582,6 +603,7 @@ void ot_registry_rewind(ot_registry_mark mark)
     ot_rows_rewind(&by_key, mark.strategy);
     ot_rows_rewind(&impls, mark.impl);
     ot_rows_rewind(&facts, mark.impl);
+    forget_addresses();
     ot_rows_rewind(&generics, mark.generic);
     ot_rows_rewind(&searches, mark.search);
     n_pattern_impls = mark.pattern_impl;
@@ -611,7 +633,9 @@ static const ot_body *body_of(const optune_impl *impl)
 static const impl_facts *facts_of(const optune_impl *impl, impl_facts *own)
 {
     pthread_once(&once, load);
-    impl_facts *known = (impl_facts *)ot_rows_find(&facts, impl->name);
+    impl_facts *known = by_row[slot_of(impl)];
+    if (!known || known->impl != impl)
+        known = (impl_facts *)ot_rows_find(&facts, impl->name);
     if (!known || known->impl != impl) {
         known = own;
         *own = (impl_facts){.impl = impl};

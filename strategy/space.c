@@ -42,7 +42,7 @@ void *ot_space_take(optune_space *space, size_t size)
 void ot_space_give_back(optune_space *space, void *memory)
 {
     const char *at = memory;
-    if (at < space->room || at >= space->room + sizeof space->room)
+    if (at && (at < space->room || at >= space->room + sizeof space->room))
         free(memory);
 }
 
@@ -225,6 +225,12 @@ static bool same(const ot_knob *knob, int64_t digit, const int64_t *value)
 
 int64_t ot_knob_find(const ot_knob *knob, const int64_t *value)
 {
+    if (knob->parts == 1 && knob->kind != OPTUNE_KNOB_SPLIT) {
+        for (int64_t i = 0; i < knob->n; i++)
+            if (knob->value[i] == *value)
+                return i;
+        return -1;
+    }
     if (!knob->ascending) {
         for (int64_t i = 0; i < knob->n; i++)
             if (same(knob, i, value))
@@ -264,19 +270,45 @@ static int64_t find_entity(const ot_knob *knob, const optune_entity *entity)
     return -1;
 }
 
+/* Whether it is written as the space writes that one, as those of its own configs are. */
+static bool is_written_so(const ot_knob *knob, int64_t digit, const optune_entity *entity)
+{
+    if (entity->scalar != knob->scalar || entity->n != knob->parts)
+        return false;
+    if (knob->word || knob->kind == OPTUNE_KNOB_OTHER)
+        return true; /* it was found as it is */
+    for (int i = 0; i < knob->parts; i++)
+        if (entity->v[i] != knob->value[digit * knob->parts + i])
+            return false;
+    return true;
+}
+
+/* Their room behind the text is zero, but for those that a program made. */
+static bool same_name(const char a[OPTUNE_KNOB_NAME_SIZE], const char b[OPTUNE_KNOB_NAME_SIZE])
+{
+    uint64_t x[OPTUNE_KNOB_NAME_SIZE / 8], y[OPTUNE_KNOB_NAME_SIZE / 8], differ = 0;
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    for (int i = 0; i < OT_COUNT(x); i++)
+        differ |= x[i] ^ y[i];
+    return !differ || strcmp(a, b) == 0;
+}
+
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err)
 {
     int64_t digit[OPTUNE_MAX_KNOBS];
-    bool met[OPTUNE_MAX_KNOBS] = {false};
+    bool met[OPTUNE_MAX_KNOBS] = {false}, written = config->n == space->n_knobs;
     for (int i = 0; i < config->n; i++) {
         const optune_entity *entity = &config->entity[i];
         const bool in_order =
-            i < space->n_knobs && strcmp(space->knob[i].name, entity->name) == 0;
+            i < space->n_knobs && same_name(space->knob[i].name, entity->name);
         const int knob = in_order ? i : ot_space_knob(space, entity->name);
         if (knob < 0 || met[knob])
             return optune_fail(err, OPTUNE_ENOENT, "the space has no knob '%s'", entity->name);
         met[knob] = true;
         digit[knob] = find_entity(&space->knob[knob], entity);
+        written = written && in_order && digit[knob] >= 0 &&
+                  is_written_so(&space->knob[knob], digit[knob], entity);
         if (digit[knob] >= 0)
             continue;
         ot_text text = {0};
@@ -297,7 +329,9 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
         if (!met[i])
             return optune_fail(err, OPTUNE_ENOENT, "the config has no knob '%s'",
                                space->knob[i].name);
-    of_digits(space, digit, optune_space_index(space, digit), config);
+    config->index = optune_space_index(space, digit);
+    if (!written)
+        of_digits(space, digit, config->index, config);
     return OPTUNE_OK;
 }
 

@@ -21,28 +21,44 @@ static void misuse(optune_space *space, int status, const char *name, const char
         optune_fail(&space->problem, status, "knob '%s' %s", name, what);
 }
 
-/* Most names are, and to see it takes a fraction of what the other questions do. */
-static bool is_identifier(const char *text)
+/* Most names are, and to see it takes a fraction of what the other questions do. How many
+ * characters it has; 0: it is none. */
+static size_t identifier(const char *text)
 {
+    static const bool in_name[256] = {
+        ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
+        ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1,
+        ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1,
+        ['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1,
+        ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1,
+        ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1, ['k'] = 1,
+        ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1,
+        ['t'] = 1, ['u'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
+    };
     const char *p = text;
-    while ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_' ||
-           (*p >= '0' && *p <= '9'))
+    while (in_name[(unsigned char)*p])
         p++;
-    return p != text && !*p;
+    return *p ? 0 : (size_t)(p - text);
 }
 
-/* It stands in texts as it is: `name=word`. */
-static bool is_name(const char *text)
+/* It stands in texts as it is: `name=word`. Its length; 0: it is none. */
+static size_t name_length(const char *text)
 {
-    return text && *text &&
-           (is_identifier(text) || (ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}")));
+    const size_t n = text ? identifier(text) : 0;
+    if (n || !text || !*text)
+        return n;
+    return ot_text_is_plain(text) && !strpbrk(text, " =,\"'[]{}") ? strlen(text) : 0;
 }
 
 /* It may be a program's argument, such as `-O1 -g` or `-march=native`, and is shown on
  * terminals. */
-static bool is_word(const char *text)
+static bool is_word(const char *text, size_t *length)
 {
-    return text && (is_identifier(text) || ot_text_is_plain(text));
+    *length = text ? identifier(text) : 0;
+    if (*length || !text || !ot_text_is_plain(text))
+        return *length;
+    *length = strlen(text);
+    return true;
 }
 
 static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
@@ -51,8 +67,8 @@ static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind ki
         return NULL;
     const char *what = NULL;
     int status = OPTUNE_EUSAGE;
-    const size_t length = name ? strlen(name) : 0;
-    if (!is_name(name) || length >= OPTUNE_KNOB_NAME_SIZE)
+    const size_t length = name_length(name);
+    if (!length || length >= OPTUNE_KNOB_NAME_SIZE)
         what = "has no good name";
     else if (ot_space_knob(space, name) >= 0)
         what = "is declared twice";
@@ -294,7 +310,11 @@ void optune_space_ints(optune_space *space, const char *name, int n, const int64
         return;
     knob->scalar = OPTUNE_SCALAR_INT;
     expect(space, knob, n);
-    for (int i = 0; i < n; i++)
+    if (n > 0 && knob->capacity == n) {
+        memcpy(knob->value, values, (size_t)n * sizeof *values);
+        knob->n = n;
+    }
+    for (int i = (int)knob->n; i < n; i++)
         append(space, knob, &values[i]);
     end(space, knob);
 }
@@ -319,11 +339,15 @@ void optune_space_words(optune_space *space, const char *name, int n, const char
     knob->scalar = OPTUNE_SCALAR_WORD;
     const size_t size = (size_t)(n > 0 ? n : 1) * sizeof *knob->word;
     knob->word = memset(ot_space_take(space, size), 0, size);
-    for (int i = 0; i < n; i++)
-        if (!is_word(words[i]))
+    for (int i = 0; i < n; i++) {
+        size_t length;
+        if (!is_word(words[i], &length))
             misuse(space, OPTUNE_EUSAGE, name, "has a word that cannot be one");
-        else if (!ot_copy(knob->word[i], sizeof *knob->word, words[i]))
+        else if (length >= sizeof *knob->word)
             misuse(space, OPTUNE_ELIMIT, name, "has a word that is too long");
+        else
+            memcpy(knob->word[i], words[i], length);
+    }
     knob->n = n > 0 ? n : 0;
     end(space, knob);
 }

@@ -48,6 +48,18 @@ int ot_cuda_buffer_open(const ot_cuda *cu, int64_t bytes, bool guarded,
 void ot_cuda_buffer_close(const ot_cuda *cu, ot_cuda_buffer *buffer);
 bool ot_cuda_buffer_intact(const ot_cuda *cu, const ot_cuda_buffer *buffer);
 
+/* cuda_flush.c: what empties the L2; zeros to begin with. */
+typedef struct ot_cuda_flusher {
+    cuda_module module;
+    cuda_function read;
+    cuda_pointer from; /* 0: nothing was flushed yet */
+    size_t bytes;
+} ot_cuda_flusher;
+/* Enqueued; takes longer than a library's call. CUDA's result. */
+int ot_cuda_flush(const ot_cuda *cu, ot_cuda_flusher *flusher, const optune_device *device,
+                  cuda_stream stream);
+void ot_cuda_flusher_close(const ot_cuda *cu, ot_cuda_flusher *flusher);
+
 /* cuda_map.c: EUNSUPPORTED where the driver makes none. Aligned as CUDA 13 declares it; older
  * ones ask for 64. */
 typedef struct ot_cuda_tensor_map {

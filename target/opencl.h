@@ -25,4 +25,16 @@ int ot_opencl_translate(char **word, int n);
 /* An in-order context and queue, or NULL with the reason. */
 cl_context ot_opencl_context(cl_device_id device, optune_err *err);
 
+/* opencl_flush.c: what empties the caches; zeros to begin with. */
+typedef struct ot_opencl_flusher {
+    cl_program program;
+    cl_kernel read; /* of both its arguments */
+    cl_mem from;    /* NULL: nothing was flushed yet */
+    size_t bytes;   /* its */
+} ot_opencl_flusher;
+/* Waits until it is done. OpenCL's result. */
+cl_int ot_opencl_flush(const ot_opencl *cl, ot_opencl_flusher *flusher, cl_device_id id,
+                       const optune_device *device, cl_context context, cl_command_queue queue);
+void ot_opencl_flusher_close(const ot_opencl *cl, ot_opencl_flusher *flusher);
+
 #endif

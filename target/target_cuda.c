@@ -33,8 +33,8 @@ typedef struct cuda_state {
     cuda_context context;
     cuda_stream stream;
     cuda_event begin, end;
-    cuda_pointer filler; /* 0: nothing was flushed yet */
-    bool flushing;       /* a flush is on its way */
+    ot_cuda_flusher flusher;
+    bool flushing; /* a flush is on its way */
     bool broken;
     bool timing;         /* the events and the flush are in use */
     bool asked;          /* by a body, which is being measured for itself */
@@ -86,8 +86,8 @@ static void close_cuda(void *state)
         here(s)->cuEventDestroy(s->begin);
     if (s->end)
         s->cu->cuEventDestroy(s->end);
-    if (s->filler)
-        s->cu->cuMemFree(s->filler);
+    if (s->context)
+        ot_cuda_flusher_close(here(s), &s->flusher);
     if (s->stream)
         s->cu->cuStreamDestroy(s->stream);
     if (s->context)
@@ -121,14 +121,10 @@ static int open_cuda(void *state, const optune_target *target, const optune_devi
               : OPTUNE_OK;
 }
 
-/* Filling the L2 four times leaves nothing else in it, and takes longer than a library's call. */
 static int flush(void *state)
 {
     cuda_state *s = state;
-    const size_t bytes = s->device.l2 > 0 ? 4 * (size_t)s->device.l2 : (size_t)256 << 20;
-    int rc = s->filler ? 0 : here(s)->cuMemAlloc(&s->filler, bytes);
-    if (!rc)
-        rc = s->cu->cuMemsetD8Async(s->filler, 1, bytes, s->stream);
+    const int rc = ot_cuda_flush(here(s), &s->flusher, &s->device, s->stream);
     s->flushing = !rc;
     return rc ? failed(s, rc, "flushing", NULL) : OPTUNE_OK;
 }
@@ -627,6 +623,7 @@ OPTUNE_TARGET(cuda) = {
             OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
+            .flush_by = "reading",
             .fill = fill_buffer,
             .copy = copy_buffer,
             .read_at = read_part,

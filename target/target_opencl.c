@@ -11,7 +11,7 @@
 
 #include "target/opencl.h"
 
-enum { FLUSH_EVERY = 256, INVALID_ARG_SIZE = -51, LEAST_FLUSHED = 1 << 20 };
+enum { FLUSH_EVERY = 256, INVALID_ARG_SIZE = -51 };
 
 static const char *const keys[] = {"opencl", "gpu", NULL};
 
@@ -21,9 +21,7 @@ typedef struct opencl_state {
     cl_device_id id;
     cl_context context;
     cl_command_queue queue;
-    cl_mem filler; /* NULL: nothing was flushed yet */
-    size_t filled; /* its bytes */
-    unsigned turn;
+    ot_opencl_flusher flusher;
     bool broken;
 } opencl_state;
 
@@ -43,8 +41,8 @@ typedef struct buffer {
 static void close_opencl(void *state)
 {
     opencl_state *s = state;
-    if (s->filler)
-        s->cl->clReleaseMemObject(s->filler);
+    if (s->cl)
+        ot_opencl_flusher_close(s->cl, &s->flusher);
     if (s->queue)
         s->cl->clReleaseCommandQueue(s->queue);
     if (s->context)
@@ -75,55 +73,11 @@ static int open_opencl(void *state, const optune_target *target, const optune_de
     return OPTUNE_OK;
 }
 
-/* Twice the cache leaves nothing else in it. Of a GPU's caches drivers tell of the first ones only:
- * it is filled as far as any has, or as far as the device gives a buffer. */
-static size_t flushed(const opencl_state *s)
-{
-    const size_t known = 2 * (size_t)s->device.l2, any = (size_t)256 << 20;
-    cl_ulong most = 0;
-    if (known > 0 && s->device.threads > 0)
-        return known;
-    s->cl->clGetDeviceInfo(s->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof most, &most, NULL);
-    if (s->device.memory > 0 && (most == 0 || most > (cl_ulong)s->device.memory / 8))
-        most = (cl_ulong)s->device.memory / 8;
-    size_t bytes = known > any ? known : any;
-    if (most > 0 && bytes > most)
-        bytes = (size_t)most;
-    return bytes / sizeof s->turn * sizeof s->turn;
-}
-
-static cl_int fill(opencl_state *s)
-{
-    const unsigned pattern = ++s->turn;
-    const cl_int rc = s->cl->clEnqueueFillBuffer(s->queue, s->filler, &pattern, sizeof pattern,
-                                                 0, s->filled, 0, NULL, NULL);
-    return rc == CL_SUCCESS ? s->cl->clFinish(s->queue) : rc;
-}
-
-/* Where the device has no room for as much now, half of it, down to what is known of its caches. */
-static cl_int first_fill(opencl_state *s)
-{
-    cl_int rc = CL_SUCCESS;
-    const size_t known = 2 * (size_t)s->device.l2;
-    const size_t least = known > LEAST_FLUSHED ? known : LEAST_FLUSHED;
-    for (size_t bytes = flushed(s);; bytes = bytes / 2 > least ? bytes / 2 : least) {
-        s->filled = bytes;
-        s->filler = s->cl->clCreateBuffer(s->context, CL_MEM_READ_WRITE, bytes, NULL, &rc);
-        if (s->filler)
-            rc = fill(s);
-        if (rc == CL_SUCCESS || bytes <= least)
-            break;
-        if (s->filler)
-            s->cl->clReleaseMemObject(s->filler);
-        s->filler = NULL;
-    }
-    return rc;
-}
-
 static int flush(void *state)
 {
     opencl_state *s = state;
-    const cl_int rc = s->filler ? fill(s) : first_fill(s);
+    const cl_int rc =
+        ot_opencl_flush(s->cl, &s->flusher, s->id, &s->device, s->context, s->queue);
     return rc == CL_SUCCESS ? OPTUNE_OK : OPTUNE_EIO;
 }
 
@@ -500,6 +454,7 @@ OPTUNE_TARGET(opencl) = {
             OT_WORKER_FUNCTIONS,
             .alive = alive,
             .flush = flush,
+            .flush_by = "reading",
             .fill = fill_buffer,
             .copy = copy_buffer,
             .read_at = read_part,

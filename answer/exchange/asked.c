@@ -78,7 +78,8 @@ static void grow(ot_asking *a)
 /* The question of a record, new where it is the first of it. */
 static ot_asked *question_of(ot_asking *a, const optune_record *r)
 {
-    const ot_question question = {r->device, r->target, r->call, r->policy};
+    const ot_question question = {
+        .device = r->device, .target = r->target, .call = r->call, .policy = r->policy};
     const ot_digest full = ot_question_digest(&question);
     uint64_t digest;
     memcpy(&digest, full.byte, sizeof digest);

@@ -79,6 +79,9 @@ typedef struct optune_target_worker {
     int (*copy)(void *state, void *to, const void *from, int64_t bytes);
     /* Reads from that byte of a buffer on. NULL: all of it is read. */
     int (*read_at)(void *state, const void *buffer, int64_t at, void *to, int64_t bytes);
+    /* A word for how `flush` empties the caches, which what is measured cold depends on: a line
+     * "flush=WORD" behind those of `dependencies`. NULL: none. */
+    const char *flush_by;
 } optune_target_worker;
 
 /* What needs no state: it runs in the asking process, `compile`'s command and `translate` in

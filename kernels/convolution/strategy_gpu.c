@@ -59,6 +59,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_wgmma.cuda", .plevel = 8, .condition = wastes_panels},
     {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 20, .condition = implicit_mma_divides},
     {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 9, .condition = other_shapes},
+    {.impl = "depthwise_conv2d_strips.gpu", .plevel = 21, .condition = depthwise},
     {.impl = "depthwise_conv2d_nchw.cuda", .plevel = 14, .condition = depthwise},
     {.impl = "conv2d_implicit_gemm.gpu", .plevel = 11},
     {.impl = "conv2d_nchw.cuda", .plevel = 10},

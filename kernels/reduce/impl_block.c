@@ -82,6 +82,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t team = threads;
     while (team > 32 && team * vector * 2 > r.count)
         team /= 2;
+    while (team > 1 && team * vector > r.count) /* a short row leaves most of a warp idle */
+        team /= team == 32 ? 2 : 4;
     team = r.count < 16 ? 1 : team;
     const int64_t blocks = host_ceil(r.outputs, threads / team);
     optune_config_choose_int(config, space, "threads", threads);

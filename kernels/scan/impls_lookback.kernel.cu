@@ -4,10 +4,16 @@
  * is a line or, by look-back, a part of it. A thread has EACH / V vectors of neighbours, those of a
  * warp side by side, so that loads and stores are whole lines of memory; lanes meet by shuffles,
  * warps in shared memory.
+ *
+ * Tiles are told of, and 32 of them, a section: what is in front of a tile is what sections in
+ * front of its own amount to, one after the other, and tiles of its own in front of it, by halves.
+ * So a warp knows all that matters from a word a lane of either, and what has to be combined one
+ * after the other is short, however many tiles are under way.
  */
 #include "kernels/scan/lookback.kernel.h"
 
 #define SPAN (TEAM * EACH)
+#define SECTION 32
 #define TEAMS (THREADS / TEAM)
 #define LANES (TEAM < 32 ? TEAM : 32) /* of a team in a warp */
 #define WARPS (TEAM / LANES)
@@ -60,50 +66,71 @@ INLINE DTYPE element(GLOBAL const IN *RESTRICT in, i64 base, i64 i, i64 end)
 }
 
 #if TILES > 1
-/* What everything before `tile` of a line amounts to, for all of a warp; whether it was told in
- * time. */
-INLINE bool look_back(GLOBAL u64 *told, i64 line, i64 tile, LOCAL DTYPE *seen, int lane,
-                      DTYPE *carry)
+INLINE GLOBAL u64 *section_of(GLOBAL u64 *told, i64 line, i64 section)
 {
-    int n = 0, whole, asked = 0;
-    for (;; n += 32) {
-        const i64 at = tile - 1 - n - lane;
-        u32 wholes, wanted;
-        DTYPE x;
-        do {
-            if (asked++ == PATIENCE)
-                return false;
-            x = NEUTRAL;
-            const int kind = at < 0 ? WHOLE : ask(told_of(told, line, at, 0), &x);
-            const u32 known = WARP_VOTE(kind != UNTOLD);
-            wholes = WARP_VOTE(kind == WHOLE);
-            /* All up to the nearest that is whole, or all, where there is room to go on. */
-            wanted = wholes ? (wholes ^ (wholes - 1)) & ~known : ~known;
-        } while (wanted || (!wholes && n + 32 >= LOOK));
-        seen[n + lane] = x;
-        whole = wholes ? n + LOWEST_BIT(wholes) : -1;
-        if (whole >= 0)
+    return told_of(told, line, TILES + section, 0);
+}
+
+/* What everything before `tile` of a line amounts to, for all of a warp, where the tile itself
+ * amounts to `all`; whether it was told in time. The last tile of a section tells of it. */
+INLINE bool look_back(GLOBAL u64 *told, i64 line, i64 tile, DTYPE all, LOCAL DTYPE *seen,
+                      int lane, DTYPE *carry)
+{
+    const i64 section = tile / SECTION;
+    const int place = (int)(tile % SECTION);
+    const bool last = place == SECTION - 1;
+    int near = lane < place ? UNTOLD : OWN, far = lane < section ? UNTOLD : WHOLE;
+    DTYPE x = lane == place ? all : NEUTRAL, y = NEUTRAL, below;
+    bool summed = false;
+    u32 wholes;
+    if (lane == 0 && !last)
+        tell(told_of(told, line, tile, 0), OWN, all);
+    for (int asked = 0;; asked++) {
+        if (asked == PATIENCE)
+            return false;
+        if (near == UNTOLD)
+            near = ask(told_of(told, line, tile - place + lane, 0), &x);
+        if (far != WHOLE)
+            far = ask(section_of(told, line, section - 1 - lane), &y);
+        const u32 known = WARP_VOTE(far != UNTOLD), untold = WARP_VOTE(near == UNTOLD);
+        wholes = WARP_VOTE(far == WHOLE);
+        if (!untold && !summed) {
+            all = scan_lanes(x, lane, &below);
+            if (lane == 0 && last)
+                tell(section_of(told, line, section), OWN, all);
+            summed = true;
+        }
+        /* All up to the nearest that is whole. */
+        if (summed && wholes && !((wholes ^ (wholes - 1)) & ~known))
             break;
     }
+    seen[lane] = y;
+    if (lane == place)
+        seen[SECTION] = below;
     WARP_BARRIER();
-    *carry = seen[whole];
+    const int whole = LOWEST_BIT(wholes);
+    DTYPE sum = seen[whole];
     UNROLL_BY(8)
     for (int i = whole - 1; i >= 0; i--)
-        *carry = OP(*carry, seen[i]);
+        sum = OP(sum, seen[i]);
+    if (lane == 0 && last)
+        tell(section_of(told, line, section), WHOLE, OP(sum, all));
+    *carry = OP(sum, seen[SECTION]);
     return true;
 }
 
 /* That again, by all of a block that was not told. */
-INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, i64 base, i64 tile, LOCAL DTYPE *sums)
+INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, GLOBAL u64 *told, i64 line, i64 base,
+                     i64 tile, DTYPE mine, LOCAL DTYPE *sums, LOCAL DTYPE *seen)
 {
-    const int lane = THREAD_X % LANES;
-    DTYPE carry = NEUTRAL;
+    const int t = THREAD_X, lane = t % LANES, place = (int)(tile % SECTION);
+    DTYPE sum = NEUTRAL, x = NEUTRAL, ignored, below;
     UNROLL_BY(1)
     for (i64 i = 0; i < tile; i++) {
-        DTYPE all = NEUTRAL, ignored;
+        DTYPE all = NEUTRAL;
         UNROLL_BY(1)
         for (int r = 0; r < EACH / V; r++) {
-            const i64 at = i * SPAN + FIRST(THREAD_X / LANES, lane) + r * (LANES * V);
+            const i64 at = i * SPAN + FIRST(t / LANES, lane) + r * (LANES * V);
             DTYPE amount = element(in, base, at, N);
             UNROLL_BY(1)
             for (int e = 1; e < V; e++)
@@ -111,12 +138,26 @@ INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, i64 base, i64 tile, LOCAL DTY
             all = OP(all, scan_lanes(amount, lane, &ignored));
         }
         BARRIER(); /* earlier sums have been read */
-        carry = OP(carry, scan_warps(sums, all, &ignored));
+        all = scan_warps(sums, all, &ignored);
+        x = i % SECTION == lane ? all : x;
+        if (i % SECTION == SECTION - 1) {
+            sum = OP(sum, scan_lanes(x, lane, &ignored));
+            x = NEUTRAL;
+        }
     }
-    return carry;
+    x = lane == place ? mine : x;
+    mine = scan_lanes(x, lane, &below);
+    if (t == place)
+        seen[SECTION] = below;
+    BARRIER();
+    if (t == 0 && place == SECTION - 1)
+        tell(section_of(told, line, tile / SECTION), WHOLE, OP(sum, mine));
+    return OP(sum, seen[SECTION]);
 }
 
-KERNEL_IN_TURNS(THREADS)
+/* What waits holds its elements: as many registers beside them are enough. */
+#define RESIDENT MAX(1, MIN(2048 / THREADS, 65536 / (THREADS * (EACH * DTYPE_WORDS + 32))))
+KERNEL_IN_TURNS(THREADS, RESIDENT)
 #else
 KERNEL(THREADS, 1, 1)
 #endif
@@ -179,28 +220,16 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
     BARRIER(); /* the sums have been read */
     if (part == 0) {
         DTYPE carry = NEUTRAL;
-        bool known = true;
-        if (mine && tile > 0) {
-            if (lane == 0)
-                tell(told_of(told, line, tile, 0), OWN, all);
-            known = look_back(told, line, tile, seen, lane, &carry);
-        }
+        const bool known =
+            !mine || look_back(told, line, tile, all, seen, lane, &carry);
         if (lane == 0) {
-            if (mine && known)
-                tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
             sums[0] = carry;
             note->untold = !known;
         }
     }
     BARRIER();
-    if (note->untold) {
-        const DTYPE carry = go_back(in, base, tile, sums);
-        if (t == 0)
-            tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
-        ahead = OP(carry, ahead);
-    } else {
-        ahead = OP(sums[0], ahead);
-    }
+    ahead = OP(note->untold ? go_back(in, told, line, base, tile, all, sums, seen) : sums[0],
+               ahead);
 #endif
     UNROLL
     for (int r = 0; r < EACH / V; r++) {

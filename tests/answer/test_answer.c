@@ -261,6 +261,65 @@ static void test_stale(void **state)
     check_plevel("failed");
 }
 
+/* ---- behind which flush ------------------------------------------------------------------ */
+
+static const optune_target_row washed_row = {
+    .name = "washed", .like = "cpu", .worker = {.flush_by = "washing"}};
+
+/* As `washed` measured it: cold behind its flush, behind another one, warm. */
+static void put_washed(const char *db, const char *policy, const char *flush)
+{
+    optune_record *r = ot_alloc((size_t)forged_run.n * sizeof *r);
+    ot_arena arena = {0};
+    for (int i = 0; i < forged_run.n; i++) {
+        r[i] = forged_run.record[i];
+        r[i].policy = policy;
+        r[i].target = ot_arena_printf(&arena, "washed%s", r[i].target + strlen("cpu"));
+        r[i].depends = ot_arena_printf(&arena, "%s%s", r[i].depends, flush);
+    }
+    forged_put(db, r, forged_run.n, NULL);
+    free(r);
+    ot_arena_release(&arena);
+}
+
+/* Whether a handle of `own` policy has an answer of this one. */
+static bool is_answered(const char *db, const char *own, const char *policy)
+{
+    optune *o =
+        tuning_open_with(db, (optune_options){.target = "washed -threads=1", .policy = own});
+    const optune_export_options best = {.size = sizeof best, .best = true, .policy = policy};
+    optune_result *result = NULL;
+    optune_err err = {0};
+    check_ok(optune_export_records(o, &best, &result, &err));
+    const bool answered = strchr(optune_result_text(result), '{') != NULL;
+    optune_result_free(result);
+    optune_close(o);
+    return answered;
+}
+
+static void test_stale_flush(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_found *found = NULL;
+    check_ok(ot_target_add(&washed_row, &err));
+    put_washed("washed", "cold", "flush=washing\n");
+    assert_true(is_answered("washed", "cold", "cold"));
+    assert_true(is_answered("washed", "warm", "cold"));
+    put_washed("wiped", "cold", "flush=wiping\n");
+    assert_false(is_answered("wiped", "cold", "cold"));
+    assert_false(is_answered("wiped", "warm", "cold"));
+    put_washed("unwashed", "cold", "");
+    optune *o = tuning_open_with(
+        "unwashed", (optune_options){.target = "washed -threads=1", .policy = "cold"});
+    assert_int_equal(optune_query(o, FORGED_WORKLOAD, &found, &err), OPTUNE_ENOENT);
+    check_contains(err.text, "flush was nothing, is washing");
+    optune_close(o);
+    put_washed("warm", "warm", ""); /* no time of these is behind one */
+    assert_true(is_answered("warm", "warm", "warm"));
+    assert_true(is_answered("warm", "cold", "warm"));
+}
+
 static void explained(const char *db, const char *part)
 {
     optune *o = tuning_open(db);
@@ -414,7 +473,7 @@ int main(void)
         cmocka_unit_test(test_tuned),       cmocka_unit_test(test_threads),
         cmocka_unit_test(test_stale),       cmocka_unit_test(test_explain_stale),
         cmocka_unit_test(test_refuted),     cmocka_unit_test(test_json_schema),
-        cmocka_unit_test(test_explanation),
+        cmocka_unit_test(test_explanation), cmocka_unit_test(test_stale_flush),
     };
     return cmocka_run_group_tests(tests, forged_setup, forged_teardown);
 }

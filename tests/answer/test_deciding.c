@@ -206,7 +206,8 @@ static void test_few_are_read(void **state)
     }
     forged_put("few", r, N, NULL);
     check_ok(ot_store_open(tuning_path("few"), OT_STORE_READ, &store, &err));
-    const ot_question question = {like.device, like.target, like.call, like.policy};
+    const ot_question question = {
+        .device = like.device, .target = like.target, .call = like.call, .policy = like.policy};
     check_ok(ot_store_find_deciding(store, &question, &arena, &found, &alike, &n, &err));
     assert_int_equal(n, 2);
     for (int i = 0; i < n; i++)

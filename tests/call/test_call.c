@@ -369,11 +369,69 @@ static const optune_op fake_odd = {.name = "fake_odd",
                                    .pattern = OPTUNE_ELEMWISE,
                                    .types = fake_relu_types};
 
+static int related; /* how often a relation was asked */
+
+static int counted_types(optune_call *call, optune_err *err)
+{
+    related++;
+    return fake_relu_types(call, err);
+}
+
+static const optune_op fake_counted = {.name = "fake_counted",
+                                       .summary = "a relation that is counted",
+                                       .inputs =
+                                           (const optune_op_input[]){{.name = "data"}, {0}},
+                                       .n_outputs = 1,
+                                       .pattern = OPTUNE_ELEMWISE,
+                                       .types = counted_types};
+
 static int add_rows(void **state)
 {
     (void)state;
+    if (ot_op_add(&fake_counted, NULL) < 0)
+        return 1;
     return ot_op_add(&fake_op, NULL) < 0 || ot_op_add(&fake_relu, NULL) < 0 ||
            ot_op_add(&fake_add, NULL) < 0 || ot_op_add(&fake_odd, NULL) < 0;
+}
+
+/* Where all inputs are constants, what follows from them follows at once. */
+static void test_constants_are_related_once(void **state)
+{
+    (void)state;
+    optune_call call;
+    optune_err err = {0};
+    related = 0;
+    check_ok(ot_call_parse("fake_counted(f32[4,8])", &call, &err));
+    assert_int_equal(related, 1);
+    assert_int_equal(call.output[0].dim[1].max, 8);
+    check_ok(ot_call_parse("fake_counted(f32[?m:1..4,8])", &call, &err));
+    assert_true(related > 2);
+}
+
+/* Which holds of every operator that there is: its relation finds nothing in what it said. */
+static void test_relations_say_the_same_again(void **state)
+{
+    (void)state;
+    int n, asked = 0;
+    const optune_op *const *op = ot_ops(&n);
+    for (int i = 0; i < n; i++)
+        for (const char *const *text = op[i]->samples; text && *text; text++) {
+            optune_call call, again;
+            optune_err err = {0};
+            check_ok(ot_call_parse(*text, &call, &err));
+            if (!op[i]->types || call.n_epilogues || !ot_call_static(&call))
+                continue;
+            ot_call_copy(&again, &call);
+            assert_int_equal(op[i]->types(&again, &err), OPTUNE_OK);
+            for (int k = 0; k < call.n_inputs; k++)
+                assert_true(ot_tensor_same(&call.input[k].type, &again.input[k].type));
+            for (int k = 0; k < call.n_outputs; k++)
+                assert_true(ot_tensor_same(&call.output[k], &again.output[k]));
+            for (int k = 0; k < call.n_attrs; k++)
+                assert_true(ot_attr_equal(&call.attr[k], &again.attr[k]));
+            asked++;
+        }
+    assert_true(asked > 100);
 }
 
 /* What cannot be computed with is refused where it is read, or where it follows. */
@@ -546,6 +604,8 @@ int main(void)
         cmocka_unit_test(test_fused_errors_point),
         cmocka_unit_test(test_long_texts_are_cut_around_the_place),
         cmocka_unit_test(test_many_inputs),
+        cmocka_unit_test(test_constants_are_related_once),
+        cmocka_unit_test(test_relations_say_the_same_again),
         cmocka_unit_test(test_sizes_that_overflow),
         cmocka_unit_test(test_regions),
         cmocka_unit_test(test_unify),

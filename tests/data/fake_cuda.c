@@ -6,9 +6,10 @@
  * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An
  * encoded tensor map begins with its tensor's address, so that `dense` takes maps, too. With
  * -DOLD_DRIVER there are none. `peak_<anything>` does nothing; no module has the one that
- * FAKE_CUDA_WITHOUT names. With FAKE_CUDA_NO_CAPTURE nothing is captured. Events read a clock that
- * only work moves: a launch takes a microsecond, bringing a graph to the device a millisecond. A
- * thread that has not the context gets nothing done.
+ * FAKE_CUDA_WITHOUT names. A module that is PTX has the kernels that it says; each reads
+ * (from, bytes), as a flush does. With FAKE_CUDA_NO_CAPTURE nothing is captured. Events read a
+ * clock that only work moves: a launch takes a microsecond, bringing a graph to the device a
+ * millisecond. A thread that has not the context gets nothing done.
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */
@@ -34,7 +35,13 @@ typedef struct kernel {
     struct kernel *next; /* of its module, which ends it */
     char name[64];
     int shared; /* what it may ask for */
+    int reads;  /* it is PTX's */
 } kernel;
+
+typedef struct module {
+    kernel *first;
+    char *text; /* of PTX; NULL: a binary */
+} module;
 
 typedef struct launch {
     struct launch *next;
@@ -56,6 +63,7 @@ static int taken, n_blocks; /* buffers that are open; that there ever were */
 static struct block {
     uint64_t pointer; /* 0: it is closed */
     size_t bytes;
+    int written;
 } block[4096]; /* the first so many, the oldest first */
 
 /* ---- the one kernel ---------------------------------------------------------------------- */
@@ -90,9 +98,33 @@ static float *other(const float *data, size_t bytes)
     return NULL;
 }
 
+/* How often something was read that is larger than the L2 and was written before; and whether
+ * anything was written behind it, which then is in the L2 and has to leave it. */
+enum { L2 = 1 << 20 };
+__attribute__((visibility("default"))) int fake_cuda_flushes, fake_cuda_dirty;
+
+static int flush(uint64_t from, uint64_t bytes)
+{
+    int inside = 0;
+    for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
+        inside |= block[i].pointer && block[i].pointer <= from && block[i].written &&
+                  from + bytes <= block[i].pointer + block[i].bytes;
+    if (!inside)
+        return ILLEGAL_ADDRESS;
+    if (bytes > L2) {
+        fake_cuda_flushes++;
+        fake_cuda_dirty = 0;
+    }
+    return 0;
+}
+
 static void dense(const launch *l)
 {
     int m = 0, n = 0, k = 0;
+    if (l->kernel->reads) {
+        sticky = flush(l->arg[0], l->arg[1]);
+        return;
+    }
     now_us++;
     if (is_peak(l->kernel->name))
         return;
@@ -181,8 +213,8 @@ API cuDeviceGetAttribute(int *value, int what, int device)
 {
     static const struct {
         int what, value;
-    } table[] = {{1, 1024}, {2, 1024}, {3, 1024},     {4, 64}, {10, 32}, {12, 65536},
-                 {16, 4},   {32, 1},   {38, 1 << 20}, {75, 9}, {76, 0},  {97, 232448}};
+    } table[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {10, 32}, {12, 65536},
+                 {16, 4},   {32, 1},   {38, L2},  {75, 9}, {76, 0},  {97, 232448}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         if (table[i].what == what) {
             *value = table[i].value;
@@ -217,40 +249,49 @@ API cuCtxSetCurrent(void *context)
 
 /* ---- modules, memory --------------------------------------------------------------------- */
 
-API cuModuleLoadData(void **module, const void *image)
+API cuModuleLoadData(void **made, const void *image)
 {
     if (!current)
         return NO_CONTEXT;
     if (sticky)
         return sticky;
-    *module = calloc(1, sizeof(kernel *));
-    return memcmp(image, "\177ELF", 4) || (uintptr_t)image % 8 ? BAD_IMAGE : 0;
+    module *m = calloc(1, sizeof *m);
+    *made = m;
+    if (strncmp(image, ".version ", 9) == 0)
+        m->text = strdup(image);
+    return !m->text && (memcmp(image, "\177ELF", 4) || (uintptr_t)image % 8) ? BAD_IMAGE : 0;
 }
 
-API cuModuleUnload(void *module)
+API cuModuleUnload(module *m)
 {
     if (!current)
         return NO_CONTEXT;
-    for (kernel *k = *(kernel **)module, *next; k; k = next) {
+    for (kernel *k = m->first, *next; k; k = next) {
         next = k->next;
         free(k);
     }
-    free(module);
+    free(m->text);
+    free(m);
     return sticky;
 }
 
-API cuModuleGetFunction(void **function, void *module, const char *name)
+API cuModuleGetFunction(void **function, module *m, const char *name)
 {
-    if (!module)
+    char entry[80];
+    if (!m)
         return INVALID;
-    kernel *k = calloc(1, sizeof *k), **first = module;
-    k->next = *first;
-    *first = k;
+    kernel *k = calloc(1, sizeof *k);
+    k->next = m->first;
+    m->first = k;
     snprintf(k->name, sizeof k->name, "%s", name);
+    snprintf(entry, sizeof entry, ".entry %s(", name);
     k->shared = PLAIN_SHARED;
+    k->reads = m->text != NULL;
     *function = k;
     if (getenv("FAKE_CUDA_WITHOUT") && strcmp(name, getenv("FAKE_CUDA_WITHOUT")) == 0)
         return INVALID;
+    if (m->text)
+        return strstr(m->text, entry) ? sticky : INVALID;
     return fault_of(name) || is_peak(name) ? sticky : INVALID;
 }
 
@@ -273,7 +314,7 @@ API cuMemAlloc_v2(uint64_t *pointer, size_t bytes)
     taken++;
     *pointer = (uint64_t)(uintptr_t)aligned_alloc(256, (bytes + 255) / 256 * 256);
     if (n_blocks < (int)(sizeof block / sizeof block[0]))
-        block[n_blocks++] = (struct block){*pointer, bytes};
+        block[n_blocks++] = (struct block){*pointer, bytes, 0};
     return bytes ? sticky : INVALID;
 }
 
@@ -289,10 +330,18 @@ API cuMemFree_v2(uint64_t pointer)
     return sticky;
 }
 
+static void written(uint64_t to)
+{
+    fake_cuda_dirty = 1;
+    for (int i = 0; i < n_blocks; i++)
+        block[i].written |= block[i].pointer == to;
+}
+
 API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 {
     if (!current)
         return NO_CONTEXT;
+    written(to);
     if (!sticky)
         memcpy((void *)(uintptr_t)to, from, bytes);
     return sticky;
@@ -320,17 +369,14 @@ API cuMemsetD8_v2(uint64_t pointer, unsigned char value, size_t bytes)
 {
     if (!current)
         return NO_CONTEXT;
+    written(pointer);
     if (!sticky)
         memset((void *)(uintptr_t)pointer, value, bytes);
     return sticky;
 }
 
-/* How often memory was filled behind other work, as a flush does. */
-__attribute__((visibility("default"))) int fake_cuda_fills;
-
 API cuMemsetD8Async(uint64_t pointer, unsigned char value, size_t bytes, void *stream)
 {
-    fake_cuda_fills++;
     return stream ? cuMemsetD8_v2(pointer, value, bytes) : INVALID;
 }
 
@@ -517,7 +563,7 @@ API cuLaunchKernel(const kernel *function, unsigned gx, unsigned gy, unsigned gz
         return INVALID;
     launch *l = calloc(1, sizeof *l);
     l->kernel = function;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < (function->reads ? 2 : 3); i++)
         memcpy(&l->arg[i], arg[i], sizeof l->arg[i]);
     if (capture) {
         *capture->last = l;
@@ -526,5 +572,5 @@ API cuLaunchKernel(const kernel *function, unsigned gx, unsigned gy, unsigned gz
     }
     dense(l);
     free(l);
-    return 0;
+    return function->reads ? sticky : 0;
 }

@@ -5,8 +5,8 @@
  * OCL_ICD_FILENAMES at its first colon.
  *
  * One buffer has FAKE_OPENCL_LARGEST bytes at most, of which the device tells, and
- * FAKE_OPENCL_ROOM, of which it does not; how large the last one was that was filled is in
- * fake_opencl_filled.
+ * FAKE_OPENCL_ROOM, of which it does not. A kernel gets a buffer and how many vectors of 16 bytes
+ * it has; how many bytes were read by the last one since they were filled is in fake_opencl_read.
  *
  *   cpu    a CPU of one platform        wrap   that GPU again, by another platform
  *   gpu    a GPU of its vendor's        twin   another GPU like it
@@ -109,7 +109,8 @@ void *clCreateCommandQueue(void *context, const struct entry *device, uint64_t h
     return *rc ? NULL : (void *)1;
 }
 
-size_t fake_opencl_filled;
+size_t fake_opencl_read;
+static size_t given; /* to the kernel */
 
 void *clCreateBuffer(void *context, uint64_t how, size_t bytes, void *from, int *rc)
 {
@@ -123,9 +124,44 @@ void *clCreateBuffer(void *context, uint64_t how, size_t bytes, void *from, int 
 int clEnqueueFillBuffer(void *queue, void *buffer, const void *pattern, size_t size, size_t at,
                         size_t bytes, unsigned n, const void *events, void *event)
 {
-    (void)queue, (void)pattern, (void)size, (void)at, (void)n, (void)events, (void)event;
-    fake_opencl_filled = bytes;
+    (void)queue, (void)pattern, (void)size, (void)at, (void)bytes, (void)n, (void)events;
+    (void)event;
+    fake_opencl_read = 0;
     return buffer ? 0 : -38;
+}
+
+void *clCreateProgramWithSource(void *context, unsigned n, const char **text,
+                                const size_t *size, int *rc)
+{
+    (void)context, (void)n, (void)text, (void)size;
+    *rc = 0;
+    return (void *)1;
+}
+
+void *clCreateKernel(void *program, const char *name, int *rc)
+{
+    (void)name;
+    *rc = program ? 0 : -44;
+    return program;
+}
+
+int clSetKernelArg(void *kernel, unsigned at, size_t size, const void *value)
+{
+    unsigned n = 0;
+    if (at == 1)
+        memcpy(&n, value, sizeof n);
+    given = at == 1 ? (size_t)n * 16 : given;
+    return kernel && size == (at == 1 ? sizeof n : sizeof(void *)) ? 0 : -51;
+}
+
+int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dims, const size_t *from,
+                           const size_t *global, const size_t *local, unsigned n,
+                           const void *events, void *event)
+{
+    (void)queue, (void)dims, (void)from, (void)global, (void)local, (void)n, (void)events;
+    (void)event;
+    fake_opencl_read = given;
+    return kernel ? 0 : -48;
 }
 
 #define NOTHING(name)                                                                          \
@@ -140,19 +176,15 @@ NOTHING(clReleaseMemObject)
 NOTHING(clEnqueueReadBuffer)
 NOTHING(clEnqueueWriteBuffer)
 NOTHING(clEnqueueCopyBuffer)
-NOTHING(clCreateProgramWithSource)
 NOTHING(clCreateProgramWithBinary)
 NOTHING(clBuildProgram)
 NOTHING(clGetProgramInfo)
 NOTHING(clGetProgramBuildInfo)
 NOTHING(clReleaseProgram)
-NOTHING(clCreateKernel)
 NOTHING(clCreateKernelsInProgram)
 NOTHING(clGetKernelInfo)
 NOTHING(clGetKernelWorkGroupInfo)
 NOTHING(clReleaseKernel)
-NOTHING(clSetKernelArg)
-NOTHING(clEnqueueNDRangeKernel)
 NOTHING(clFlush)
 NOTHING(clFinish)
 NOTHING(clGetEventProfilingInfo)

@@ -323,7 +323,10 @@ static int use_flipped(void)
 {
     ot_store *store;
     optune_record record = some_record(1), *found;
-    ot_question question = {record.device, record.target, record.call, record.policy};
+    ot_question question = {.device = record.device,
+                            .target = record.target,
+                            .call = record.call,
+                            .policy = record.policy};
     int n = 0;
     ot_care care = {0};
     ot_arena arena = {0};

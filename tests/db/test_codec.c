@@ -181,8 +181,10 @@ static void record_identity(void **state)
 static void question_identity(void **state)
 {
     (void)state;
-    ot_question a = {"d", "t", "c", NULL}, b = {"d", "t", "c", "warm"};
-    ot_question c = {"d", "t", "c", "cold"}, d = {"dt", "", "c", "warm"};
+    ot_question a = {.device = "d", .target = "t", .call = "c", .policy = NULL},
+                b = {.device = "d", .target = "t", .call = "c", .policy = "warm"};
+    ot_question c = {.device = "d", .target = "t", .call = "c", .policy = "cold"},
+                d = {.device = "dt", .target = "", .call = "c", .policy = "warm"};
     ot_digest one = ot_question_digest(&a), two = ot_question_digest(&b);
     assert_memory_equal(one.byte, two.byte, 16);
     two = ot_question_digest(&c);

@@ -100,7 +100,10 @@ static int use(int n)
         return right ? 1 : 3;
     }
     optune_record record = some_record(1), *found;
-    ot_question question = {record.device, record.target, record.call, record.policy};
+    ot_question question = {.device = record.device,
+                            .target = record.target,
+                            .call = record.call,
+                            .policy = record.policy};
     int seen = 0, walked = 0;
     ot_arena arena = {0};
     ot_store_stats stats;
@@ -231,7 +234,10 @@ static void damaged_values_are_passed_over_and_mended(void **state)
     optune_record record[20], *found;
     for (int i = 0; i < 20; i++)
         record[i] = some_record(i);
-    ot_question question = {record->device, record->target, record->call, record->policy};
+    ot_question question = {.device = record->device,
+                            .target = record->target,
+                            .call = record->call,
+                            .policy = record->policy};
     ot_arena arena = {0};
     ot_store_stats stats;
     int n, added;

@@ -41,7 +41,10 @@ static int read_all(int n)
     optune_err err = {0};
     ot_store *store;
     optune_record record = some_record(1), *found;
-    ot_question question = {record.device, record.target, record.call, record.policy};
+    ot_question question = {.device = record.device,
+                            .target = record.target,
+                            .call = record.call,
+                            .policy = record.policy};
     int seen = 0, walked = 0;
     ot_arena arena = {0};
     ot_store_stats stats = {0};
@@ -129,7 +132,10 @@ static int read_on(void)
     optune_err err = {0};
     ot_store *store;
     optune_record record = some_record(1), *found;
-    ot_question question = {record.device, record.target, record.call, record.policy};
+    ot_question question = {.device = record.device,
+                            .target = record.target,
+                            .call = record.call,
+                            .policy = record.policy};
     int least = 50, rounds = 0, n;
     if (ot_store_open(store_dir, OT_STORE_READ, &store, &err) < 0)
         return 2;

@@ -230,7 +230,10 @@ static void the_layout_before_is_gone_on_with(void **state)
     assert_int_equal(ot_care_faults(&care), 0);
     assert_int_equal(care.records, 2 * N);
     const optune_record asked = varied(1);
-    const ot_question question = {asked.device, asked.target, asked.call, asked.policy};
+    const ot_question question = {.device = asked.device,
+                                  .target = asked.target,
+                                  .call = asked.call,
+                                  .policy = asked.policy};
     optune_record *found;
     int n;
     check_ok(ot_store_find(store, &question, 0, &arena, &found, &n, &err));
@@ -247,7 +250,8 @@ static void a_part_that_means_something_else_is_read_anew(void **state)
     (void)state;
     ot_store *store = open_store();
     const optune_record r = varied(1);
-    const ot_question question = {r.device, r.target, r.call, r.policy};
+    const ot_question question = {
+        .device = r.device, .target = r.target, .call = r.call, .policy = r.policy};
     ot_snapshot reader;
     ot_writer writer;
     ot_arena arena = {0};

@@ -16,7 +16,10 @@
 
 static ot_question question_of(const optune_record *record)
 {
-    return (ot_question){record->device, record->target, record->call, record->policy};
+    return (ot_question){.device = record->device,
+                         .target = record->target,
+                         .call = record->call,
+                         .policy = record->policy};
 }
 
 static void there_is_none(void **state)

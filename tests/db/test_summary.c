@@ -42,7 +42,8 @@ static optune_record trial(int q, int number)
 static ot_question question_of(int q)
 {
     const optune_record r = trial(q, 1);
-    return (ot_question){r.device, r.target, r.call, r.policy};
+    return (ot_question){
+        .device = r.device, .target = r.target, .call = r.call, .policy = r.policy};
 }
 
 static ot_digest asked(int q)

@@ -24,7 +24,10 @@ static void open_on(int mode, double until)
 {
     optune_err err = {0};
     const optune_record record = some_record(0);
-    const ot_question question = {record.device, record.target, record.call, record.policy};
+    const ot_question question = {.device = record.device,
+                                  .target = record.target,
+                                  .call = record.call,
+                                  .policy = record.policy};
     while (ot_now() < until) {
         ot_store *store;
         ot_arena arena = {0};

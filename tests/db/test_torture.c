@@ -95,7 +95,10 @@ static void read_on(int seat)
     optune_err err = {0};
     ot_store *store = NULL;
     const optune_record record = some_record(0);
-    const ot_question question = {record.device, record.target, record.call, record.policy};
+    const ot_question question = {.device = record.device,
+                                  .target = record.target,
+                                  .call = record.call,
+                                  .policy = record.policy};
     if (seat % 2 && geteuid() == 0 && (setgid(NOBODY) < 0 || setuid(NOBODY) < 0))
         _exit(1);
     reopen(&store, OT_STORE_READ, "reader opening");

@@ -248,6 +248,79 @@ static void test_half_floats(void **state)
                 8);
 }
 
+/* A number of the config that `name` has untuned. */
+static int64_t untuned(const char *name, const char *text, const char *knob)
+{
+    optune_err err = {0};
+    optune_config config;
+    optune_space *space;
+    const optune_impl *impl = ot_impl_find(name);
+    assume(NULL, text);
+    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    const int64_t value = optune_config_int(&config, knob);
+    ot_space_close(space);
+    return value;
+}
+
+/* What is bound by memory is untuned as wide as it can be, and leaves no thread idle. */
+static void test_untuned(void **state)
+{
+    (void)state;
+    assert_int_equal(untuned("sum_block.gpu", "sum(f16[4194304,16], axis=[1])", "team"), 1);
+    assert_int_equal(untuned("sum_block.gpu", "sum(f32[65536,64], axis=[1])", "team"), 16);
+    assert_int_equal(untuned("sum_block.gpu", "sum(f32[65536,63], axis=[1])", "team"), 32);
+    assert_int_equal(untuned("sum_block.gpu", "sum(f32[8192,8192], axis=[1])", "team"), 256);
+    static const char lines[] = "gather(f32[4096,4096], i32[4096,4096], axis=-1)";
+    static const char few[] = "gather(f32[4096,4096], i32[4096,64], axis=-1)";
+    static const char rows[] = "gather(f32[4096,4096], i32[4096,4096], axis=0)";
+    assert_int_equal(untuned("gather_lines.gpu", lines, "shared"), 1);
+    assert_int_equal(untuned("gather_lines.gpu", few, "shared"), 0);
+    assert_int_equal(untuned("gather_lines.gpu", rows, "shared"), 0);
+    check_refuses("gather_lines.gpu", rows, "shared", 1, "not contiguous");
+    check_refuses("gather_lines.gpu", few, "lanes", 256, "outside a line");
+    static const char strips[] = "depthwise_conv2d_strips.gpu";
+    static const char plain[] = "conv2d(f32[32,64,56,56], f32[64,1,3,3], padding=[1], groups=64)";
+    static const char half[] = "conv2d(bf16[32,64,56,56], bf16[64,1,3,3], padding=[1], groups=64)";
+    static const char odd[] = "conv2d(f32[32,64,57,57], f32[64,1,3,3], padding=[1], groups=64)";
+    assert_int_equal(untuned(strips, plain, "wide"), 4);
+    assert_int_equal(untuned(strips, half, "wide"), 8);
+    assert_int_equal(untuned(strips, odd, "wide"), 1);
+    assert_int_equal(untuned(strips, plain, "each"), 4);
+    check_refuses(strips, plain, "wide", 8, "16 bytes");
+    check_refuses(strips, odd, "wide", 2, "rows of 57");
+    check_refuses(strips, "conv2d(f32[1,8,9,9], f32[8,4,3,3], groups=2)", NULL, 0,
+                  "not depthwise");
+}
+
+static bool odd(const char *text)
+{
+    assume(NULL, text);
+    const optune_strategy *moves = optune_strategy_of(assumed.call.op->name, "gpu");
+    const optune_strategy_row *row = moves->rows;
+    while (!strstr(row->impl, "_linear.gpu"))
+        row++;
+    return row->condition(&assumed.task, NULL);
+}
+
+/* Moves go along the output where its rows are no whole vectors. */
+static void test_odd_rows(void **state)
+{
+    (void)state;
+    assert_true(odd("pad(f32[32,64,112,112], before=[0,0,1,1], after=[0,0,1,1])"));
+    assert_false(odd("pad(f32[32,64,112,112], before=[0,0,4,4], after=[0,0,4,4])"));
+    assert_true(odd("concatenate(bf16[262144,65], bf16[262144,63], axis=1)"));
+    assert_false(odd("concatenate(bf16[262144,64], bf16[262144,64], axis=1)"));
+    check_takes("pad_linear.gpu", "pad(bf16[8,9], before=[1,1], after=[0,2])", "vector", 8);
+    check_refuses("pad_linear.gpu", "pad(f32[8,9], before=[1,1], after=[0,2])", "vector", 8,
+                  "16 bytes");
+    static const char columns[] = "take(f32[64,3,256,256], i32[256], axis=-1)";
+    assert_int_equal(untuned("take_rows.gpu", columns, "flat"), 1);
+    assert_int_equal(untuned("take_rows.gpu", "take(f32[100000,33], i64[262144])", "flat"), 1);
+    assert_int_equal(untuned("take_rows.gpu", "take(f32[50257,768], i64[16384])", "flat"), 0);
+    check_refuses("take_rows.gpu", columns, "lanes", 4, "no threads belong to a slice");
+}
+
 static int stages(const char *name, const char *text)
 {
     optune_err err = {0};
@@ -274,6 +347,10 @@ static void test_fused_in_one_pass(void **state)
                             "subtract(f32[2,4,3,3], f32[4,1,1]) -> multiply(f32[4,1,1]) "
                             "-> clip(a_min=0.0, a_max=6.0)"),
                      1);
+    assert_int_equal(stages("depthwise_conv2d_strips.gpu",
+                            "conv2d(f32[1,8,16,16], f32[8,1,3,3], padding=[1], groups=8) "
+                            "-> add(f32[8,1,1]) -> relu()"),
+                     1);
     assert_int_equal(stages("cast_grid.gpu", "cast(i32[64], dtype=f32) -> relu()"), 2);
     assert_int_equal(stages("clip_grid.gpu", "clip(f32[64], a_min=0.0, a_max=6.0) -> relu()"),
                      2);
@@ -289,6 +366,8 @@ int main(void)
         cmocka_unit_test_setup(test_products, assume_sm_80),
         cmocka_unit_test_setup(test_tensor_cores, assume_sm_80),
         cmocka_unit_test_setup(test_half_floats, assume_sm_80),
+        cmocka_unit_test_setup(test_untuned, assume_sm_80),
+        cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

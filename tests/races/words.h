@@ -31,7 +31,7 @@ ushort races_half_of_float(float f);
 #define vstore_half_rte(f, at, p) (((ushort *)(p))[at] = races_half_of_float(f))
 
 /* Blocks in turns: several at once. */
-#define KERNEL_IN_TURNS(x)                                                                     \
+#define KERNEL_IN_TURNS(x, blocks)                                                               \
     __constant int races_abreast = 1024 / (x);                                                 \
     KERNEL(x, 1, 1)
 #define LOCAL_ADD(p, n) races_add(p, n)

@@ -17,7 +17,7 @@ typedef struct entry {
 
 static char dir[1024];
 static entry **used;
-static const size_t *filled;
+static const size_t *read_last;
 
 static int setup(void **state)
 {
@@ -30,8 +30,8 @@ static int setup(void **state)
         RTLD_NOW);
     assert_non_null(fake);
     used = dlsym(fake, "fake_opencl_used");
-    filled = dlsym(fake, "fake_opencl_filled");
-    return used && filled ? 0 : -1;
+    read_last = dlsym(fake, "fake_opencl_read");
+    return used && read_last ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -167,7 +167,7 @@ static void test_environment_stays(void **state)
     assert_null(getenv("OCL_ICD_FILENAMES"));
 }
 
-/* How many bytes a flush of the caches takes on a device that gives buffers of that. */
+/* How many bytes a flush of the caches reads on a device that gives buffers of that. */
 static size_t flushed(const char *largest, const char *room)
 {
     optune_target target;
@@ -186,7 +186,7 @@ static size_t flushed(const char *largest, const char *room)
     free(state);
     unsetenv("FAKE_OPENCL_LARGEST");
     unsetenv("FAKE_OPENCL_ROOM");
-    return *filled;
+    return *read_last;
 }
 
 static void test_flush(void **state)

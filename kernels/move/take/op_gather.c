@@ -80,6 +80,9 @@ static const char *const samples[] = {
     "gather(bool[6,65], i64[6,7], axis=1)",
     "gather(i32[1,3], i32[5,3], axis=0)",
     "gather(f16[4,30], i32[4,31], axis=1)",
+    "gather(f32[2,900], i32[2,9001], axis=-1)",
+    "gather(bf16[70,264], i64[70,512], axis=1)",
+    "gather(i8[5,300,8], i32[5,77,8], axis=1)",
     NULL,
 };
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Depthwise convolution in NCHW, without shared memory: a thread has EACH rows and WIDE columns of
+ * outputs. It moves a row of the input once for all of them, in VECTORS aligned vectors of WIDE
+ * elements, the first at START behind x * SW: rows are multiples of WIDE, so that a vector lies in
+ * the image or outside of it. What its neighbours need, too, they find in the cache.
+ *
+ * Macros: the shape, SCALAR, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS EACH WIDE START VECTORS
+ * ROWS, KEEPS: the weights in registers all along.
+ */
+#include "kernels/common/epilogue_gpu.kernel.h"
+
+#define STRIPS_X CEIL_DIV(OW, WIDE)
+#define STRIPS_Y CEIL_DIV(OH, EACH)
+#define TAPS (KH * KW)
+#define SHIFT (-PL - (START)) /* of the first tap in the first vector */
+
+/* The row of the weight that input row `i` meets in output row `e`, where there is one. */
+#define TAP(e, i) (((i) - (e)*SH) / DH)
+#define MEETS(e, i) ((i) >= (e)*SH && ((i) - (e)*SH) % DH == 0 && TAP(e, i) < KH)
+
+VECTOR(vec_in, IN_T, WIDE);
+VECTOR(vec_out, OUT_T, WIDE);
+
+KERNEL(THREADS, 1, 1)
+depthwise(GLOBAL const IN_T *RESTRICT data, GLOBAL const IN_T *RESTRICT weight,
+          GLOBAL OUT_T *RESTRICT out EPILOGUE_PARAMETERS)
+{
+    const INDEX item = (INDEX)BLOCK_X * THREADS + THREAD_X;
+    const INDEX strip = item / STRIPS_X, plane = strip / STRIPS_Y;
+    if (plane >= (INDEX)N * CO)
+        return;
+    const int x = (int)(item % STRIPS_X) * WIDE, y = (int)(strip % STRIPS_Y) * EACH;
+    const int f = (int)(plane % CO), top = y * SH - PT, left = x * SW + (START);
+    GLOBAL const IN_T *const from =
+        data + ((i64)(plane / CO) * CI + f / CO_G) * (H * W) + (i64)top * W + left;
+    GLOBAL const IN_T *const taps = weight + (i64)f * TAPS;
+    DTYPE acc[EACH][WIDE];
+#if KEEPS
+    DTYPE kept[TAPS];
+    UNROLL
+    for (int k = 0; k < TAPS; k++)
+        kept[k] = (DTYPE)IN_OF(taps[k]);
+#define WEIGHT(k) kept[k]
+#else
+#define WEIGHT(k) ((DTYPE)IN_OF(taps[k]))
+#endif
+    UNROLL
+    for (int e = 0; e < EACH; e++) {
+        UNROLL
+        for (int l = 0; l < WIDE; l++)
+            acc[e][l] = 0;
+    }
+    UNROLL
+    for (int i = 0; i < ROWS; i++) {
+        DTYPE row[VECTORS * WIDE];
+        UNROLL
+        for (int v = 0; v < VECTORS; v++) {
+            vec_in held; /* a guard around no more than the load, so that none waits */
+            UNROLL
+            for (int l = 0; l < WIDE; l++)
+                held.v[l] = 0;
+            if (top + i >= 0 && top + i < H && left + v * WIDE >= 0 && left + v * WIDE < W)
+                held = *(GLOBAL const vec_in *)(from + i * W + v * WIDE);
+            UNROLL
+            for (int l = 0; l < WIDE; l++)
+                row[v * WIDE + l] = (DTYPE)IN_OF(held.v[l]);
+        }
+        UNROLL
+        for (int e = 0; e < EACH; e++) {
+            if (MEETS(e, i)) {
+                UNROLL
+                for (int kx = 0; kx < KW; kx++) {
+                    const DTYPE w = WEIGHT(TAP(e, i) * KW + kx);
+                    UNROLL
+                    for (int l = 0; l < WIDE; l++)
+                        acc[e][l] = FMA(row[SHIFT + l * SW + kx * DW], w, acc[e][l]);
+                }
+            }
+        }
+    }
+    const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
+    UNROLL
+    for (int e = 0; e < EACH; e++) {
+        if (y + e < OH) {
+            vec_out v;
+            UNROLL
+            for (int l = 0; l < WIDE; l++) {
+                if (OW % WIDE == 0 || x + l < OW) {
+#if EPILOGUE
+                    SCALAR value = acc[e][l];
+                    EPILOGUE_APPLY(value, (to + e * OW + l))
+                    v.v[l] = EPILOGUE_WRITE(value);
+#else
+                    v.v[l] = (OUT_T)(RESULT_BY(acc[e][l]));
+#endif
+                    if (OW % WIDE)
+                        out[to + e * OW + l] = v.v[l];
+                }
+            }
+            if (OW % WIDE == 0)
+                STORE_VECTOR((GLOBAL vec_out *)(out + to + e * OW), v);
+        }
+    }
+}

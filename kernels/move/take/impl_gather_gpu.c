@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather_lines.gpu: vectors of neighbouring outputs, lines in shared memory where one is looked up
+ * in often. CUDA and OpenCL. */
+#include "kernels/host/gpu_cost.h"
+#include "kernels/host/pattern_gpu.h"
+#include "kernels/move/take/take.h"
+
+/* The output as [outer][rows][columns]: of an innermost axis rows are lines, n elements of the data
+ * apart, else they are places along the axis. */
+typedef struct lines {
+    int64_t outer, rows, columns, n, bytes; /* of an element */
+    int64_t vector;                         /* outputs that are stored at once */
+    bool innermost;
+} lines;
+
+static lines lines_of(const optune_call *call)
+{
+    const optune_dtype indices = call->input[1].type.dtype;
+    const host_axis data = host_around(&call->input[0].type, take_axis(call));
+    const host_axis each = host_around(&call->input[1].type, take_axis(call));
+    const bool innermost = data.inner == 1;
+    lines l = {.outer = innermost ? 1 : data.outer,
+               .rows = innermost ? data.outer : each.n,
+               .columns = innermost ? each.n : data.inner,
+               .n = data.n,
+               .bytes = host_max(call->output[0].dtype.bits, 8) / 8,
+               .innermost = innermost};
+    l.vector = 16 / host_max(l.bytes, indices.bits / 8);
+    while (l.columns % l.vector)
+        l.vector /= 2;
+    return l;
+}
+
+/* What a config makes of them: threads beside each other, lines of a block, outputs of a round. */
+typedef struct shares {
+    int64_t threads, lanes, each, teams, round, parts, slabs;
+    bool shared;
+} shares;
+
+static shares shares_of(const optune_task *task, const lines *l, const optune_config *config)
+{
+    shares s = {.threads = optune_config_int(config, "threads"),
+                .lanes = optune_config_int(config, "lanes"),
+                .each = optune_config_int(config, "each"),
+                .shared = optune_config_int(config, "shared")};
+    s.teams = host_max(s.threads / s.lanes, 1);
+    s.round = s.lanes * l->vector * (s.shared ? s.each : 1);
+    s.slabs = host_ceil(l->columns, s.round);
+    /* A line that is held is shared by few blocks: as many as give every core some. */
+    s.parts = s.shared ? host_max(host_min(4 * gpu_cores(task) * s.teams / l->rows, s.slabs), 1)
+                       : host_ceil(l->rows, s.teams * s.each);
+    return s;
+}
+
+static int64_t blocks_of(const lines *l, const shares *s)
+{
+    return s->shared ? host_ceil(l->rows, s->teams) * s->parts : l->outer * s->slabs * s->parts;
+}
+
+static int64_t shared_of(const lines *l, const shares *s)
+{
+    return s->shared ? host_ceil(s->teams * l->n * l->bytes, 16) * 16 : 0;
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    if (!take_moves_bytes(task->call, why))
+        return false;
+    const lines l = lines_of(task->call);
+    return (l.columns <= INT32_MAX / 2 && l.rows <= INT32_MAX / 2) ||
+           optune_refuse(why, "lines of 2^30 elements");
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    (void)task;
+    gpu_space_threads(space);
+    optune_space_ints(space, "lanes", 8, (const int64_t[]){1, 4, 16, 32, 64, 128, 256, 1024});
+    optune_space_ints(space, "each", 4, (const int64_t[]){1, 2, 4, 8});
+    optune_space_ints(space, "shared", 2, (const int64_t[]){0, 1});
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    const lines l = lines_of(task->call);
+    const shares s = shares_of(task, &l, config);
+    if (s.lanes > s.threads)
+        return optune_refuse(why, "more threads for a line than in a block");
+    if (s.shared && !l.innermost)
+        return optune_refuse(why, "its lines are not contiguous");
+    if (s.round > l.vector && s.round / 2 >= l.columns)
+        return optune_refuse(why, "half of what is moved at once lies outside a line");
+    if (s.threads > 64 && s.teams / 2 >= l.rows)
+        return optune_refuse(why, "half of the threads have no line");
+    if (!s.shared && s.each > 1 && s.each / 2 >= l.rows)
+        return optune_refuse(why, "half of a thread's lines are none");
+    return gpu_grid_fits(blocks_of(&l, &s), why) &&
+           gpu_fits(task, (const int64_t[]){s.threads, 1, 1}, shared_of(&l, &s),
+                    20 + s.each * l.vector, why);
+}
+
+/* A look-up in memory moves a sector, and those of a line find each other's in the cache. */
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    const lines l = lines_of(task->call);
+    const shares s = shares_of(task, &l, config);
+    const double index = task->call->input[1].type.dtype.bits / 8;
+    const int64_t blocks = host_max(blocks_of(&l, &s), 1);
+    const double outputs =
+        (double)l.outer * (double)l.rows * (double)l.columns / (double)blocks;
+    const double walked = (double)l.outer * (l.innermost ? (double)l.rows : (double)l.columns);
+    const double data = walked * (double)l.n * (double)l.bytes / (double)blocks;
+    const double sectors = outputs * 32, held = s.shared ? data * (double)s.parts : 0;
+    const double warps = (double)s.threads / 32, moved = outputs * (index + (double)l.bytes);
+    const gpu_work w = {
+        .blocks = blocks,
+        .threads = s.threads,
+        .registers = 20 + s.each * l.vector,
+        .shared = shared_of(&l, &s),
+        .instructions = 60 + outputs / (double)s.threads * (8 + 16. / (double)l.vector) +
+                        held / 16 / (double)s.threads * 6,
+        .bytes = moved + (s.shared ? held : host_min(data, sectors)),
+        .cached = moved + (s.shared ? held : sectors),
+        .waits = 2,
+        .barriers = s.shared ? 1 : 0,
+        .pipe = s.shared ? outputs / 32 * 4 : warps * s.each * l.vector * 24,
+    };
+    return gpu_cost(task, &w);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const lines l = lines_of(task->call);
+    const int64_t most = gpu_max_shared(task) / 4;
+    /* A line is read whole where at least every other of its sectors would be. */
+    const bool shared = l.innermost && l.n * l.bytes <= most && l.columns * 32 >= l.n * l.bytes;
+    int64_t threads = gpu_threads(task, 256), each = 4, lanes = shared ? threads : 32;
+    while (lanes > 1 && lanes * l.vector / 2 >= l.columns)
+        lanes /= lanes == 1024 || lanes <= 16 ? 4 : 2;
+    while (each > 1 && (shared ? lanes * l.vector * each / 2 >= l.columns
+                               : each / 2 >= l.rows))
+        each /= 2;
+    while (threads > 64 && (threads / lanes / 2 >= l.rows ||
+                            (shared && threads / lanes * l.n * l.bytes > most)))
+        threads /= 2;
+    optune_config_choose_int(config, space, "threads", threads);
+    optune_config_choose_int(config, space, "lanes", host_max(lanes, 1));
+    optune_config_choose_int(config, space, "each", each);
+    optune_config_choose_int(config, space, "shared", shared);
+    optune_config_nearest(config, space);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    static const char *const element[] = {
+        [1] = "unsigned char", [2] = "u16", [4] = "u32", [8] = "u64"};
+    const optune_call *call = task->call;
+    const lines l = lines_of(call);
+    const shares s = shares_of(task, &l, config);
+    const int m = optune_plan_module(plan);
+    int64_t piece = 16;
+    while (l.n * l.bytes % piece)
+        piece /= 2;
+    optune_plan_define_text(plan, m, "ELEMENT", element[l.bytes]);
+    optune_plan_define_text(plan, m, "PIECE", element[host_min(piece, 4)]);
+    optune_plan_define(plan, m, "PIECE_WORDS", host_max(piece / 4, 1));
+    optune_plan_define_text(plan, m, "INDEX",
+                            call->input[1].type.dtype.bits == 32 ? "i32" : "i64");
+    optune_plan_define(plan, m, "INNERMOST", l.innermost);
+    optune_plan_define(plan, m, "ROWS", l.rows);
+    optune_plan_define(plan, m, "COLUMNS", l.columns);
+    optune_plan_define(plan, m, "N", l.n);
+    optune_plan_define(plan, m, "WIDTH", l.vector);
+    optune_plan_define(plan, m, "THREADS", s.threads);
+    optune_plan_define(plan, m, "LANES", s.lanes);
+    optune_plan_define(plan, m, "EACH", s.each);
+    optune_plan_define(plan, m, "HOLDS", s.shared);
+    optune_plan_define(plan, m, "PARTS", s.parts);
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                                            .module = m,
+                                            .function = "gather",
+                                            .n_args = 3,
+                                            .arg = {optune_input_arg(0), optune_input_arg(1),
+                                                    optune_output_arg(0)},
+                                            .grid = {blocks_of(&l, &s)},
+                                            .block = {s.threads},
+                                            .shared = shared_of(&l, &s)});
+}
+
+OPTUNE_IMPL(move_take, gather_gpu) = {
+    .op = "gather",
+    .name = "gather_lines.gpu",
+    .summary = "vectors of neighbouring outputs, lines in shared memory",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+    .estimate = estimate,
+};
