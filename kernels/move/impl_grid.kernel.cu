@@ -29,9 +29,13 @@ VECTOR(vec16, ELEMENT, 16);
             }                                                                                  \
         }                                                                                      \
     }
+/* All loads of a thread are on their way before its first store. */
 #define ROWS(first, end, in, from, to, v, items)                                               \
-    EVERY(first, end, v, items,                                                                \
-          *(GLOBAL vec##v *)(out + to) = *(GLOBAL const vec##v *)(in + from);)
+    if (block >= first && block < end) {                                                       \
+        vec##v held[EACH];                                                                     \
+        EVERY(first, end, v, items, held[e] = *(GLOBAL const vec##v *)(in + from);)            \
+        EVERY(first, end, v, items, STORE_VECTOR((GLOBAL vec##v *)(out + to), held[e]);)       \
+    }
 #define FILL(first, end, bits, to, width, items)                                               \
     EVERY(first, end, width, items, vec##width same;                                           \
           for (int l = 0; l < width; l++) same.v[l] = (ELEMENT)bits;                           \

@@ -2,13 +2,12 @@
 /* What kernels/move/moves_gpu.h declares. */
 #include "kernels/move/moves_gpu.h"
 
-/* What is moved are bits. */
-static const char *moves_bits(int64_t bytes)
+const char *moves_bits(int64_t bytes)
 {
     return bytes == 1 ? "unsigned char" : bytes == 2 ? "u16" : bytes == 4 ? "u32" : "u64";
 }
 
-static uint64_t moves_fill_bits(optune_dtype dtype, double fill)
+uint64_t moves_fill_bits(optune_dtype dtype, double fill)
 {
     uint64_t bits = 0;
     if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 64) {
@@ -29,6 +28,8 @@ bool moves_gpu_applies(const optune_task *task, char *why)
            (moves_of(task->call).n <= MOST ||
             optune_refuse(why, "is for at most %d pieces of an output", MOST));
 }
+
+static int64_t moves_elements(const moves_piece *p);
 
 /* The longest vector, of at most 16 bytes, that a piece of rows can be moved by. */
 static int64_t moves_vector(const moves_piece *p, int64_t most)
@@ -58,6 +59,18 @@ int64_t moves_longest_vector(const optune_task *task, const moves *m)
         if (m->piece[i].mode != MOVES_TILES && moves_vector(&m->piece[i], most) > v)
             v = moves_vector(&m->piece[i], most);
     return v;
+}
+
+bool moves_gpu_odd(const optune_task *task, char *why)
+{
+    const moves m = moves_of(task->call);
+    const int64_t bytes = pattern_bytes(task->call->output[0].dtype);
+    double odd = 0;
+    for (int i = 0; i < m.n; i++)
+        if (moves_vector(&m.piece[i], 16 / bytes) * bytes < 16)
+            odd += (double)moves_elements(&m.piece[i]);
+    return odd * 8 >= (double)optune_tensor_elements(&task->call->output[0]) ||
+           optune_refuse(why, "nearly all of it is moved in vectors of 16 bytes");
 }
 
 static int64_t moves_elements(const moves_piece *p)

@@ -13,6 +13,13 @@
  * its own. */
 bool moves_gpu_applies(const optune_task *task, char *why);
 
+/* Whether rows of an eighth of the output, or more, do not come in whole vectors of 16 bytes. */
+bool moves_gpu_odd(const optune_task *task, char *why);
+
+/* What is moved are bits: the type of so many bytes, and a number in a dtype as them. */
+const char *moves_bits(int64_t bytes);
+uint64_t moves_fill_bits(optune_dtype dtype, double fill);
+
 /* The longest of all pieces. */
 int64_t moves_longest_vector(const optune_task *task, const moves *m);
 

@@ -28,6 +28,7 @@ nbits_shape nbits_shape_of(const optune_call *call)
         .k = data->dim[1].min,
         .bits = optune_call_int(call, "bits"),
         .row_bytes = weight->dim[1].min,
+        .scale_bytes = call->input[NBITS_SCALE].type.dtype.bits / 8,
         .m_varies = data->dim[0].min != data->dim[0].max,
         .is_signed = weight->dtype.code == OPTUNE_DTYPE_INT,
         .zero = call->n_inputs > NBITS_ZERO,

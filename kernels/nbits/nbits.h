@@ -15,6 +15,7 @@ typedef struct nbits_shape {
     int64_t bits;
     int64_t group, groups; /* elements of depth that share a scale (k at most), and how many */
     int64_t row_bytes;     /* of the weight */
+    int64_t scale_bytes;   /* of one scale */
     bool m_varies;
     bool is_signed;       /* the weight's integers */
     bool zero, zero_real; /* zero points are given; they are floats */

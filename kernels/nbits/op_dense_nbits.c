@@ -260,6 +260,9 @@ static const char *const samples[] = {
     "dense_nbits(f16[12,256], i8[50,128], f16[50,4], i8[50,4], bits=4, group=64)",
     "dense_nbits(bf16[17,192], u8[33,192], bf16[33,1], bits=8)",
     "dense_nbits(f16[2,96], u8[35,48], f16[35,3], u8[35,3], bits=4, group=32)",
+    "dense_nbits(bf16[1,1024], u8[100,512], bf16[100,32], bits=4, group=32)",
+    "dense_nbits(f16[2,512], i8[70,512], f16[70,16], bits=8, group=32)",
+    "dense_nbits(bf16[3,768], u8[90,384], bf16[90,12], u8[90,12], bits=4, group=64)",
     NULL,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * softmax_team.gpu: the axis is contiguous. A team of threads takes one row; where a row fits their
- * registers it is read once, else three times, twice of them from a cache.
+ * registers it is read once, else twice, the second time from a cache.
  */
 #include "kernels/softmax/softmax_gpu.h"
 
@@ -76,13 +76,13 @@ static double estimate(const optune_task *task, const optune_config *config)
     const gpu_work w = {
         .blocks = host_ceil(s.outer, threads / team),
         .threads = threads,
-        .registers = 24 + (hold ? each_of(&s, team, vector) * vector * elem / 4 : 0),
+        .registers = 24 + (hold ? each_of(&s, team, vector) * vector : 8) * elem / 4,
         .shared = threads * elem,
-        .instructions = values * (hold ? VALUE : 2 * VALUE) + each * (hold ? 4 : 12) +
+        .instructions = values * (hold ? VALUE : 2 * VALUE) + each * (hold ? 4 : 8) +
                         8 * (double)gpu_log2(team) + 30,
         .bytes = 2 * rows * row,
-        .cached = (hold ? 2 : 4) * rows * row,
-        .waits = hold ? 2 : 3 * each / 4 + 3,
+        .cached = (hold ? 2 : 3) * rows * row,
+        .waits = hold ? 2 : 2 * host_max(each * (double)vector / 8, 1) + 2,
         .barriers = team > 32 ? 4 : 0,
     };
     return gpu_cost(task, &w);

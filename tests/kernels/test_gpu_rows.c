@@ -293,6 +293,34 @@ static void test_untuned(void **state)
                   "not depthwise");
 }
 
+static bool odd(const char *text)
+{
+    assume(NULL, text);
+    const optune_strategy *moves = optune_strategy_of(assumed.call.op->name, "gpu");
+    const optune_strategy_row *row = moves->rows;
+    while (!strstr(row->impl, "_linear.gpu"))
+        row++;
+    return row->condition(&assumed.task, NULL);
+}
+
+/* Moves go along the output where its rows are no whole vectors. */
+static void test_odd_rows(void **state)
+{
+    (void)state;
+    assert_true(odd("pad(f32[32,64,112,112], before=[0,0,1,1], after=[0,0,1,1])"));
+    assert_false(odd("pad(f32[32,64,112,112], before=[0,0,4,4], after=[0,0,4,4])"));
+    assert_true(odd("concatenate(bf16[262144,65], bf16[262144,63], axis=1)"));
+    assert_false(odd("concatenate(bf16[262144,64], bf16[262144,64], axis=1)"));
+    check_takes("pad_linear.gpu", "pad(bf16[8,9], before=[1,1], after=[0,2])", "vector", 8);
+    check_refuses("pad_linear.gpu", "pad(f32[8,9], before=[1,1], after=[0,2])", "vector", 8,
+                  "16 bytes");
+    static const char columns[] = "take(f32[64,3,256,256], i32[256], axis=-1)";
+    assert_int_equal(untuned("take_rows.gpu", columns, "flat"), 1);
+    assert_int_equal(untuned("take_rows.gpu", "take(f32[100000,33], i64[262144])", "flat"), 1);
+    assert_int_equal(untuned("take_rows.gpu", "take(f32[50257,768], i64[16384])", "flat"), 0);
+    check_refuses("take_rows.gpu", columns, "lanes", 4, "no threads belong to a slice");
+}
+
 static int stages(const char *name, const char *text)
 {
     optune_err err = {0};
@@ -339,6 +367,7 @@ int main(void)
         cmocka_unit_test_setup(test_tensor_cores, assume_sm_80),
         cmocka_unit_test_setup(test_half_floats, assume_sm_80),
         cmocka_unit_test_setup(test_untuned, assume_sm_80),
+        cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

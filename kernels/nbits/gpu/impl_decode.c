@@ -12,8 +12,9 @@
 enum { MAX_ROWS = 32, SIZE = 2 /* bytes of an element of the data */ };
 
 typedef struct decode {
-    int64_t nt, warps_n, warps_k, bytes, stages,
-        splits; /* bytes: of a row of the weight in a tile */
+    int64_t nt, warps_n, warps_k, bytes, stages, splits,
+        resident; /* bytes: of a row of the weight in a tile; resident: blocks of a multiprocessor,
+                     which take tiles of rows in turns, or 0: a block for each */
 } decode;
 
 static decode decode_of(const optune_config *config)
@@ -25,6 +26,7 @@ static decode decode_of(const optune_config *config)
         .bytes = optune_config_int(config, "block_k_bytes"),
         .stages = optune_config_int(config, "stages"),
         .splits = optune_config_int(config, "splits"),
+        .resident = optune_config_int(config, "resident"),
     };
 }
 
@@ -59,21 +61,72 @@ static int64_t tiles_m(const nbits_shape *s)
     return host_ceil(s->m, 8);
 }
 
-/* Of a block, as the body lays it out: the data and the rings, and then the sums. */
-static int64_t shared_of(const nbits_shape *s, const decode *d)
+/* Side by side along rows of the weight, and how many turns each has. */
+static int64_t blocks_of(const optune_task *task, const nbits_shape *s, const decode *d)
 {
-    const int64_t data = s->m * (part_tiles(s, d) * depth_of(s, d) + 128 / s->bits) * SIZE;
-    const int64_t rings = rows_of(d) * d->warps_k * d->stages * (d->bytes + 16);
-    const int64_t sums = d->warps_k * 8 * tiles_m(s) * (rows_of(d) + 4) * 4;
-    return host_max(data + rings, sums);
+    const int64_t tiles = host_ceil(s->n, rows_of(d));
+    return d->resident ? host_min(tiles, d->resident * host_max(task->device->cores, 1))
+                       : tiles;
 }
 
-/* Scales of a row that are loaded at once. */
-static int64_t scales_at_once(const optune_task *task, const nbits_shape *s, const decode *d)
+static int64_t turns_of(const optune_task *task, const nbits_shape *s, const decode *d)
 {
-    const int64_t groups = tile_groups(s, d);
-    const int64_t bytes = task->call->input[NBITS_SCALE].type.dtype.bits / 8;
-    return s->groups % groups == 0 && groups * bytes <= 16 ? groups : 1;
+    return host_ceil(host_ceil(s->n, rows_of(d)), blocks_of(task, s, d));
+}
+
+/* Bytes of a row's parameters, of `bytes` each, that a ring copies at once; 0: they are loaded as
+ * they are needed, which waits for memory once a tile. */
+static int64_t copy_of(const nbits_shape *s, const decode *d, int64_t bytes)
+{
+    const int64_t here = tile_groups(s, d) * bytes, row = s->groups * bytes;
+    for (int64_t copy = 16; copy >= 4; copy /= 2)
+        if (here % copy == 0 && row % copy == 0)
+            return copy;
+    return 0;
+}
+
+/* Of them in a tile, in the ring. */
+static int64_t ringed(const nbits_shape *s, const decode *d, int64_t bytes)
+{
+    return copy_of(s, d, bytes) ? tile_groups(s, d) * bytes : 0;
+}
+
+/* Columns of a product that a row of the data has, as the body says. */
+static int64_t shared_by(const nbits_shape *s, const decode *d)
+{
+    const int64_t most = s->m == 1 ? 8 : s->m == 2 ? 4 : s->m <= 4 ? 2 : 1;
+    return copy_of(s, d, s->scale_bytes) ? host_min(most, tile_groups(s, d)) : 1;
+}
+
+/* Whether rows of a tile have no padding: a thread has words side by side, as the body says. */
+static bool is_wide(const nbits_shape *s, const decode *d)
+{
+    const int64_t span = 16 * (32 / s->bits); /* elements of sixteen words */
+    const int64_t groups = s->groups > 1 && s->group < span ? span / s->group : 1;
+    const int64_t columns = shared_by(s, d);
+    return d->bytes % 64 == 0 && columns > 1 && groups <= columns && (!s->zero || groups == 1);
+}
+
+/* Of a block, as the body lays it out: the data, zeros, the rings and the sums, or the sums in
+ * place of these where the block has but one turn. */
+static int64_t shared_of(const optune_task *task, const nbits_shape *s, const decode *d)
+{
+    const int64_t zeros = shared_by(s, d) > 1 ? depth_of(s, d) * SIZE : 0;
+    const int64_t data =
+        s->m * (part_tiles(s, d) * depth_of(s, d) + 128 / s->bits) * SIZE + zeros;
+    const int64_t params = ringed(s, d, s->scale_bytes) + (s->zero ? ringed(s, d, 1) : 0);
+    const int64_t row = d->bytes + (is_wide(s, d) ? 0 : 16) + params;
+    const int64_t rings = rows_of(d) * d->warps_k * d->stages * row;
+    const int64_t columns = shared_by(s, d) > 1 ? 4 : 8 * tiles_m(s);
+    const int64_t sums = d->warps_k * columns * (rows_of(d) + 4) * 4;
+    return turns_of(task, s, d) > 1 ? data + rings + sums : host_max(data + rings, sums);
+}
+
+/* Parameters of a row that are loaded at once. */
+static int64_t at_once(const nbits_shape *s, const decode *d, int64_t bytes)
+{
+    const int64_t groups = tile_groups(s, d), copy = copy_of(s, d, bytes);
+    return copy ? copy / bytes : s->groups % groups == 0 && groups * bytes <= 16 ? groups : 1;
 }
 
 /* Sums, those of a group, what a row's scales and the data take, fragments and addresses. */
@@ -90,6 +143,8 @@ static bool fits(const optune_task *task, const nbits_shape *s, const decode *d,
     const int64_t each = part_tiles(s, d);
     if (rows_of(d) > 16 && rows_of(d) / 2 >= s->n)
         return optune_refuse(why, "half of the block lies outside the output");
+    if (d->resident && turns_of(task, s, d) == 1)
+        return optune_refuse(why, "there is a block for each tile of rows anyway");
     if (s->groups > 1 && depth % s->group && s->group % depth)
         return optune_refuse(why,
                              "groups of %" PRId64 " and tiles of %" PRId64
@@ -104,7 +159,7 @@ static bool fits(const optune_task *task, const nbits_shape *s, const decode *d,
                              tiles, d->splits);
     if (d->splits > 1 && !matmul_scratch_fits(d->splits * s->m * s->n * 4, why))
         return false;
-    return gpu_fits(task, (const int64_t[]){threads_of(d), 1, 1}, shared_of(s, d),
+    return gpu_fits(task, (const int64_t[]){threads_of(d), 1, 1}, shared_of(task, s, d),
                     registers_of(s, d), why);
 }
 
@@ -133,6 +188,7 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "block_k_bytes", 3, (const int64_t[]){32, 64, 128});
     optune_space_ints(space, "stages", 4, (const int64_t[]){2, 3, 4, 6});
     optune_space_ints(space, "splits", 5, (const int64_t[]){1, 2, 4, 8, 16});
+    optune_space_ints(space, "resident", 4, (const int64_t[]){0, 1, 2, 4});
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -155,29 +211,32 @@ static double cost(const optune_task *task, const nbits_shape *s, const decode *
 {
     const int64_t threads = threads_of(d), mt = tiles_m(s), depth = depth_of(s, d);
     const int64_t each = part_tiles(s, d), groups = tile_groups(s, d);
-    const double tiles = (double)host_ceil(each, d->warps_k); /* of a warp */
+    const double turns = (double)turns_of(task, s, d);
+    const double tiles = turns * (double)host_ceil(each, d->warps_k); /* of a warp */
     const double units = (double)d->bytes / 16, nt = (double)d->nt;
     const double products = units * nt * (double)(mt * 8 / s->bits); /* of a tile */
-    const double weight = (double)(rows_of(d) * each * d->bytes);    /* of a block */
+    const double rows = turns * (double)rows_of(d);                  /* of a block */
+    const double weight = rows * (double)(each * d->bytes);
     const double data = (double)(s->m * each * depth * SIZE);
-    const double tile = units * (2 * nt * word_cost(task, s) + 1.5 * (double)mt) + products +
-                        (double)groups * 2 * nt * (double)(2 * mt + 3 + 3 * s->zero) +
-                        3 * nt * (double)d->bytes / 32 + 24;
+    const double tile =
+        units * (2 * nt * word_cost(task, s) + 1.5 * (double)mt) + products +
+        (double)groups * 2 * nt *
+            ((double)(2 * mt + 3) / (double)shared_by(s, d) + 3 * (double)s->zero) +
+        3 * nt * (double)d->bytes / 32 + 24;
     const gpu_work w = {
-        .blocks = host_ceil(s->n, rows_of(d)) * d->splits,
+        .blocks = blocks_of(task, s, d) * d->splits,
         .threads = threads,
         .registers = registers_of(s, d),
-        .shared = shared_of(s, d),
-        .instructions =
-            tiles * tile + 8 * data / (double)(16 * threads) +
-            (double)(8 * mt * rows_of(d)) * 3 / (double)threads * (double)d->warps_k + 80,
+        .shared = shared_of(task, s, d),
+        .instructions = tiles * tile + 8 * data / (double)(16 * threads) +
+                        (double)(8 * mt) * rows * 3 / (double)threads * (double)d->warps_k + 80,
         .bytes = weight *
                  (1 + (double)(task->call->input[NBITS_SCALE].type.dtype.bits + 8 * s->zero) /
                           (double)(s->bits * host_max(s->group, 1))),
-        .cached = weight + data + (double)(s->m * rows_of(d) * (d->splits > 1 ? 4 : SIZE)),
+        .cached = weight + data + (double)(s->m * (d->splits > 1 ? 4 : SIZE)) * rows,
         /* A ring that holds all of a warp's depth waits once. */
         .waits = 2 + gpu_exposed(tiles, d->stages - 1, 2 * tile),
-        .barriers = 3,
+        .barriers = 1 + 2 * turns,
         .pipe = (double)(threads / 32) * tiles * products * 2,
     };
     return gpu_cost(task, &w) + nbits_gpu_finish_cost(task, s, d->splits);
@@ -194,32 +253,40 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     static const struct {
         int64_t nt, warps_n, warps_k;
-    } shapes[] = {{1, 1, 8}, {1, 1, 4}, {2, 1, 8}, {2, 1, 4}, {1, 2, 4},
-                  {2, 2, 4}, {2, 2, 2}, {2, 4, 2}, {2, 4, 1}, {1, 1, 1}};
+    } shapes[] = {
+        {1, 2, 8}, {1, 1, 8}, {2, 1, 8}, {1, 2, 4}, {2, 2, 4}, /* eight warps and more */
+        {2, 4, 2}, {2, 4, 1}, {2, 2, 2}, {1, 1, 4}, {2, 1, 4}, {1, 1, 1}};
     const nbits_shape s = nbits_shape_of(task->call);
-    decode best = {1, 1, 1, 32, 2, 1};
+    decode best = {1, 1, 1, 32, 2, 1, 0};
     double least = INFINITY;
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
-        for (int64_t bytes = 32; bytes <= 128; bytes *= 2)
-            for (int64_t stages = 4; stages >= 2; stages--)
-                for (int64_t splits = 1; splits <= 16; splits *= 2) {
-                    const decode d = {
-                        shapes[i].nt, shapes[i].warps_n, shapes[i].warps_k, bytes, stages,
-                        splits};
-                    if (!fits(task, &s, &d, NULL))
-                        continue;
-                    const double here = cost(task, &s, &d);
-                    if (here < least) {
-                        least = here;
-                        best = d;
-                    }
-                }
+    static const int64_t resident[] = {0, 1, 4};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0], MANY = 5 };
+    enum { STAGES = 3, SPLITS = 5, RESIDENT = 3, EACH = STAGES * SPLITS * RESIDENT };
+    /* Whole lines of memory and many warps where they fit: an H200 takes 6 % longer by halves of a
+     * line, and has too little to do between two waits with four warps. */
+    for (int64_t bytes = 128; bytes >= 32 && isinf(least); bytes /= 2)
+        for (int at = 0; at < SHAPES * EACH && (at < MANY * EACH || isinf(least)); at++) {
+            const int shape = at / EACH;
+            const decode d = {shapes[shape].nt,
+                              shapes[shape].warps_n,
+                              shapes[shape].warps_k,
+                              bytes,
+                              4 - at / RESIDENT / SPLITS % STAGES,
+                              1 << at / RESIDENT % SPLITS,
+                              resident[at % RESIDENT]};
+            const double here = fits(task, &s, &d, NULL) ? cost(task, &s, &d) : INFINITY;
+            if (here < least) {
+                least = here;
+                best = d;
+            }
+        }
     optune_config_choose_int(config, space, "tiles_n", best.nt);
     optune_config_choose_int(config, space, "warps_n", best.warps_n);
     optune_config_choose_int(config, space, "warps_k", best.warps_k);
     optune_config_choose_int(config, space, "block_k_bytes", best.bytes);
     optune_config_choose_int(config, space, "stages", best.stages);
     optune_config_choose_int(config, space, "splits", best.splits);
+    optune_config_choose_int(config, space, "resident", best.resident);
 }
 
 static int module_of(const optune_task *task, optune_plan *plan, const nbits_shape *s,
@@ -238,11 +305,15 @@ static int module_of(const optune_task *task, optune_plan *plan, const nbits_sha
         {"DEPTH", depth_of(s, d)},
         {"STAGES", d->stages},
         {"SPLITS", d->splits},
+        {"BLOCKS", blocks_of(task, s, d)},
         {"ROW_COPY", nbits_gpu_copy(s->row_bytes)},
-        {"SCALE_V", scales_at_once(task, s, d)},
-        {"SCALE_BYTES", task->call->input[NBITS_SCALE].type.dtype.bits / 8},
+        {"SCALE_V", at_once(s, d, s->scale_bytes)},
+        {"SCALE_COPY", copy_of(s, d, s->scale_bytes)},
+        {"SCALE_BYTES", s->scale_bytes},
+        {"ZERO_V", at_once(s, d, 1)},
+        {"ZERO_COPY", copy_of(s, d, 1)},
         {"BRAIN", brain},
-        {"POOL_BYTES", shared_of(s, d)},
+        {"POOL_BYTES", shared_of(task, s, d)},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define(plan, m, table[i].macro, table[i].value);
@@ -257,9 +328,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int m = module_of(task, plan, &s, &d);
     nbits_gpu_split(task, plan, &s, d.splits,
                     (optune_stage){.module = m,
-                                   .grid = {host_ceil(s.n, rows_of(&d)), 1, d.splits},
+                                   .grid = {blocks_of(task, &s, &d), 1, d.splits},
                                    .block = {threads_of(&d), 1, 1},
-                                   .shared = shared_of(&s, &d)});
+                                   .shared = shared_of(task, &s, &d)});
 }
 
 OPTUNE_IMPL(nbits_gpu, decode) = {

@@ -194,6 +194,7 @@ static int module_of(const optune_task *task, optune_plan *plan, const nbits_sha
         {"TOGETHER", t->group},
         {"SPLITS", t->splits},
         {"DEPTH", depth_of(t)},
+        {"BRAIN", task->call->output[0].dtype.code == OPTUNE_DTYPE_BFLOAT},
         {"COPY", nbits_gpu_copy(s->k * SIZE)},
         {"ROW_COPY", nbits_gpu_copy(s->row_bytes)},
         {"A_ACROSS", 0},

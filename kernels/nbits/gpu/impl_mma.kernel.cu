@@ -3,8 +3,9 @@
  * dense_nbits by tensor cores. The weight's words travel into shared memory as they are, STAGES
  * tiles of depth ahead, with the data's; on their way to a product a lane makes of them the few
  * 16-bit floats that it holds: an integer less its zero point is exact there. The scale is not: a
- * group's sums are kept apart and added, times their scale, in float32 when the group is over. What
- * blocks leave that share the depth, `finish` adds up.
+ * group's sums are kept apart and added, times their scale, in float32 when the group is over; the
+ * first product of a group that ends in its tile adds to nothing. What blocks leave that share the
+ * depth, `finish` adds up.
  *
  * A chunk of 16 bytes of the data, eight elements, meets 8 * BITS bits of a row of the weight;
  * thread t of a quad holds elements 2 t and 2 t + 1 of both.
@@ -14,7 +15,7 @@
  * are finished together). DEPTH is a multiple of GROUP, or GROUP of it, or there is one group.
  */
 #include "kernels/matmul/gpu/mma_tile_gpu.kernel.h"
-#include "kernels/nbits/gpu/nbits_gpu.kernel.h"
+#include "kernels/nbits/gpu/levels_gpu.kernel.h"
 
 #define ALL_ROWS ((INDEX)ROWS)
 #define BLOCKS_N CEIL_DIV(N, BN)
@@ -34,6 +35,39 @@
 #define TILE_BYTES (PARAMS_AT + PARAMS * 4 * (1 + ZERO))
 
 VECTOR(some_words, u32, 2);
+
+/* d = a b, without zeros that are put there first. */
+#ifdef OT_OPENCL
+#define FIRST_TILE(d, a, b)                                                                    \
+    do {                                                                                       \
+        UNROLL                                                                                 \
+        for (int s = 0; s < MT * NT * 4; s++)                                                  \
+            (d)[s / 4 / NT][s / 4 % NT][s % 4] = 0;                                            \
+        MMA_TILE(MMA, MT, NT, d, a, b);                                                        \
+    } while (0)
+#else
+#define FIRST_TILE(d, a, b) MMA_TILE(mma_first, MT, NT, d, a, b)
+#if BRAIN
+#define FIRST_TYPES "bf16.bf16"
+#else
+#define FIRST_TYPES "f16.f16"
+#endif
+INLINE void mma_first(float *d, const u32 *a, const u32 *b)
+{
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." FIRST_TYPES ".f32"
+        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %10, %10, %10};"
+        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(0.0f));
+}
+#endif
+
+/* Byte t of a word, whose two integers of 4 bits become the lower ones of either half. */
+#ifdef OT_OPENCL
+#define BYTE_OF(word, t) ((word) >> 8 * (t)&0xFFu)
+#else
+#define BYTE_OF(word, t) __byte_perm(word, 0, 0x4440 + (t))
+#endif
+#define NIBBLES_APART(byte) ((byte)*0x1001u)
 
 /* The words of BN rows from `row` on, of tile `t`; beyond the depth they are zeros. */
 INLINE void fill_words(LOCAL byte *to, GLOBAL const u32 *RESTRICT weight, i64 row, int t)
@@ -97,8 +131,8 @@ INLINE void fill_words(LOCAL byte *to, GLOBAL const u32 *RESTRICT weight, i64 ro
         fill_words((stage) + A_BYTES, weight, n0, t);                                          \
     }
 
-/* What this lane needs of a stage for step `k`: the data's fragments and, lowest bits first, two
- * integers of each of its columns for either half. */
+/* What this lane needs of a stage for step `k`: the data's fragments and two integers of each of
+ * its columns for either half, of 4 bits apart, of 8 side by side. */
 INLINE void load_step(u32 (*a)[4], u32 (*w)[2], LOCAL const byte *stage, int at_a, int k)
 {
     const int lane = THREAD_X % 32, t = lane % 4;
@@ -113,7 +147,7 @@ INLINE void load_step(u32 (*a)[4], u32 (*w)[2], LOCAL const byte *stage, int at_
         const some_words both = *(LOCAL const some_words *)(words + j * 8 * PITCH + 2 * k);
         UNROLL
         for (int h = 0; h < 2; h++)
-            w[j][h] = both.v[h] >> 8 * t;
+            w[j][h] = NIBBLES_APART(BYTE_OF(both.v[h], t));
 #else
         UNROLL
         for (int h = 0; h < 2; h++)
@@ -203,13 +237,24 @@ product(GLOBAL const ELEM *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
 #else
                 const float z = ZERO_AT(0);
 #endif
+#if BITS == 4
+                const zero_point less = LEVELS_ZERO(z);
+                UNROLL
+                for (int h = 0; h < 2; h++)
+                    b[j][h] = LEVELS_PAIR(w[k % 2][j][h], 0, less);
+#else
                 UNROLL
                 for (int h = 0; h < 2; h++) {
                     const u32 two = w[k % 2][j][h] ^ FLIP;
                     b[j][h] = PAIR(LEVEL(two, 0, z), LEVEL(two, 1, z));
                 }
+#endif
             }
-            MMA_TILE(MMA, MT, NT, part, a[k % 2], b);
+            if (SHORT && k * 16 % GROUP == 0) {
+                FIRST_TILE(part, a[k % 2], b);
+            } else {
+                MMA_TILE(MMA, MT, NT, part, a[k % 2], b);
+            }
             if (SHORT && (k + 1) * 16 % GROUP == 0) {
                 const int g = k * 16 / GROUP;
                 if ((first + t) * TILE_GROUPS + g < GROUPS)
