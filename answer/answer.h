@@ -105,6 +105,8 @@ void ot_stores_free(ot_stores *stores); /* nobody reads any more; NULL is fine *
  * held. Neither waits for anybody. */
 unsigned ot_context_enter(optune *o);
 void ot_context_leave(optune *o, unsigned turn); /* what entering gave */
+/* What was read of its databases need not stay in this process's memory. */
+void ot_context_rest(optune *o);
 /* Opens; WRITE upgrades. With READ, OPTUNE_OK means that there is one of the list, which need not
  * be its own. */
 int ot_context_store(optune *o, int mode, optune_err *err);

@@ -52,7 +52,7 @@ static bool cost_of_more(const optune_partition *a, const optune_partition *b,
         const int more = times(a, k) - (other < 0 ? 0 : times(b, other));
         if (!first || more <= 0)
             continue;
-        const double cost = ot_context_cost(a->o, &a->groups.group[i].call, policy);
+        const double cost = ot_context_cost(a->o, a->groups.group[i].call, policy);
         if (!isfinite(cost))
             return false;
         *seconds += more * cost;

@@ -266,7 +266,7 @@ static int check_target(optune *o, optune_err *err)
 static int check_dims(const optune_partition *p, optune_err *err)
 {
     for (int i = 0; i < p->groups.n; i++)
-        if (p->groups.group[i].call.op->shape)
+        if (p->groups.group[i].call->op->shape)
             return ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
                                  OPTUNE_EUNSUPPORTED,
                                  "its dims follow from values, which emitted C cannot tell: end "

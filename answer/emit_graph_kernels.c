@@ -117,7 +117,7 @@ static int choose_rows(ot_emission *e, ot_emitted_choice *c, optune_err *err)
 static int choose(ot_emission *e, int group, optune_err *err)
 {
     const optune_partition *p = e->partition;
-    const optune_call *call = &p->groups.group[group].call;
+    const optune_call *call = p->groups.group[group].call;
     ot_emitted_choice *c = e->choice;
     int status = OPTUNE_OK;
     while (c < e->choice + e->n_choices && strcmp(c->text, p->row[group].text))

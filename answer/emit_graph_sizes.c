@@ -155,7 +155,7 @@ void ot_emitted_symbols(const ot_emission *e, const optune_call *call, ot_symbol
 static int following_sizes(ot_emission *e, int i, const ot_symbols *over, optune_err *err)
 {
     const ot_group *group = &e->partition->groups.group[i];
-    const optune_call *call = &group->call;
+    const optune_call *call = group->call;
     const int node = group->node[group->n_nodes - 1];
     const ot_node *last = &e->graph->node[node];
     int status = OPTUNE_OK;
@@ -192,7 +192,7 @@ int ot_emitted_sizes(ot_emission *e, optune_err *err)
     }
     ot_symbols *over = ot_alloc(sizeof *over);
     for (int i = 0; i < e->partition->groups.n && status >= 0; i++) {
-        ot_emitted_symbols(e, &e->partition->groups.group[i].call, over);
+        ot_emitted_symbols(e, e->partition->groups.group[i].call, over);
         status = following_sizes(e, i, over, err);
     }
     free(over);
@@ -255,7 +255,7 @@ static int take_outputs(sized *at, int node, const optune_call *call, optune_err
 static int fit_group(sized *at, int i, optune_call *call, optune_err *err)
 {
     const ot_group *group = &at->e->partition->groups.group[i];
-    *call = group->call;
+    *call = *group->call;
     for (int k = 0; k < group->n_in; k++)
         call->input[k].type = at->type[group->in[k].node][group->in[k].output];
     for (int o = 0; o < call->n_outputs; o++)

@@ -18,7 +18,7 @@ struct optune_function {
 /* The host's copy of what a shape function reads. */
 static int keep_constants(optune_function *f, const void *const *constants, optune_err *err)
 {
-    const optune_call *call = &f->kernel.session.call;
+    const optune_call *call = f->kernel.session->task.call;
     if (!call->op->shape)
         return OPTUNE_OK;
     f->shaped = ot_alloc(sizeof *f->shaped);
@@ -42,7 +42,7 @@ static int find_shape(optune_function *f, const void *const *inputs, optune_err 
     if (!f->shaped)
         return OPTUNE_OK;
     optune_call *call = ot_alloc(sizeof *call);
-    *call = f->kernel.session.call;
+    *call = *f->kernel.session->task.call;
     for (int i = 0; i < optune_call_inputs(call); i++)
         in[i] = f->constant[i] ? f->constant[i] : inputs[i];
     const int status = ot_call_shape(call, in, err);
@@ -55,7 +55,7 @@ static int find_shape(optune_function *f, const void *const *inputs, optune_err 
 int optune_function_shape(const optune_function *f, int output, int64_t *dims, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"function", f}, {"dims", dims}));
-    const optune_call *call = f->shaped ? f->shaped : &f->kernel.session.call;
+    const optune_call *call = f->shaped ? f->shaped : f->kernel.session->task.call;
     if (output < 0 || output >= call->n_outputs)
         return optune_fail(err, OPTUNE_EUSAGE, "there is no output %d: '%s' has %d", output,
                            call->op->name, call->n_outputs);
@@ -67,10 +67,10 @@ int optune_function_shape(const optune_function *f, int output, int64_t *dims, o
 /* Buffers of its own for constants, and for all where memory cannot be used as it is. */
 static int make_buffers(optune_function *f, const void *const *constants, optune_err *err)
 {
-    ot_session *s = &f->kernel.session;
+    ot_session *s = f->kernel.session;
     int status = OPTUNE_OK;
-    for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
-        const optune_input *input = &s->call.input[i];
+    for (int i = 0; i < optune_call_inputs(s->task.call) && status >= 0; i++) {
+        const optune_input *input = &s->task.call->input[i];
         s->in_bytes[i] = optune_tensor_bytes(&input->type);
         void **buffer = &s->in[OT_ALIGNED][i];
         if (s->row->alias && !input->is_const) {
@@ -83,10 +83,10 @@ static int make_buffers(optune_function *f, const void *const *constants, optune
                          ? s->row->write(s->state, *buffer, constants[i], s->in_bytes[i])
                          : optune_fail(err, OPTUNE_EUSAGE,
                                        "input %d of '%s' is a constant and has no elements",
-                                       i + 1, s->call.op->name);
+                                       i + 1, s->task.call->op->name);
     }
-    for (int i = 0; i < s->call.n_outputs && status >= 0; i++) {
-        s->out_bytes[i] = optune_tensor_bytes(&s->call.output[i]);
+    for (int i = 0; i < s->task.call->n_outputs && status >= 0; i++) {
+        s->out_bytes[i] = optune_tensor_bytes(&s->task.call->output[i]);
         void **buffer = &s->out[OT_ALIGNED][i];
         status = s->row->alias ? s->row->alias(s->state, buffer, NULL)
                                : s->row->alloc(s->state, s->out_bytes[i], false, buffer, err);
@@ -105,7 +105,8 @@ int optune_function_open(optune *o, const optune_call *call, const void *const *
     optune_function *f = ot_alloc(sizeof *f);
     int status = ot_machine_open(o, &f->machine, err);
     if (status >= 0)
-        status = ot_kernel_choose(&f->machine, call, NULL, &f->kernel, err);
+        status = ot_kernel_choose(&f->machine, ot_calls_share(&f->machine.calls, call), NULL,
+                                  &f->kernel, err);
     if (status >= 0)
         status = make_buffers(f, constants, err);
     if (status >= 0)
@@ -138,27 +139,27 @@ int optune_function_run(optune_function *f, const void *const *inputs, void *con
                         optune_err *err)
 {
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"function", f}));
-    ot_session *s = &f->kernel.session;
+    ot_session *s = f->kernel.session;
     int status = OPTUNE_OK;
-    for (int i = 0; i < optune_call_inputs(&s->call); i++)
-        if (!s->call.input[i].is_const && s->in_bytes[i] && (!inputs || !inputs[i]))
+    for (int i = 0; i < optune_call_inputs(s->task.call); i++)
+        if (!s->task.call->input[i].is_const && s->in_bytes[i] && (!inputs || !inputs[i]))
             return optune_fail(err, OPTUNE_EUSAGE, "input %d has no elements", i + 1);
-    for (int i = 0; i < s->call.n_outputs; i++)
+    for (int i = 0; i < s->task.call->n_outputs; i++)
         if (s->out_bytes[i] && (!outputs || !outputs[i]))
             return optune_fail(err, OPTUNE_EUSAGE, "there is no room for output %d", i + 1);
     status = find_shape(f, inputs, err);
-    for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
-        if (s->call.input[i].is_const)
+    for (int i = 0; i < optune_call_inputs(s->task.call) && status >= 0; i++) {
+        if (s->task.call->input[i].is_const)
             continue;
         void **buffer = &s->in[OT_ALIGNED][i];
         status = s->row->alias ? s->row->alias(s->state, buffer, (void *)(uintptr_t)inputs[i])
                                : s->row->write(s->state, *buffer, inputs[i], s->in_bytes[i]);
     }
-    for (int i = 0; i < s->call.n_outputs && status >= 0 && s->row->alias; i++)
+    for (int i = 0; i < s->task.call->n_outputs && status >= 0 && s->row->alias; i++)
         status = s->row->alias(s->state, &s->out[OT_ALIGNED][i], outputs[i]);
     if (status >= 0)
         status = ot_kernel_run(&f->kernel, err);
-    for (int i = 0; i < s->call.n_outputs && status >= 0 && !s->row->alias; i++)
+    for (int i = 0; i < s->task.call->n_outputs && status >= 0 && !s->row->alias; i++)
         status = s->row->read(s->state, s->out[OT_ALIGNED][i], outputs[i], s->out_bytes[i]);
     return status;
 }
@@ -174,14 +175,17 @@ void optune_function_close(optune_function *f)
 {
     if (!f)
         return;
-    ot_session *s = &f->kernel.session;
-    ot_kernel_release(&f->kernel);
-    for (int i = 0; i < OPTUNE_MAX_INPUTS; i++)
-        if (s->in[OT_ALIGNED][i])
-            s->row->free(s->state, s->in[OT_ALIGNED][i]);
-    for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
-        if (s->out[OT_ALIGNED][i])
-            s->row->free(s->state, s->out[OT_ALIGNED][i]);
+    const ot_session *s = f->kernel.session;
+    void *buffer[OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS];
+    int n = 0;
+    for (int i = 0; s && i < OPTUNE_MAX_INPUTS; i++)
+        buffer[n++] = s->in[OT_ALIGNED][i];
+    for (int i = 0; s && i < OPTUNE_MAX_OUTPUTS; i++)
+        buffer[n++] = s->out[OT_ALIGNED][i];
+    ot_kernel_release(&f->kernel); /* its end may look at them */
+    for (int i = 0; i < n; i++)
+        if (buffer[i])
+            f->machine.row->free(f->machine.state, buffer[i]);
     ot_machine_close(&f->machine);
     for (int i = 0; i < OPTUNE_MAX_INPUTS; i++)
         free(f->constant[i]);

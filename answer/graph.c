@@ -33,9 +33,9 @@ static void find_distinct(optune_partition *p)
     p->workloads = ot_arena_alloc(&p->arena, (size_t)(p->groups.n + 1) * sizeof(char *));
     for (int i = 0; i < p->groups.n; i++) {
         ot_partition_row *row = &p->row[i];
-        const bool known = ot_call_static(&p->groups.group[i].call);
+        const bool known = ot_call_static(p->groups.group[i].call);
         ot_text text = {0};
-        ot_call_print(&p->groups.group[i].call, &text);
+        ot_call_print(p->groups.group[i].call, &text);
         int k = 0;
         while (k < p->n_workloads && strcmp(p->workloads[k], ot_text_str(&text)))
             k++;
@@ -75,7 +75,7 @@ static void name_policy(optune_partition *p)
         for (int k = 0; k < group->n_in; k++)
             if (g->node[group->in[k].node].kind != OT_NODE_CONST)
                 own += known_bytes(g, group->in[k]);
-        for (int k = 0; k < group->call.n_outputs; k++)
+        for (int k = 0; k < group->call->n_outputs; k++)
             own += known_bytes(g, (ot_value){last, k});
         flow = fmax(flow, own);
     }
@@ -295,12 +295,12 @@ int optune_partition_select(optune_partition *p, optune_err *err)
         if (p->places.idle[i] != OT_RUNS)
             continue;
         const int status =
-            ot_selection_of(p->o, &group->call, p->asked, &p->row[i].selection, &inner);
+            ot_selection_of(p->o, group->call, p->asked, &p->row[i].selection, &inner);
         if (status < 0) {
             drop_selections(p);
             return ot_graph_fail(p->graph, group->node[0], -1, status, inner.text, err);
         }
-        p->row[i].table = ot_dispatch_of(p->o, &group->call);
+        p->row[i].table = ot_dispatch_of(p->o, group->call);
     }
     return OPTUNE_OK;
 }

@@ -128,6 +128,10 @@ typedef struct ot_machine {
     void *state;
     ot_builder *builder;
     ot_shared scratch; /* of all its kernels: they run one behind the other */
+    /* As they were when it was opened. */
+    optune_target target;
+    optune_device device;
+    ot_calls calls; /* of kernels whose asker keeps none */
 } ot_machine;
 int ot_machine_open(optune *o, ot_machine *m, optune_err *err);
 void ot_machine_close(ot_machine *m);
@@ -138,18 +142,20 @@ void ot_machine_close(ot_machine *m);
 typedef struct ot_kernel {
     ot_machine *machine;
     const optune_impl *impl;
-    optune_config config;
-    int64_t scratch;    /* bytes, what is packed of constants included */
-    optune_call *range; /* the call with dims that only a run knows; NULL: all are constants */
-    optune_task task;   /* what it is compiled for */
-    bool nothing;       /* its outputs are empty at the sizes at hand */
-    ot_session session; /* borrows the machine's state */
-    ot_job job;
+    const optune_config *config; /* `taken`, or that of one like it */
+    optune_config *taken;        /* NULL: it is like another */
+    int64_t scratch;             /* bytes, what is packed of constants included */
+    const optune_call *range; /* the call with dims that only a run knows; NULL: it has none */
+    optune_call *sized;       /* that at the sizes at hand; NULL: likewise */
+    optune_task task;         /* what it is compiled for */
+    bool nothing;             /* its outputs are empty at the sizes at hand */
+    ot_session *session;      /* borrows the machine's state; most of it is never touched */
+    ot_job *job;              /* until it is loaded; NULL: it is like another */
     ot_loaded *loaded;
     ot_loaded *own; /* of one like another: its plan, as sizes are written there; or NULL */
     ot_bound *bound;
 } ot_kernel;
-/* What is selected; `policies` as in ot_answer_call_at. */
+/* What is selected; `policies` as in ot_answer_call_at. The call outlives the kernel. */
 int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *policies,
                      ot_kernel *kernel, optune_err *err);
 /* What is named. */

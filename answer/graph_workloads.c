@@ -23,7 +23,7 @@ int optune_partition_workloads(const optune_partition *p, const char *const **wo
     OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"workloads", workloads}));
     for (int i = 0; i < p->groups.n; i++) {
         ot_text text = {0}, why = {0};
-        if (ot_call_static(&p->groups.group[i].call) ||
+        if (ot_call_static(p->groups.group[i].call) ||
             !is_unbounded(p->graph, &p->groups.group[i], &why))
             continue;
         ot_text_printf(&text, "%s %s", optune_partition_workload(p, i), ot_text_str(&why));
@@ -120,7 +120,7 @@ int ot_partition_ranges(const optune_partition *p, ot_arena *arena, ot_ranged *a
     ot_renamed *renamed = ot_alloc(sizeof *renamed);
     int n = 0;
     for (int i = 0; p && i < p->groups.n; i++) {
-        const optune_call *call = &p->groups.group[i].call;
+        const optune_call *call = p->groups.group[i].call;
         ot_text text = {0}, why = {0};
         if (p->places.idle[i] != OT_RUNS || inputs_known(call)) /* those are measured */
             continue;

@@ -18,7 +18,7 @@ enum { FORMS_SIZE = 16384 };
 int ot_layouts_anchor(const optune_partition *plain)
 {
     for (int i = 0; i < plain->groups.n && *plain->in_graph; i++)
-        if (plain->places.idle[i] == OT_RUNS && ot_call_static(&plain->groups.group[i].call))
+        if (plain->places.idle[i] == OT_RUNS && ot_call_static(plain->groups.group[i].call))
             return i;
     return -1;
 }
@@ -68,7 +68,7 @@ bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *tol
     if (anchor < 0)
         return false;
     optune *o = plain->o;
-    const optune_task task = {&plain->groups.group[anchor].call, &o->target, &o->device};
+    const optune_task task = {plain->groups.group[anchor].call, &o->target, &o->device};
     ot_arena arena = {0};
     ot_fact *fact = NULL;
     char *text = ot_alloc(FORMS_SIZE);
@@ -97,7 +97,7 @@ bool ot_partition_measured(optune_partition *p)
         if (p->places.idle[i] != OT_RUNS)
             continue;
         measured =
-            ot_answer_call_at(p->o, &p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
+            ot_answer_call_at(p->o, p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
             ot_choice_measured(&answer->choice);
         ot_answer_drop(answer);
     }

@@ -25,6 +25,8 @@ int ot_machine_open(optune *o, ot_machine *m, optune_err *err)
     if (status < 0)
         return status;
     m->row = &o->row->worker;
+    m->target = o->target;
+    m->device = o->device;
     m->state = ot_alloc(m->row->state_size + 16);
     status = m->row->open(m->state, &o->target, &o->device, err);
     if (status < 0) {
@@ -43,29 +45,37 @@ void ot_machine_close(ot_machine *m)
         m->row->close(m->state);
     free(m->state);
     ot_builder_close(m->builder);
+    ot_calls_release(&m->calls);
     *m = (ot_machine){0};
+}
+
+/* A session of it over a call that outlives it, at the largest sizes that this may have. */
+static int sit(ot_kernel *k, ot_machine *m, const optune_call *call, optune_err *err)
+{
+    ot_session *s = ot_alloc_sparse(sizeof *s);
+    k->machine = m;
+    k->session = s;
+    s->row = m->row;
+    s->state = m->state;
+    s->shared = &m->scratch;
+    s->task = k->task = (optune_task){call, &m->target, &m->device};
+    if (ot_call_static(call))
+        return OPTUNE_OK;
+    k->range = call;
+    k->sized = ot_alloc(sizeof *k->sized);
+    s->task.call = k->sized;
+    ot_call_copy(k->sized, call);
+    return ot_call_widen(k->sized, err);
 }
 
 int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
                    const optune_config *config, ot_kernel *k, optune_err *err)
 {
-    *k = (ot_kernel){.machine = m, .impl = impl};
-    ot_config_copy(&k->config, config);
-    k->session = (ot_session){.row = m->row,
-                              .state = m->state,
-                              .target = m->o->target,
-                              .device = m->o->device,
-                              .call = *call,
-                              .shared = &m->scratch};
-    k->session.task = (optune_task){&k->session.call, &k->session.target, &k->session.device};
-    k->task = k->session.task;
-    int status = OPTUNE_OK;
-    if (!ot_call_static(call)) {
-        k->range = ot_alloc(sizeof *k->range);
-        *k->range = *call;
-        k->task.call = k->range;
-        status = ot_call_widen(&k->session.call, err);
-    }
+    optune_config *own = ot_alloc(sizeof *own);
+    *k = (ot_kernel){.impl = impl, .config = own, .taken = own};
+    k->job = ot_alloc_sparse(sizeof *k->job);
+    ot_config_copy(own, config);
+    int status = sit(k, m, call, err);
     optune_plan *plan = ot_alloc(sizeof *plan);
     if (status >= 0)
         status = ot_plan_make(&k->task, impl, config, plan, err);
@@ -74,7 +84,7 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
     if (status >= 0)
         ot_shared_want(&m->scratch, plan);
     if (status >= 0)
-        status = ot_builder_submit(m->builder, &k->task, plan, &k->job, err);
+        status = ot_builder_submit(m->builder, &k->task, plan, k->job, err);
     free(plan);
     return status;
 }
@@ -95,48 +105,35 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
 
 int ot_kernel_load(ot_kernel *k, optune_err *err)
 {
-    while (!k->job.done)
-        ot_builder_wait(k->machine->builder, &k->job, 60);
-    if (k->job.outcome != OPTUNE_OUTCOME_OK)
+    while (!k->job->done)
+        ot_builder_wait(k->machine->builder, k->job, 60);
+    if (k->job->status < 0)
+        return optune_fail(err, k->job->status, "cannot compile '%s': %.600s", k->impl->name,
+                           k->job->message);
+    if (k->job->outcome != OPTUNE_OUTCOME_OK)
         return optune_fail(err, OPTUNE_ETOOL, "'%s' does not compile: %.600s", k->impl->name,
-                           k->job.message);
-    ot_built built = ot_built_of(&k->job, k->impl, &k->config);
+                           k->job->message);
+    ot_built built = ot_built_of(k->job, k->impl, k->config);
     built.range = k->range;
     int outcome;
-    int status = ot_loaded_open(&k->session, &built, &k->loaded, &outcome, err);
+    int status = ot_loaded_open(k->session, &built, &k->loaded, &outcome, err);
     if (status >= 0)
-        status = ot_bound_open(&k->session, k->loaded, OT_ALIGNED, &k->bound, err);
+        status = ot_bound_open(k->session, k->loaded, OT_ALIGNED, &k->bound, err);
+    free(k->job);
+    k->job = NULL;
     return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
 {
-    k->machine = m;
-    k->impl = like->impl;
-    ot_config_copy(&k->config, &like->config);
-    k->scratch = like->scratch;
-    ot_session *s = &k->session;
-    s->row = like->session.row;
-    s->state = like->session.state;
-    s->target = like->session.target;
-    s->device = like->session.device;
-    /* A large network has hundreds of kernels, and most of a call's room is unused. */
-    ot_call_copy(&s->call, like->range ? like->range : &like->session.call);
-    s->shared = &m->scratch;
-    s->task = (optune_task){&s->call, &s->target, &s->device};
-    k->task = s->task;
-    if (like->range) {
-        k->range = ot_alloc(sizeof *k->range);
-        *k->range = *like->range;
-        k->task.call = k->range;
-        ot_call_widen(&s->call, NULL); /* as it could be of that one */
-    }
+    *k = (ot_kernel){.impl = like->impl, .config = like->config, .scratch = like->scratch};
+    sit(k, m, like->task.call, NULL); /* as it could be of that one */
 }
 
 int ot_kernel_load_like(ot_kernel *k, const ot_kernel *like, bool same_constants,
                         optune_err *err)
 {
-    ot_session *s = &k->session;
+    ot_session *s = k->session;
     ot_loaded *loaded = like->bound->loaded;
     if (k->range) {
         k->own = ot_loaded_like(loaded);
@@ -170,7 +167,9 @@ bool ot_groups_pack_alike(const optune_partition *p, const optune_plan *plan, in
 
 int ot_kernel_resize(ot_kernel *k, const optune_call *sized, optune_err *err)
 {
-    k->session.call = *sized;
+    if (!k->sized)
+        k->session->task.call = k->sized = ot_alloc(sizeof *k->sized);
+    ot_call_copy(k->sized, sized);
     k->nothing = true;
     for (int o = 0; o < sized->n_outputs; o++)
         k->nothing = k->nothing && optune_tensor_elements(&sized->output[o]) == 0;
@@ -189,13 +188,13 @@ void ot_kernel_release(ot_kernel *k)
 {
     ot_bound_close(k->bound);
     if (k->loaded)
-        ot_loaded_close(&k->session, k->loaded);
-    if (k->machine && !k->job.done && k->job.work)
-        ot_builder_forget(k->machine->builder, &k->job);
-    free(k->range);
+        ot_loaded_close(k->session, k->loaded);
+    if (k->job && !k->job->done && k->job->work)
+        ot_builder_forget(k->machine->builder, k->job);
+    free(k->job);
+    free(k->taken);
+    free(k->sized);
     free(k->own);
-    k->range = NULL;
-    k->own = NULL;
-    k->bound = NULL;
-    k->loaded = NULL;
+    free(k->session);
+    *k = (ot_kernel){0};
 }

@@ -93,6 +93,21 @@ void ot_stores_free(ot_stores *s)
     free(s);
 }
 
+void ot_context_rest(optune *o)
+{
+    ot_stores *s = o->stores;
+    const unsigned turn = ot_context_enter(o);
+    ot_store *own = atomic_load(&s->store);
+    if (own)
+        ot_store_rest(own);
+    for (int i = 0; i < s->n_others; i++) {
+        ot_store *other = atomic_load(&s->other[i].store);
+        if (other)
+            ot_store_rest(other);
+    }
+    ot_context_leave(o, turn);
+}
+
 /* ---- opening ----------------------------------------------------------------------------- */
 
 /* What a killed process logged and did not store. */

@@ -6,10 +6,13 @@
  * chose are got with ot_try_alloc, and are no part of an arena.
  */
 #include <assert.h>
+#include <malloc.h>
 #include <stdalign.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/reserve.h"
@@ -32,6 +35,26 @@ void *ot_alloc(size_t size)
     if (!memory)
         abort();
     return memory;
+}
+
+void *ot_alloc_sparse(size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    char *memory = ot_alloc_raw(size), *end = memory + size;
+    char *from = memory + (-(uintptr_t)memory & (page - 1));
+    char *to = end - ((uintptr_t)end & (page - 1));
+    if (from >= to || madvise(from, (size_t)(to - from), MADV_DONTNEED) < 0)
+        return memset(memory, 0, size);
+    memset(memory, 0, (size_t)(from - memory)); /* whole pages in between are new */
+    memset(to, 0, (size_t)(end - to));
+    return memory;
+}
+
+void ot_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 void *ot_room(void *array, int n, int *capacity, size_t size)

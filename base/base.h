@@ -134,11 +134,15 @@ void ot_arena_reset(ot_arena *arena);
 /* Zeroed, never NULL: of the reserve (reserve.h) where malloc has nothing. */
 void *ot_alloc(size_t size);
 void *ot_alloc_raw(size_t size); /* the same, and holds anything */
+/* As ot_alloc; of a large struct, most of which is never touched, only what is takes memory. */
+void *ot_alloc_sparse(size_t size);
 /* Zeroed; NULL, with ENOMEM in `err`, when there is none: for elements of tensors. */
 void *ot_try_alloc(size_t size, const char *what, optune_err *err);
 /* An array with room for one more behind its `n` elements of `size` bytes: itself, or moved to
  * twice the room, where what is new is 0. Who has it frees it; NULL, with no room, is empty. */
 void *ot_room(void *array, int n, int *capacity, size_t size);
+/* What was freed goes back to the system, as far as the C library can tell. */
+void ot_memory_trim(void);
 char *ot_strdup(const char *s);
 /* In a public function, before it gives what it made: ENOMEM where any of that had to come from the
  * reserve; `status` else. ot_memory_begin forgets what came from it before. */
@@ -281,7 +285,8 @@ size_t ot_config_read(const char *text, size_t n, optune_config *config);
 /* ---- child.c: processes, started with argument vectors, never through a shell ------------ */
 enum { OT_SPAWN_FILES = 4 };
 /* Starts argv[0] (found on PATH) as the leader of a process group with default signals and, as
- * its files 0 to n - 1, these and no others; -1: /dev/null. `temp`: its TMPDIR; NULL: ours.
+ * its files 0 to n - 1, these and no others; -1: /dev/null. `temp`: its TMPDIR,
+ * and its messages are in English; NULL: as ours.
  * Returns 0 or an errno. */
 int ot_spawn(pid_t *pid, char *const *argv, const char *temp, const int *file, int n);
 

@@ -34,18 +34,20 @@ static int lift(int fd, int n)
     return fd < 0 || fd >= n ? fd : fcntl(fd, F_DUPFD_CLOEXEC, n);
 }
 
-/* The environment with another TMPDIR; the texts are the environment's own, but for `own`. */
+/* The environment with another TMPDIR, and in the language that its messages are looked for in; the
+ * texts are the environment's own, but for `own`. */
 static char **environment(const char *temp, ot_text *own)
 {
     int n = 0, to = 0;
     while (environ[n])
         n++;
-    char **all = ot_alloc((size_t)(n + 2) * sizeof *all);
+    char **all = ot_alloc((size_t)(n + 3) * sizeof *all);
     for (int i = 0; i < n; i++)
-        if (strncmp(environ[i], "TMPDIR=", 7) != 0)
+        if (strncmp(environ[i], "TMPDIR=", 7) != 0 && strncmp(environ[i], "LC_ALL=", 7) != 0)
             all[to++] = environ[i];
     ot_text_printf(own, "TMPDIR=%s", temp);
     all[to++] = own->s;
+    all[to++] = (char *)"LC_ALL=C";
     all[to] = NULL;
     return all;
 }

@@ -548,16 +548,29 @@ bool ot_where_holds(ot_where *w, const int64_t *digit)
 
 /* ---- what cannot be counted -------------------------------------------------------------- */
 
-static bool some_behind(ot_where *w, int level, int64_t *steps, uint64_t *rng)
+/* Which of n values is tried as the i-th: outwards from one. */
+static int64_t outwards(int64_t n, int64_t from, int64_t i)
+{
+    const int64_t below = from, above = n - 1 - from, both = below < above ? below : above;
+    if (i <= 2 * both)
+        return i % 2 ? from - (i + 1) / 2 : from + i / 2;
+    return below < above ? from + (i - both) : from - (i - both);
+}
+
+/* `near`: the digits that are wanted; NULL: whatever `rng` begins with. */
+static bool some_behind(ot_where *w, int level, int64_t *steps, uint64_t *rng,
+                        const int64_t *near)
 {
     if (level >= w->deepest)
         return true;
     if (ot_where_is_hopeless(w, level))
         return false;
-    const int64_t n = w->knob[w->order[level + 1]].n, from = optune_random_below(rng, n);
+    const int knob = w->order[level + 1];
+    const int64_t n = w->knob[knob].n, from = near ? near[knob] : optune_random_below(rng, n);
     for (int64_t i = 0; i < n && (*steps)-- > 0; i++) {
-        const int64_t d = from + i < n ? from + i : from + i - n;
-        if (set(w, level + 1, d) == AGREED && some_behind(w, level + 1, steps, rng))
+        const int64_t next = from + i < n ? from + i : from + i - n;
+        const int64_t d = near ? outwards(n, from, i) : next;
+        if (set(w, level + 1, d) == AGREED && some_behind(w, level + 1, steps, rng, near))
             return true;
     }
     return false;
@@ -565,11 +578,20 @@ static bool some_behind(ot_where *w, int level, int64_t *steps, uint64_t *rng)
 
 bool ot_where_some(ot_where *w, int64_t steps, uint64_t *rng, int64_t *digit)
 {
-    if (set(w, -1, 0) != AGREED || !some_behind(w, -1, &steps, rng))
+    if (set(w, -1, 0) != AGREED || !some_behind(w, -1, &steps, rng, NULL))
         return false;
     for (int level = 0; level < w->n_knobs; level++)
         digit[w->order[level]] = level <= w->deepest
                                      ? w->digit[level]
                                      : optune_random_below(rng, w->knob[w->order[level]].n);
+    return true;
+}
+
+bool ot_where_near(ot_where *w, int64_t steps, int64_t *digit)
+{
+    if (set(w, -1, 0) != AGREED || !some_behind(w, -1, &steps, NULL, digit))
+        return false;
+    for (int level = 0; level <= w->deepest; level++)
+        digit[w->order[level]] = w->digit[level];
     return true;
 }

@@ -46,5 +46,8 @@ bool ot_where_holds(ot_where *w, const int64_t *digit);
 /* A valid one, found by going back where a beginning has no end; far from equally likely. false:
  * none was found in `steps` tries of a value. For what cannot be counted. */
 bool ot_where_some(ot_where *w, int64_t steps, uint64_t *rng, int64_t *digit);
+/* One close to these digits, in their place: each knob in its turn tries values outwards from its
+ * own. The same at each call. false: none was found in `steps` tries, and they are as they were. */
+bool ot_where_near(ot_where *w, int64_t steps, int64_t *digit);
 
 #endif

@@ -128,6 +128,8 @@ typedef struct ot_brought {
 int ot_rows_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                  optune_err *err);
 void ot_brought_free(ot_brought *b); /* one whose rows were not added */
+/* Whether the file can be read, by itself; its rows are not added. */
+int ot_brought_check(const char *path, optune_err *err);
 /* Whether it would be read as a kernel's file. */
 bool ot_is_brought_path(const char *path);
 /* What this process has read from that path, or as that operator; NULL: nothing. */

@@ -146,9 +146,11 @@ static int add_rows(const ot_brought *b, optune_err *err)
     return OPTUNE_OK;
 }
 
-static int bring(const char *path, optune_err *err)
+/* A failure names the file, and leaves *to NULL. */
+static int read_brought(const char *path, bool add, ot_brought **to, optune_err *err)
 {
     char real[PATH_MAX];
+    *to = NULL;
     if (!realpath(path, real))
         return optune_fail(err, OPTUNE_ENOENT, "cannot read '%s': there is no such file", path);
     ot_brought *b = ot_alloc(sizeof *b);
@@ -157,16 +159,32 @@ static int bring(const char *path, optune_err *err)
     b->file = strrchr(b->path, '/') + 1;
     int status = read_file(b, err);
     const ot_registry_mark mark = ot_registry_now();
-    if (status >= 0 && (status = add_rows(b, err)) < 0)
+    if (status >= 0 && add && (status = add_rows(b, err)) < 0)
         ot_registry_rewind(mark);
-    if (status < 0) {
-        if (err && !strstr(err->text, b->file)) {
-            const optune_err inner = *err;
-            optune_fail(err, status, "%s: %s", b->file, inner.text);
-        }
-        ot_brought_free(b);
+    if (status >= 0) {
+        *to = b;
         return status;
     }
+    if (err && !strstr(err->text, b->file)) {
+        const optune_err inner = *err;
+        optune_fail(err, status, "%s: %s", b->file, inner.text);
+    }
+    ot_brought_free(b);
+    return status;
+}
+
+int ot_brought_check(const char *path, optune_err *err)
+{
+    ot_brought *b;
+    OT_RETURN_UNLESS_OK(read_brought(path, false, &b, err));
+    ot_brought_free(b);
+    return OPTUNE_OK;
+}
+
+static int bring(const char *path, optune_err *err)
+{
+    ot_brought *b;
+    OT_RETURN_UNLESS_OK(read_brought(path, true, &b, err));
     pthread_mutex_lock(&lock);
     ot_rows_push(&all, b);
     pthread_mutex_unlock(&lock);

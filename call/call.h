@@ -85,6 +85,15 @@ bool ot_tensor_fits(const optune_tensor *type);
  * Returns how many were written, at most sizeof(optune_call). */
 size_t ot_call_pack(const optune_call *call, void *to);
 void ot_call_unpack(const void *packed, optune_call *call); /* the same call again */
+/* shared.c: checked calls, each once. */
+typedef struct ot_shared_call ot_shared_call;
+typedef struct ot_calls {
+    ot_shared_call *slot;
+    size_t n, capacity;
+} ot_calls; /* zero to start */
+/* The same call, which lives until they are released. */
+const optune_call *ot_calls_share(ot_calls *calls, const optune_call *call);
+void ot_calls_release(ot_calls *calls);
 /* EUSAGE unless it is a call that was started and whose counts, attributes and types are within
  * what its operator and the structs allow: what a caller's own code may have written into it. */
 int ot_call_check(const optune_call *call, optune_err *err);

@@ -168,6 +168,10 @@ int ot_list_run(const ot_cli *cli,
                 int (*print)(optune *handle, const char *name, optune_err *err));
 /* Flushes stdout; a reader that went away is fine, a full disk is not. */
 int ot_print_finish(int code);
+/* ---- out.c: stdout, in which the first refusal is kept ------------------------------------- */
+void ot_out_open(void);
+/* Flushes; says what was refused, and why, unless nobody reads any more. The exit code then. */
+int ot_out_close(int code);
 
 /* ---- options.c: which records ------------------------------------------------------------ */
 /* Those of the operator that is the first word, if there is one, of `impl` (NULL: any), and of what

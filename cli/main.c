@@ -174,6 +174,7 @@ int main(int argc, char **argv)
 {
     hold_closed_streams();
     install_handlers();
+    ot_out_open();
     ot_globals globals = {.log_level = OPTUNE_LOG_WARNING};
     const char **words = calloc((size_t)argc + 1, sizeof(*words));
     ot_cli cli = {.globals = &globals, .words = words};

@@ -4,9 +4,7 @@
  * the library anything. The one idea: live lines, one or a table's, are the last on the screen;
  * whoever writes to stderr takes them away first, and the next progress draws them anew.
  */
-#include <errno.h>
 #include <math.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,22 +168,10 @@ int ot_list_run(const ot_cli *cli,
     return code;
 }
 
-/* Who refused a write in the middle of the output is not known at its end. */
-static bool has_reader(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) <= 0 || !(out.revents & POLLERR);
-}
-
 int ot_print_finish(int code)
 {
     clear_line();
-    errno = 0;
-    bool failed = fflush(stdout) != 0 || ferror(stdout);
-    if (!failed || errno == EPIPE || !has_reader())
-        return code;
-    ot_say("cannot write to standard output: %s", errno ? strerror(errno) : "write failed");
-    return code == OT_EXIT_DONE ? OT_EXIT_FAILED : code;
+    return ot_out_close(code);
 }
 
 /* ---- progress ---------------------------------------------------------------------------- */

@@ -65,6 +65,8 @@ typedef struct ot_store_stats {
     int64_t records, questions, bytes, damaged;
 } ot_store_stats;
 int64_t ot_store_bytes_used(ot_store *store); /* of its file */
+/* rest.c: what was read of it leaves the memory of this process, until it is read again. */
+void ot_store_rest(ot_store *store);
 /* parts.c: until it is let go, which is to be soon, all this thread reads of the store is of one
  * snapshot: that of now. Where it cannot be held, nothing happens, and what is read says why. */
 void ot_store_hold(ot_store *store);

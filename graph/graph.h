@@ -196,13 +196,14 @@ enum { OT_GROUP_NODES = 4 * OPTUNE_MAX_EPILOGUES + 1 };
 typedef struct ot_group {
     int n_nodes; /* the anchor, then what is fused behind it, and views in between, in order */
     int node[OT_GROUP_NODES];
-    optune_call call; /* settled; in the anchor's shape */
+    const optune_call *call; /* settled; in the anchor's shape; one of `calls` */
     int n_in;         /* optune_call_inputs of the call */
     ot_value in[OPTUNE_MAX_INPUTS];
 } ot_group; /* its outputs are those of its last node, dims of 1 in front of them aside */
 typedef struct ot_groups {
     int n;
     ot_group *group; /* in an order of evaluation */
+    ot_calls calls;
 } ot_groups;
 /* True when dims of the group's tensors follow from values. */
 bool ot_group_is_open(const optune_graph *g, const ot_group *group);

@@ -34,15 +34,16 @@ static use *find_uses(const optune_graph *g)
     return uses;
 }
 
-static int start(const optune_graph *g, int id, ot_group *group, optune_err *err)
+static int start(const optune_graph *g, int id, ot_group *group, optune_call *call,
+                 optune_err *err)
 {
     const ot_node *node = &g->node[id];
     *group = (ot_group){.n_nodes = 1, .node = {id}, .n_in = node->n_in};
     for (int i = 0; i < node->n_in; i++)
         group->in[i] = node->in[i];
-    ot_graph_call_of(g, id, &group->call);
+    ot_graph_call_of(g, id, call);
     optune_err inner = {0};
-    const int status = ot_call_settle(&group->call, NULL, &inner);
+    const int status = ot_call_settle(call, NULL, &inner);
     return status < 0 ? ot_graph_fail(g, id, -1, status, inner.text, err) : OPTUNE_OK;
 }
 
@@ -116,16 +117,16 @@ static bool may_differ(const optune_tensor *a, const optune_tensor *b)
 
 /* The one user of the group's value joins; false when it must not, or cannot be computed so. */
 static bool extend(const optune_graph *g, const use *uses, const int *taken, ot_group *group,
-                   ot_accepts accepts, void *arg)
+                   optune_call *call, ot_accepts accepts, void *arg)
 {
     int view[OT_GROUP_NODES], n_views;
     const use *of = behind_views(g, uses, taken, group, view, &n_views);
     if (of->count != 1 || group->n_nodes + n_views >= OT_GROUP_NODES || taken[of->node] >= 0)
         return false;
     const ot_node *node = &g->node[of->node];
-    optune_call next, both = group->call;
+    optune_call next, both = *call;
     ot_graph_call_of(g, of->node, &next);
-    const optune_tensor *out = &group->call.output[0];
+    const optune_tensor *out = &call->output[0];
     const bool other_rank = n_views || next.output[0].rank != out->rank;
     if (next.op->pattern > OPTUNE_BROADCAST || may_differ(&next.output[0], out) ||
         (other_rank && !same_rows(&next.output[0], out)))
@@ -133,7 +134,7 @@ static bool extend(const optune_graph *g, const use *uses, const int *taken, ot_
     trim(&next, out->rank);
     if (optune_call_fuse(&both, &next, of->argument, NULL) < 0 || !accepts(arg, &both))
         return false;
-    group->call = both;
+    *call = both;
     for (int i = 0; i < n_views; i++)
         group->node[group->n_nodes++] = view[i];
     group->node[group->n_nodes++] = of->node;
@@ -155,6 +156,7 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
     int capacity = 0;
     *groups = (ot_groups){0};
     use *uses = find_uses(g);
+    optune_call *call = ot_alloc(sizeof *call);
     int *taken = ot_alloc((size_t)(g->n + 1) * sizeof *taken);
     for (int id = 0; id < g->n; id++)
         taken[id] = -1;
@@ -164,12 +166,13 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
             continue;
         groups->group = ot_room(groups->group, groups->n, &capacity, sizeof(ot_group));
         ot_group *group = &groups->group[groups->n];
-        status = start(g, id, group, err);
+        status = start(g, id, group, call, err);
         if (status < 0)
             break;
-        while (accepts && g->node[id].n_out == 1 && group->call.op->pattern < OPTUNE_TUPLE &&
-               extend(g, uses, taken, group, accepts, arg))
+        while (accepts && g->node[id].n_out == 1 && call->op->pattern < OPTUNE_TUPLE &&
+               extend(g, uses, taken, group, call, accepts, arg))
             ;
+        group->call = ot_calls_share(&groups->calls, call);
         for (int i = 0; i < group->n_nodes; i++)
             taken[group->node[i]] = groups->n;
         groups->n++;
@@ -181,6 +184,7 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
     groups->group = fitted ? fitted : groups->group;
     free(taken);
     free(uses);
+    free(call);
     if (status < 0)
         ot_groups_release(groups);
     return status;
@@ -189,6 +193,7 @@ int ot_graph_partition(const optune_graph *g, ot_accepts accepts, void *arg, ot_
 void ot_groups_release(ot_groups *groups)
 {
     free(groups->group);
+    ot_calls_release(&groups->calls);
     *groups = (ot_groups){0};
 }
 
@@ -201,5 +206,5 @@ bool ot_group_is_open(const optune_graph *g, const ot_group *group)
     for (int o = 0; o < last->n_out; o++)
         if (!optune_tensor_known(&last->out[o]))
             return true;
-    return group->call.op->shape != NULL;
+    return group->call->op->shape != NULL;
 }

@@ -18,7 +18,7 @@ const optune_call *ot_graph_shared_call(optune_graph *g, const optune_call *call
     const int *known = ot_names_find(&g->call_names, ot_text_str(&key));
     const optune_call *is = known ? g->calls.row[*known] : NULL;
     if (!is) {
-        optune_call *own = ot_alloc(sizeof *own);
+        optune_call *own = ot_alloc_sparse(sizeof *own);
         own->op = call->op;
         own->n_outputs = n_out;
         own->n_attrs = call->n_attrs;

@@ -17,10 +17,16 @@ static ot_onnx_value *times(ot_onnx_node *n, ot_onnx_value *value, double factor
                : value;
 }
 
+/* What is added; nothing, whatever it holds, where its factor is 0. */
+static ot_onnx_value *addend(ot_onnx_node *n, double beta)
+{
+    return beta == 0 ? NULL : times(n, ot_onnx_in(n, 2), beta);
+}
+
 /* The same, of a weight of 4 or 8 bits. */
 static int gemm_nbits(ot_onnx_node *n)
 {
-    ot_onnx_value *a = ot_onnx_need(n, 0), *c = ot_onnx_in(n, 2);
+    ot_onnx_value *a = ot_onnx_need(n, 0);
     const double alpha = ot_onnx_real(n, "alpha", 1), beta = ot_onnx_real(n, "beta", 1);
     if (!a || ot_onnx_rank(n, a) < 0)
         return n->err->status;
@@ -29,7 +35,7 @@ static int gemm_nbits(ot_onnx_node *n)
     a = flipped(n, a, ot_onnx_int(n, "transA", 0));
     ot_onnx_value *all = ot_onnx_nbits_product(n, a, ot_onnx_in(n, 1)->nbits);
     all = times(n, all, alpha);
-    c = times(n, c, beta);
+    ot_onnx_value *c = addend(n, beta);
     if (!all || n->err->status < 0)
         return n->err->status;
     return ot_onnx_give(n, 0, c ? ot_onnx_2(n, "add", all, c) : all);
@@ -38,7 +44,7 @@ static int gemm_nbits(ot_onnx_node *n)
 /* alpha a b + beta c */
 static int gemm(ot_onnx_node *n)
 {
-    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1), *c = ot_onnx_in(n, 2);
+    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
     if (b && b->nbits)
         return gemm_nbits(n);
     if (!a || !b || ot_onnx_rank(n, a) < 0 || ot_onnx_rank(n, b) < 0)
@@ -53,7 +59,7 @@ static int gemm(ot_onnx_node *n)
     b = flipped(n, b, !ot_onnx_int(n, "transB", 0));
     if (b && b->data) /* a constant takes the factor for nothing */
         b = times(n, b, alpha);
-    c = times(n, c, beta);
+    ot_onnx_value *c = addend(n, beta);
     if (!a || !b)
         return n->err->status;
     const optune_tensor *bias = c ? ot_onnx_type(n->m, c) : NULL;

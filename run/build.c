@@ -32,6 +32,7 @@ typedef struct unit {
     char key[33];
     unit_state state;
     int outcome;
+    int status; /* negative: the machine's fault */
     double seconds;
     double limit_s;
     optune_argv argv;
@@ -163,7 +164,8 @@ static unit *find_unit(const ot_builder *b, const char *key)
 {
     for (unit *u = b->first; u; u = u->next)
         if (strcmp(u->key, key) == 0) {
-            if (u->state != DONE || u->outcome != OPTUNE_OUTCOME_OK || ot_cache_hit(u->path))
+            if (u->state != DONE || (u->outcome != OPTUNE_OUTCOME_OK && u->status >= 0) ||
+                (u->outcome == OPTUNE_OUTCOME_OK && ot_cache_hit(u->path)))
                 return u;
             u->key[0] = '\0';
         }
@@ -261,6 +263,17 @@ static void take_message(unit *u)
     ot_text_release(&line);
 }
 
+/* Whether a compiler was refused what every compiler needs: room for its files, memory, processes.
+ * It says so in the system's words, and in no other way. */
+static bool was_refused(const char *text)
+{
+    static const int why[] = {ENOSPC, EDQUOT, EAGAIN, ENOMEM, EMFILE, ENFILE, EROFS};
+    for (size_t i = 0; i < OT_COUNT(why); i++)
+        if (strstr(text, strerrordesc_np(why[i])))
+            return true;
+    return false;
+}
+
 static void finish(ot_builder *b, unit *u)
 {
     optune_err err = {0};
@@ -274,6 +287,8 @@ static void finish(ot_builder *b, unit *u)
                   u->limit_s);
     } else if (!ot_compiler_succeeded(u->compiler)) {
         u->outcome = OPTUNE_OUTCOME_COMPILE;
+        if (was_refused(ot_text_str(&u->compiler->child.text)))
+            u->status = OPTUNE_ETOOL;
         take_message(u);
     } else if (ot_cache_keep(u->made, u->path, &err) < 0) {
         u->outcome = OPTUNE_OUTCOME_COMPILE;
@@ -302,7 +317,8 @@ static void start(ot_builder *b, unit *u)
 {
     optune_err err = {0};
     u->limit_s = patience(b);
-    if (ot_compiler_start(&b->compilers, &u->argv, u->limit_s, &u->compiler, &err) < 0) {
+    u->status = ot_compiler_start(&b->compilers, &u->argv, u->limit_s, &u->compiler, &err);
+    if (u->status < 0) {
         u->state = DONE;
         u->outcome = OPTUNE_OUTCOME_COMPILE;
         snprintf(u->message, sizeof u->message, "%s", err.text);
@@ -404,6 +420,7 @@ static bool settle(work *w)
     for (int i = job->n_modules - 1; i >= 0; i--)
         if (w->unit[i]->outcome != OPTUNE_OUTCOME_OK) {
             job->outcome = w->unit[i]->outcome;
+            job->status = w->unit[i]->status;
             ot_copy(job->message, sizeof job->message, w->unit[i]->message);
         }
     job->seconds = job->cached ? 0 : seconds;

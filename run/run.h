@@ -30,6 +30,7 @@ int ot_builder_open(const ot_build_options *options, ot_builder **builder, optun
 void ot_builder_close(ot_builder *builder); /* kills what still runs */
 typedef struct ot_job {                     /* one plan's modules */
     int outcome;                            /* OK, COMPILE, BUILD_TIMEOUT; valid once done */
+    int status; /* negative: COMPILE is the machine's fault, no candidate's */
     bool done, cached;                      /* cached: no compiler ran for it */
     double seconds;                         /* compiling */
     int n_modules;

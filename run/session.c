@@ -7,7 +7,6 @@
  * The one idea: every process that handles a config makes the plan again from the config's
  * text, so no plan ever crosses the socket.
  */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,13 +172,17 @@ int ot_loaded_open(ot_session *s, const ot_built *built, ot_loaded **loaded, int
     /* The plan is made for the whole range, as its modules were, and run at the workload's
      * sizes. */
     const optune_task task = {.call = built->range ? built->range : s->task.call,
-                              .target = &s->target,
-                              .device = &s->device};
-    ot_loaded *l = ot_alloc(sizeof *l);
+                              .target = s->task.target,
+                              .device = s->task.device};
+    ot_loaded *l = ot_alloc_sparse(sizeof *l);
     *outcome = OPTUNE_OUTCOME_INSTANTIATION;
     l->impl = built->impl;
     ot_config_copy(&l->config, built->config);
-    int status = ot_plan_make(&task, l->impl, &l->config, &l->plan, err);
+    optune_plan *plan = ot_alloc_raw(sizeof *plan); /* making one touches all of it */
+    int status = ot_plan_make(&task, l->impl, &l->config, plan, err);
+    if (status >= 0)
+        ot_plan_copy(&l->plan, plan);
+    free(plan);
     if (status >= 0 && l->plan.n_modules != built->n_modules)
         status = optune_fail(err, OPTUNE_EUSAGE, "the plan has %d modules, %d were built",
                              l->plan.n_modules, built->n_modules);
@@ -206,28 +209,13 @@ void ot_loaded_close(ot_session *s, ot_loaded *loaded)
     free(loaded);
 }
 
-/* A stage but for what bindings write in it. */
-static void copy_stage(optune_stage *to, const optune_stage *from)
-{
-    const size_t behind = offsetof(optune_stage, arg) + sizeof from->arg;
-    memcpy(to, from, offsetof(optune_stage, arg));
-    memcpy((char *)to + behind, (const char *)from + behind, sizeof *to - behind);
-    for (int k = 0; k < from->n_args; k++)
-        if (from->arg[k].kind == OPTUNE_ARG_DIM)
-            to->arg[k] = (optune_arg){.kind = OPTUNE_ARG_DIM, .index = from->arg[k].index};
-        else
-            to->arg[k] = from->arg[k];
-}
-
 ot_loaded *ot_loaded_like(const ot_loaded *from)
 {
-    const size_t stages = offsetof(ot_loaded, plan) + offsetof(optune_plan, stage),
-                 behind = stages + sizeof from->plan.stage;
-    ot_loaded *l = ot_alloc(sizeof *l);
-    memcpy(l, from, stages);
-    memcpy((char *)l + behind, (const char *)from + behind, sizeof *l - behind);
-    for (int i = 0; i < from->plan.n_stages; i++)
-        copy_stage(&l->plan.stage[i], &from->plan.stage[i]);
+    ot_loaded *l = ot_alloc_sparse(sizeof *l);
+    l->impl = from->impl;
+    ot_config_copy(&l->config, &from->config);
+    ot_plan_copy(&l->plan, &from->plan);
+    memcpy(l->module, from->module, sizeof l->module);
     return l;
 }
 
@@ -245,7 +233,7 @@ static int write_dims(const ot_bound *b, int list, optune_err *err)
     int64_t size[OT_PLAN_DIMS];
     for (int k = 0; k < dims.value; k++) {
         const optune_arg dim = ot_plan_dim(plan, &dims, k);
-        size[k] = dim_at(&s->call, &dim);
+        size[k] = dim_at(s->task.call, &dim);
     }
     const int status =
         s->row->write(s->state, b->dims[list], size, dims.value * (int64_t)sizeof *size);
@@ -259,7 +247,7 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
     optune_tensor_map *map;
     switch (arg->kind) {
     case OPTUNE_ARG_INPUT: /* one left out is NULL */
-        *to = arg->index < optune_call_inputs(&s->call) ? s->in[b->kind][arg->index] : NULL;
+        *to = arg->index < optune_call_inputs(s->task.call) ? s->in[b->kind][arg->index] : NULL;
         return OPTUNE_OK;
     case OPTUNE_ARG_OUTPUT:
         *to = s->out[b->kind][arg->index];
@@ -286,8 +274,8 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
         return *to ? OPTUNE_OK : OPTUNE_ENODEV;
     case OPTUNE_ARG_DIM:
         /* Several threads share the plan of a call of constants, where it is there already. */
-        if (arg->value != dim_at(&s->call, arg))
-            arg->value = dim_at(&s->call, arg);
+        if (arg->value != dim_at(s->task.call, arg))
+            arg->value = dim_at(s->task.call, arg);
         *to = &arg->value;
         return OPTUNE_OK;
     case OPTUNE_ARG_FUNCTION:
@@ -412,10 +400,29 @@ static int open_dims(ot_bound *b, int list, optune_err *err)
     return write_dims(b, list, err);
 }
 
+/* Whose launches a stage is among. */
+static optune_phase phase_of(const optune_stage *stage)
+{
+    return stage->phase == OPTUNE_RESTORE ? OPTUNE_TIMED : stage->phase;
+}
+
+/* A launch has room for as many arguments as any can have, and a plan for many stages. */
+static void make_launches(ot_bound *b)
+{
+    const optune_plan *plan = &b->loaded->plan;
+    int n[3] = {0};
+    for (int i = 0; i < plan->n_stages; i++)
+        n[phase_of(&plan->stage[i])]++;
+    optune_launch *all = ot_alloc((size_t)(plan->n_stages + 1) * sizeof *all);
+    for (int k = 0; k < 3; all += n[k++])
+        b->launch[k] = all;
+}
+
 static int bind(ot_bound *b, optune_err *err)
 {
     ot_session *s = b->session;
     optune_plan *plan = &b->loaded->plan;
+    make_launches(b);
     for (int i = 0; i < plan->n_scratch; i++) {
         const int status = open_scratch(b, i, err);
         if (status < 0)
@@ -426,7 +433,7 @@ static int bind(ot_bound *b, optune_err *err)
     for (int i = 0; i < 2 * plan->n_stages; i++) {
         optune_stage *stage = &plan->stage[i % plan->n_stages];
         const bool restores = stage->phase == OPTUNE_RESTORE;
-        const optune_phase phase = restores ? OPTUNE_TIMED : stage->phase;
+        const optune_phase phase = phase_of(stage);
         if (restores != (i < plan->n_stages))
             continue;
         optune_launch *launch = &b->launch[phase][b->n[phase]++];
@@ -448,7 +455,7 @@ static int bind(ot_bound *b, optune_err *err)
 
 int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound, optune_err *err)
 {
-    ot_bound *b = ot_alloc(sizeof *b); /* what no launch needs of it is never touched */
+    ot_bound *b = ot_alloc(sizeof *b);
     b->session = s;
     b->loaded = loaded;
     b->kind = kind;
@@ -483,7 +490,7 @@ int ot_bound_resize(ot_bound *b, optune_err *err)
         for (int k = 0; k < plan->stage[i].n_args; k++) {
             optune_arg *arg = &plan->stage[i].arg[k];
             if (arg->kind == OPTUNE_ARG_DIM)
-                arg->value = dim_at(&b->session->call, arg);
+                arg->value = dim_at(b->session->task.call, arg);
         }
     for (int i = 0; i < plan->n_lists; i++)
         OT_RETURN_UNLESS_OK(write_dims(b, i, err));
@@ -503,5 +510,6 @@ void ot_bound_close(ot_bound *b)
             close_buffer(s, &b->scratch[i]);
     for (int i = 0; i < b->loaded->plan.n_lists; i++)
         close_buffer(s, &b->dims[i]);
+    free(b->launch[0]);
     free(b);
 }

@@ -272,12 +272,12 @@ bool ot_judge(const optune_call *call, const optune_impl *impl, const ot_referen
 bool ot_verify_outputs(ot_session *s, int kind, const optune_impl *impl, double *error,
                        char *message, size_t size)
 {
-    for (int o = 0; o < s->call.n_outputs; o++) {
+    for (int o = 0; o < s->task.call->n_outputs; o++) {
         if (s->row->read(s->state, s->out[kind][o], s->host, s->out_bytes[o]) < 0) {
             snprintf(message, size, "output %d cannot be read back", o);
             return false;
         }
-        if (!judge_output(&s->call, impl, &s->reference, o, s->host, 0, 0, error, message,
+        if (!judge_output(s->task.call, impl, &s->reference, o, s->host, 0, 0, error, message,
                           size))
             return false;
     }

@@ -123,15 +123,20 @@ typedef struct ot_same {
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
     void *state;
-    optune_target target;
-    optune_device device;
-    optune_call call;
-    optune_task task; /* of the three above */
-    uint64_t seed;
-    bool ready;
+    optune_task task;  /* what candidates are for: of `call`, or of somebody's who outlives it */
+    ot_shared *shared; /* NULL: every candidate has scratch of its own */
+    const struct ot_bound
+        *packed; /* the same candidate, prepacked: its constant scratch is used;
+                                      NULL: every candidate has that of its own, too */
     /* [0]: guarded, for verifying; [1]: aligned, for timing */
     void *in[2][OPTUNE_MAX_INPUTS];
     void *out[2][OPTUNE_MAX_OUTPUTS];
+    /* What follows is large, and a worker's: whoever runs hundreds of kernels leaves it alone. */
+    optune_target target;
+    optune_device device;
+    optune_call call;
+    uint64_t seed;
+    bool ready;
     int64_t in_bytes[OPTUNE_MAX_INPUTS], out_bytes[OPTUNE_MAX_OUTPUTS];
     uint64_t in_hash[2][OPTUNE_MAX_INPUTS]; /* of what was written to them */
     ot_stock stock[OT_SETS];
@@ -140,10 +145,6 @@ typedef struct ot_session {
     ot_same same;
     void *host; /* as large as the largest of them */
     ot_reference reference;
-    ot_shared *shared; /* NULL: every candidate has scratch of its own */
-    const struct ot_bound
-        *packed; /* the same candidate, prepacked: its constant scratch is used;
-                                      NULL: every candidate has that of its own, too */
 } ot_session;
 int ot_session_open(ot_session *s, const optune_target *target, const optune_device *device,
                     optune_err *err);
@@ -233,7 +234,7 @@ typedef struct ot_bound { /* its launches over one set of buffers */
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS]; /* the plan's, of these buffers */
     /* By optune_phase; what restores is in front of what is timed, as a run does both. */
     int n[3], n_restoring;
-    optune_launch launch[3][OPTUNE_MAX_STAGES];
+    optune_launch *launch[3];
     bool prepacked;
 } ot_bound;
 int ot_bound_open(ot_session *s, ot_loaded *loaded, int kind, ot_bound **bound,

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/where.h"
 #include "strategy/inside.h"
 
 /* For a knob that is not there: numbers by which anything may be divided. */
@@ -83,8 +84,14 @@ static void choose(optune_config *config, const optune_space *space, const ot_kn
     const int k = (int)(knob - space->knob);
     const bool in_order = k < config->n && !strcmp(config->entity[k].name, knob->name);
     const int at = in_order ? k : position(config, knob->name);
-    if (at >= 0)
-        ot_space_entity(space, k, digit, &config->entity[at]);
+    if (at < 0)
+        return;
+    optune_entity *entity = &config->entity[at];
+    if (knob->parts == 1 && knob->value && entity->n == 1 && entity->kind == knob->kind &&
+        entity->scalar == knob->scalar)
+        entity->v[0] = knob->value[digit]; /* all else is as it was */
+    else
+        ot_space_entity(space, k, digit, entity);
 }
 
 static bool within(const int64_t *value, const int64_t *limit, int parts)
@@ -212,6 +219,36 @@ static bool change(nearing *n, int from, int knobs)
     return false;
 }
 
+static bool take(const nearing *n, const int64_t *digit)
+{
+    for (int k = 0; k < n->space->n_knobs; k++)
+        ot_space_entity(n->space, k, digit[k], &n->config->entity[k]);
+    return ot_space_valid(n->space, n->config, NULL);
+}
+
+/* One that differs in many knobs, as far as constraints as data lead to it: a close one, or where
+ * none is found or it is refused by what they do not say (what a device can launch), one of a few
+ * draws, the same in every process. */
+static bool follow_constraints(const nearing *n)
+{
+    enum { STEPS = 1 << 18, DRAWS = 64, MOST_MISSED = 4 };
+    int64_t digit[OPTUNE_MAX_KNOBS];
+    uint64_t rng = 1;
+    if (!n->space->where)
+        return false;
+    memcpy(digit, n->chosen, sizeof digit);
+    bool taken = ot_where_near(n->space->where, STEPS, digit) && take(n, digit);
+    for (int i = 0, missed = 0; i < DRAWS && missed < MOST_MISSED && !taken; i++) {
+        const int64_t drawn = ot_space_valid_some(n->space, &rng);
+        missed += drawn < 0;
+        if (drawn >= 0) {
+            optune_space_digits(n->space, drawn, digit);
+            taken = take(n, digit);
+        }
+    }
+    return taken;
+}
+
 void optune_config_nearest(optune_config *config, const optune_space *space)
 {
     optune_config own;
@@ -226,4 +263,6 @@ void optune_config_nearest(optune_config *config, const optune_space *space)
             ot_config_copy(config, &own);
             return;
         }
+    if (follow_constraints(&n))
+        ot_config_copy(config, &own);
 }

@@ -162,20 +162,17 @@ typedef struct ot_dim_list {
 enum { OT_PLAN_DIMS = (1 + OPTUNE_MAX_EPILOGUES) * OPTUNE_MAX_INPUTS * OPTUNE_MAX_RANK };
 struct optune_plan {
     const optune_impl *impl;
-    int n_modules, n_scratch, n_stages;
-    ot_module module[OPTUNE_MAX_MODULES];
+    int n_modules, n_scratch, n_stages, n_maps, n_lists, n_dims, n_text;
+    int threads; /* of a CPU that its modules use; 0: the device's */
+    bool fused;  /* its modules compute what is fused behind the call */
     ot_scratch scratch[OPTUNE_MAX_SCRATCH];
     optune_stage stage[OPTUNE_MAX_STAGES];
-    int threads; /* of a CPU that its modules use; 0: the device's */
-    int n_maps;
     optune_tensor_map map[OPTUNE_MAX_TENSOR_MAPS];
-    int n_lists, n_dims;
     ot_dim_list list[OPTUNE_MAX_DIM_LISTS];
     int dim[OT_PLAN_DIMS]; /* as OPTUNE_ARG_DIM's index has it: see ot_plan_dim */
-    bool fused;         /* its modules compute what is fused behind the call */
     ot_repeat repeat;
     optune_err problem; /* the first misuse; status 0: none */
-    int n_text;
+    ot_module module[OPTUNE_MAX_MODULES];
     char text[OT_PLAN_TEXT]; /* names and values of all macros, each with its end */
 };
 static inline const char *ot_plan_text(const optune_plan *plan, uint16_t at)
@@ -192,6 +189,9 @@ static inline optune_arg ot_plan_dim(const optune_plan *plan, const optune_arg *
  * writes). */
 int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_config *config,
                  optune_plan *plan, optune_err *err);
+/* plan_copy.c: into a plan that is 0, what is used of another, few pages of it; not the sizes of
+ * dims, which are written where it is bound, maybe at this moment. */
+void ot_plan_copy(optune_plan *to, const optune_plan *from);
 /* The complete source of one module: defines of the target and the plan, then the body. */
 void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
 

@@ -152,6 +152,9 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
             status = OPTUNE_EINTERRUPTED;
         if (job[i].work && !job[i].done) {
             result[i].outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
+        } else if (job[i].status < 0) {
+            status =
+                optune_fail(err, job[i].status, "cannot compile: %.900s", job[i].message);
         } else if (job[i].done && job[i].outcome != OPTUNE_OUTCOME_OK) {
             result[i].outcome = job[i].outcome;
             result[i].message = ot_arena_copy(arena, job[i].message);

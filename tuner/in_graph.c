@@ -379,7 +379,7 @@ static void seat_groups(contest *c)
         seat *s = &c->seat[c->partition->row[i].workload];
         if (!s->group)
             s->group = ot_alloc((size_t)groups->n * sizeof *s->group);
-        s->call = &groups->group[i].call;
+        s->call = groups->group[i].call;
         c->nth[i] = s->n_groups;
         s->group[s->n_groups++] = i;
     }
@@ -458,7 +458,7 @@ static bool is_known(const ot_run *run, const optune_partition *p)
         if (p->places.idle[i] != OT_RUNS)
             continue;
         known =
-            ot_answer_call_at(run->o, &p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
+            ot_answer_call_at(run->o, p->groups.group[i].call, p->asked, &answer, NULL) >= 0 &&
             ot_choice_measured(&answer->choice) &&
             !strcmp(answer->choice.row[answer->choice.winner].fact->record.policy, p->in_graph);
         ot_answer_drop(answer);

@@ -32,7 +32,7 @@ static bool takes_blocks(const optune_partition *p, int block)
 {
     const ot_blocks both = {block, block};
     for (int i = 0; i < p->groups.n; i++)
-        if (p->groups.group[i].call.op->blocks &&
+        if (p->groups.group[i].call->op->blocks &&
             ot_group_takes(p->graph, &p->groups.group[i], both))
             return true;
     return false;
@@ -217,7 +217,7 @@ static int look(ot_laying *l, optune_err *err)
         for (int k = 0; k < group->n_in; k++)
             l->readers[group->in[k].node]++;
         const bool runs = l->plain->places.idle[i] == OT_RUNS;
-        l->alone[i] = runs ? ot_context_cost(l->run->o, &group->call, l->run->policy.name) : 0;
+        l->alone[i] = runs ? ot_context_cost(l->run->o, group->call, l->run->policy.name) : 0;
         l->cost[i][0] = (ot_form_cost){.takes = true, .item = -1};
         if (!isfinite(l->alone[i]))
             return optune_fail(err, OPTUNE_EPARTIAL, "not every group was measured as it is");

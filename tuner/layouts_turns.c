@@ -153,10 +153,10 @@ static int record(const turns *t, const ot_blocks *form, const ot_layouts *told,
 {
     const optune *o = t->run->o;
     const optune_partition *p = t->plain.partition;
-    const optune_task task = {&p->groups.group[t->anchor].call, &o->target, &o->device};
+    const optune_task task = {p->groups.group[t->anchor].call, &o->target, &o->device};
     const ot_kernel *kernel = &t->plain.program->kernel[t->anchor];
     const ot_contender who = {
-        .task = &task, .impl = kernel->impl, .config = &kernel->config, .policy = p->in_graph};
+        .task = &task, .impl = kernel->impl, .config = kernel->config, .policy = p->in_graph};
     ot_text lines = {0};
     double spent = 0;
     ot_layouts_lines(told, form, p->groups.n, &lines);

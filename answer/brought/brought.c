@@ -80,6 +80,19 @@ int optune_bring(const char *path, const char *workload, optune_brought *brought
 
 /* ---- beside the database ----------------------------------------------------------------- */
 
+/* Where it was another file's until now, which is still there: its records have no operator. */
+static void tell_of_another(optune *o, const char *note, const ot_brought *b)
+{
+    ot_text path = {0};
+    if (ot_read_file(note, &path, 4096, NULL) >= 0 &&
+        strcmp(ot_text_str(&path), b->path) != 0 && access(ot_text_str(&path), F_OK) == 0)
+        ot_context_log(o, OPTUNE_LOG_WARNING,
+                       "operator '%s' was brought from '%s' until now, and is from '%s' from "
+                       "here on: for both, give one of them another name",
+                       b->op.name, ot_text_str(&path), b->path);
+    ot_text_release(&path);
+}
+
 int optune_remember(optune *o, const char *path, optune_err *err)
 {
     char name[sizeof o->db + OPTUNE_NAME_SIZE + 16];
@@ -93,6 +106,7 @@ int optune_remember(optune *o, const char *path, optune_err *err)
     snprintf(name, sizeof name, "%s/brought", o->db);
     OT_RETURN_UNLESS_OK(ot_make_dirs(name, err));
     snprintf(name, sizeof name, "%s/brought/%s", o->db, b->op.name);
+    tell_of_another(o, name, b);
     return ot_write_file(name, b->path, strlen(b->path), err);
 }
 

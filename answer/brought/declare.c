@@ -4,6 +4,8 @@
  * from there on it is a file that is brought like any other.
  */
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -142,6 +144,27 @@ static void default_name(const char *program, char name[OPTUNE_NAME_SIZE])
         ot_copy(name, OPTUNE_NAME_SIZE, "program");
 }
 
+/* Written beside its place first, and read there: what is refused replaces nothing. */
+static int put(const char *path, const ot_text *text, optune_err *err)
+{
+    const char *file = strrchr(path, '/') + 1;
+    const int n = (int)(file - path);
+    char folder[4096 + 16], at[sizeof folder + OPTUNE_NAME_SIZE + 16];
+    snprintf(folder, sizeof folder, "%.*s", n - 1, path);
+    OT_RETURN_UNLESS_OK(ot_make_dirs(folder, err));
+    snprintf(folder, sizeof folder, "%.*s.new.XXXXXX", n, path);
+    if (!mkdtemp(folder))
+        return optune_fail(err, OPTUNE_EIO, "cannot make '%s': %s", folder, strerror(errno));
+    snprintf(at, sizeof at, "%s/%s", folder, file);
+    int status = ot_write_file(at, text->s, text->n, err);
+    if (status >= 0)
+        status = ot_brought_check(at, err);
+    if (status >= 0 && rename(at, path) != 0)
+        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
+    ot_remove_tree(folder);
+    return status;
+}
+
 int optune_declare(const char *db, const optune_command *program, char *path, size_t size,
                    optune_err *err)
 {
@@ -170,14 +193,8 @@ int optune_declare(const char *db, const optune_command *program, char *path, si
     int status = write_text(program, &text, err);
     if (status >= 0 && snprintf(path, size, "%s/programs/%s.tune", folder, name) >= (int)size)
         status = optune_fail(err, OPTUNE_ELIMIT, "the path of the database is too long");
-    if (status >= 0) {
-        char *slash = strrchr(path, '/');
-        *slash = '\0';
-        status = ot_make_dirs(path, err);
-        *slash = '/';
-    }
     if (status >= 0)
-        status = ot_write_file(path, text.s, text.n, err);
+        status = put(path, &text, err);
     ot_text_release(&text);
     return status;
 }

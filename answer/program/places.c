@@ -141,7 +141,7 @@ static ot_idle join(plan *p, const ot_group *group, bool parts)
 {
     ot_slice slice[OPTUNE_MAX_PIECES];
     shifted at[OPTUNE_MAX_PIECES];
-    const int n = ot_call_slices(&group->call, slice);
+    const int n = ot_call_slices(group->call, slice);
     const int homes = n > 0 ? shift_all(p, group, slice, n, at) : -1;
     bool may = homes > 0;
     for (int i = 0; i < homes; i++)

@@ -61,10 +61,10 @@ void ot_program_bind(const optune_program *p, int i, ot_kernel *kernel)
 {
     const ot_group *group = &p->partition->groups.group[i];
     const int last = group->node[group->n_nodes - 1];
-    ot_session *s = &kernel->session;
+    ot_session *s = kernel->session;
     for (int k = 0; k < group->n_in; k++)
         s->in[OT_ALIGNED][k] = ot_program_buffer(p, group->in[k]);
-    for (int o = 0; o < group->call.n_outputs; o++)
+    for (int o = 0; o < group->call->n_outputs; o++)
         s->out[OT_ALIGNED][o] = ot_program_buffer(p, (ot_value){last, o});
 }
 
@@ -122,7 +122,7 @@ int ot_program_prepare(optune_partition *partition, optune_program **program, op
 static int same_workload(const optune_program *p, int i)
 {
     const ot_partition_row *row = p->partition->row;
-    if (row[i].workload < 0 || !ot_call_static(&p->partition->groups.group[i].call))
+    if (row[i].workload < 0 || !ot_call_static(p->partition->groups.group[i].call))
         return -1;
     for (int j = 0; j < i; j++)
         if (row[j].workload == row[i].workload)
@@ -199,6 +199,8 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
         optune_program_close(p);
         return status;
     }
+    ot_context_rest(partition->o);
+    ot_memory_trim(); /* choosing and packing took more than what is left */
     *program = p;
     return OPTUNE_OK;
 }

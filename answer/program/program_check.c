@@ -31,10 +31,10 @@ static int copy_constant(const optune_program *p, int group, int input, void *to
 static int read_inputs(const optune_program *p, int group, void **in, optune_err *err)
 {
     const ot_kernel *k = ot_program_kernel(p, group);
-    const ot_session *s = &k->session;
+    const ot_session *s = k->session;
     int status = OPTUNE_OK;
-    for (int i = 0; i < optune_call_inputs(&s->call) && status >= 0; i++) {
-        const int64_t bytes = optune_tensor_bytes(&s->call.input[i].type);
+    for (int i = 0; i < optune_call_inputs(s->task.call) && status >= 0; i++) {
+        const int64_t bytes = optune_tensor_bytes(&s->task.call->input[i].type);
         in[i] = ot_alloc((size_t)bytes + 1);
         if (!s->in[OT_ALIGNED][i])
             status = copy_constant(p, group, i, in[i], bytes, err);
@@ -48,19 +48,19 @@ static int read_inputs(const optune_program *p, int group, void **in, optune_err
 static int judge(ot_kernel *k, const void *const *in, const char *path, double *error,
                  char *message, size_t size, optune_err *err)
 {
-    ot_session *s = &k->session;
+    ot_session *s = k->session;
     const ot_reference_limits limits = {
-        .seconds = 1, .target = &s->target, .device = &s->device};
-    const int threads = s->device.threads > 0 ? s->device.threads : 1;
+        .seconds = 1, .target = s->task.target, .device = s->task.device};
+    const int threads = s->task.device->threads > 0 ? s->task.device->threads : 1;
     int64_t largest = 1;
-    int status = ot_reference_make(&s->call, in, threads, 1, &limits, path, err);
+    int status = ot_reference_make(s->task.call, in, threads, 1, &limits, path, err);
     if (status >= 0)
         status = ot_reference_open(path, &s->reference, err);
     s->reference.given = true;
     if (status < 0)
         return status;
-    for (int i = 0; i < s->call.n_outputs; i++) {
-        s->out_bytes[i] = optune_tensor_bytes(&s->call.output[i]);
+    for (int i = 0; i < s->task.call->n_outputs; i++) {
+        s->out_bytes[i] = optune_tensor_bytes(&s->task.call->output[i]);
         largest = s->out_bytes[i] > largest ? s->out_bytes[i] : largest;
     }
     s->host = ot_alloc((size_t)largest);
@@ -85,7 +85,7 @@ static int check_group(optune_program *p, int i, const char *path, ot_text *text
         status = ot_kernel_run(k, err);
     if (status >= 0)
         status = judge(k, (const void *const *)in, path, &error, message, sizeof message, err);
-    for (int n = 0; n < optune_call_inputs(&k->session.call); n++)
+    for (int n = 0; n < optune_call_inputs(k->session->task.call); n++)
         free(in[n]);
     if (status == 1) {
         const char *nodes = p->partition->row[i].nodes;

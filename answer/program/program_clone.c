@@ -48,7 +48,8 @@ int optune_program_clone(optune_program *program, optune_program **clone, optune
     atomic_fetch_add(&origin->users, 1);
     p->origin = origin;
     p->machine = (ot_machine){
-        .o = origin->machine.o, .row = origin->machine.row, .state = origin->machine.state};
+        .o = origin->machine.o, .row = origin->machine.row, .state = origin->machine.state,
+        .target = origin->machine.target, .device = origin->machine.device};
     p->machine.scratch.n_wanted = origin->machine.scratch.n_wanted;
     memcpy(p->machine.scratch.wanted, origin->machine.scratch.wanted,
            sizeof p->machine.scratch.wanted);

@@ -18,7 +18,7 @@ static void add_kernel(const optune_program *p, const ot_kernel *k, ot_program_f
     const optune_plan *plan = &k->bound->loaded->plan;
     for (int i = 0; i < plan->n_scratch; i++)
         if (plan->scratch[i].constant)
-            f->packed += k->session.packed ? 0 : plan->scratch[i].bytes;
+            f->packed += k->session->packed ? 0 : plan->scratch[i].bytes;
         else if (!is_shared(&p->machine.scratch, k->bound->scratch[i]))
             f->scratch += plan->scratch[i].bytes;
 }

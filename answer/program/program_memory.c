@@ -353,10 +353,12 @@ static void drop_home(optune_program *p, int h)
         for (int o = 0; o < p->partition->graph->node[id].n_out; o++)
             if (p->buffer[id][o] == buffer)
                 p->buffer[id][o] = NULL;
-    for (int i = 0; i < p->partition->groups.n; i++)
+    for (int i = 0; i < p->partition->groups.n; i++) {
+        ot_session *session = p->kernel[i].session;
         for (int k = 0; k < p->partition->groups.group[i].n_in; k++)
-            if (p->kernel[i].session.in[OT_ALIGNED][k] == buffer)
-                p->kernel[i].session.in[OT_ALIGNED][k] = NULL;
+            if (session && session->in[OT_ALIGNED][k] == buffer)
+                session->in[OT_ALIGNED][k] = NULL;
+    }
 }
 
 void ot_program_drop_packed(optune_program *p, int group)

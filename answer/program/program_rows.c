@@ -40,8 +40,8 @@ static int take_kernel(optune_program *p, ot_program_rows *rows, int row, optune
     int status = ot_call_narrow(&rows->table->call, &r->range, call, err);
     if (status >= 0) {
         rows->of_row[row] = rows->n;
-        status = ot_kernel_take(&p->machine, call, r->impl, &r->config,
-                                &rows->kernel[rows->n++], err);
+        status = ot_kernel_take(&p->machine, ot_calls_share(&p->machine.calls, call), r->impl,
+                                &r->config, &rows->kernel[rows->n++], err);
     }
     free(call);
     return status;
@@ -68,7 +68,7 @@ static int take_rows(optune_program *p, ot_program_rows *rows, optune_err *err)
 
 int ot_program_choose(optune_program *p, int group, optune_err *err)
 {
-    const optune_call *call = &p->partition->groups.group[group].call;
+    const optune_call *call = p->partition->groups.group[group].call;
     ot_program_rows *rows = &p->rows[group];
     rows->table = ot_dispatch_of(p->machine.o, call);
     return rows->table ? take_rows(p, rows, err)

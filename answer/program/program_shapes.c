@@ -54,7 +54,7 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
         return OPTUNE_OK;
     optune_err inner = {0};
     optune_call *call = ot_alloc(2 * sizeof *call), *sized = call + 1;
-    *call = group->call;
+    *call = *group->call;
     for (int k = 0; k < group->n_in; k++)
         call->input[k].type = p->type[group->in[k].node][group->in[k].output];
     *sized = *call;
@@ -157,7 +157,7 @@ static bool settle_group(optune_program *p, const ot_group *group, optune_call *
                          bool *const settled)
 {
     const int last = group->node[group->n_nodes - 1];
-    *call = group->call;
+    *call = *group->call;
     for (int k = 0; k < group->n_in; k++) {
         if (!settled[group->in[k].node])
             return false;

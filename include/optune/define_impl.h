@@ -219,8 +219,8 @@ OPTUNE_API void optune_config_choose_word(optune_config *config, const optune_sp
 /* For fallback, at its end: where the implementation's own `valid` refuses what was chosen,
  * chooses the nearest config that it accepts, with as few other knobs as can be, so that no
  * formula has to repeat every rule. Costs one question when the choice is valid. A bounded
- * number is looked at: when nothing is found the choice stays as it is, and selection passes
- * the implementation over. */
+ * number is looked at, and where constraints say what is valid, what they lead to: when nothing
+ * is found the choice stays as it is, and selection passes the implementation over. */
 OPTUNE_API void optune_config_nearest(optune_config *config, const optune_space *space);
 
 /* Plans. A plan is modules (a body with macros), scratch buffers and ordered stages. The

@@ -159,6 +159,8 @@ INLINE float float_of_bfloat(u16 b)
     return as_float((u32)b << 16);
 }
 #define FLOAT_BITS(f) as_uint(f)
+#define FLOAT_OF_BITS(b) as_float(b)
+#define DOUBLE_OF_BITS(b) as_double(b)
 #else
 INLINE float float_of_half(u16 h)
 {
@@ -177,6 +179,8 @@ INLINE float float_of_bfloat(u16 b)
     return __uint_as_float((u32)b << 16);
 }
 #define FLOAT_BITS(f) __float_as_uint(f)
+#define FLOAT_OF_BITS(b) __uint_as_float(b)
+#define DOUBLE_OF_BITS(b) __longlong_as_double((i64)(b))
 #endif
 /* To nearest, ties to even; a NaN stays one. */
 INLINE u16 bfloat_of_float(float f)

@@ -14,8 +14,8 @@
 
 #ifdef OT_CUDA
 
-/* An entry point of which this is true, for blocks of x threads. */
-#define KERNEL_IN_TURNS(x) KERNEL(x, 1, 1)
+/* An entry point of which this is true, for blocks of x threads, `blocks` of them on a core. */
+#define KERNEL_IN_TURNS(x, blocks) KERNEL_RESIDENT(x, 1, 1, blocks)
 /* The number of this call, from 0 on: one thread of a block asks. */
 #define NEXT_TURN(counter) ((i64)atomicAdd((u32 *)(counter), 1u))
 

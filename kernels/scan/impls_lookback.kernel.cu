@@ -4,10 +4,16 @@
  * is a line or, by look-back, a part of it. A thread has EACH / V vectors of neighbours, those of a
  * warp side by side, so that loads and stores are whole lines of memory; lanes meet by shuffles,
  * warps in shared memory.
+ *
+ * Tiles are told of, and 32 of them, a section: what is in front of a tile is what sections in
+ * front of its own amount to, one after the other, and tiles of its own in front of it, by halves.
+ * So a warp knows all that matters from a word a lane of either, and what has to be combined one
+ * after the other is short, however many tiles are under way.
  */
 #include "kernels/scan/lookback.kernel.h"
 
 #define SPAN (TEAM * EACH)
+#define SECTION 32
 #define TEAMS (THREADS / TEAM)
 #define LANES (TEAM < 32 ? TEAM : 32) /* of a team in a warp */
 #define WARPS (TEAM / LANES)
@@ -59,92 +65,15 @@ INLINE DTYPE element(GLOBAL const IN *RESTRICT in, i64 base, i64 i, i64 end)
     return i < end ? (DTYPE)in[base + i] : NEUTRAL;
 }
 
-#if TILES > 1
-/* What everything before `tile` of a line amounts to, for all of a warp; whether it was told in
- * time. */
-INLINE bool look_back(GLOBAL u64 *told, i64 line, i64 tile, LOCAL DTYPE *seen, int lane,
-                      DTYPE *carry)
-{
-    int n = 0, whole, asked = 0;
-    for (;; n += 32) {
-        const i64 at = tile - 1 - n - lane;
-        u32 wholes, wanted;
-        DTYPE x;
-        do {
-            if (asked++ == PATIENCE)
-                return false;
-            x = NEUTRAL;
-            const int kind = at < 0 ? WHOLE : ask(told_of(told, line, at, 0), &x);
-            const u32 known = WARP_VOTE(kind != UNTOLD);
-            wholes = WARP_VOTE(kind == WHOLE);
-            /* All up to the nearest that is whole, or all, where there is room to go on. */
-            wanted = wholes ? (wholes ^ (wholes - 1)) & ~known : ~known;
-        } while (wanted || (!wholes && n + 32 >= LOOK));
-        seen[n + lane] = x;
-        whole = wholes ? n + LOWEST_BIT(wholes) : -1;
-        if (whole >= 0)
-            break;
-    }
-    WARP_BARRIER();
-    *carry = seen[whole];
-    UNROLL_BY(8)
-    for (int i = whole - 1; i >= 0; i--)
-        *carry = OP(*carry, seen[i]);
-    return true;
-}
-
-/* That again, by all of a block that was not told. */
-INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, i64 base, i64 tile, LOCAL DTYPE *sums)
+/* What a thread has from `first` on of the tile that begins at `from`: x, `before`, what is in the
+ * tile's vectors of its lanes before each of its own, and *ahead, what is in warps before it. Gives
+ * what all of the tile amounts to. */
+INLINE DTYPE scan_tile(GLOBAL const IN *RESTRICT in, i64 base, i64 from, i64 first, i64 end,
+                       LOCAL DTYPE *sums, DTYPE x[EACH / V][V], DTYPE before[EACH / V],
+                       DTYPE *ahead)
 {
     const int lane = THREAD_X % LANES;
-    DTYPE carry = NEUTRAL;
-    UNROLL_BY(1)
-    for (i64 i = 0; i < tile; i++) {
-        DTYPE all = NEUTRAL, ignored;
-        UNROLL_BY(1)
-        for (int r = 0; r < EACH / V; r++) {
-            const i64 at = i * SPAN + FIRST(THREAD_X / LANES, lane) + r * (LANES * V);
-            DTYPE amount = element(in, base, at, N);
-            UNROLL_BY(1)
-            for (int e = 1; e < V; e++)
-                amount = OP(amount, element(in, base, at + e, N));
-            all = OP(all, scan_lanes(amount, lane, &ignored));
-        }
-        BARRIER(); /* earlier sums have been read */
-        carry = OP(carry, scan_warps(sums, all, &ignored));
-    }
-    return carry;
-}
-
-KERNEL_IN_TURNS(THREADS)
-#else
-KERNEL(THREADS, 1, 1)
-#endif
-scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
-#if TILES > 1
-     ,
-     GLOBAL u64 *RESTRICT told
-#endif
-         LEAD_PARAMETERS)
-{
-    SHARED(scan_pool, POOL_BYTES);
-    const int t = THREAD_X, lane = t % LANES, part = t % TEAM / LANES, team = t / TEAM;
-#if TILES > 1
-    LOCAL notes *const note = (LOCAL notes *)scan_pool;
-    LOCAL DTYPE *const sums = (LOCAL DTYPE *)(note + 1); /* a place for each warp */
-    LOCAL DTYPE *const seen = sums + THREADS / 32;
-    if (t == 0)
-        note->turn = NEXT_TURN(told);
-    BARRIER();
-    const i64 tile = note->turn / GROUPS, line = note->turn % GROUPS * TEAMS + team;
-#else
-    LOCAL DTYPE *const sums = (LOCAL DTYPE *)scan_pool;
-    const i64 tile = 0, line = (i64)BLOCK_X * TEAMS + team;
-#endif
-    const bool mine = line < OUTER && tile < TILES;
-    const i64 from = tile * SPAN, first = from + FIRST(part, lane);
-    const i64 base = mine ? line * N : 0, end = mine ? N : 0;
-    DTYPE x[EACH / V][V], before[EACH / V], ahead, all = NEUTRAL;
+    DTYPE all = NEUTRAL;
     if (from + SPAN <= end) {
         vec_in y[EACH / V];
         UNROLL
@@ -174,33 +103,151 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
         before[r] = OP(all, below);
         all = OP(all, amount);
     }
-    all = scan_warps(sums, all, &ahead);
+    return scan_warps(sums, all, ahead);
+}
+
 #if TILES > 1
+INLINE GLOBAL u64 *section_of(GLOBAL u64 *told, i64 line, i64 section)
+{
+    return told_of(told, line, TILES + section, 0);
+}
+
+/* What everything before `tile` of a line amounts to, for all of a warp, where the tile itself
+ * amounts to `all`; whether it was told in time. The last tile of a section tells of it. */
+INLINE bool look_back(GLOBAL u64 *told, i64 line, int tile, DTYPE all, LOCAL DTYPE *seen,
+                      int lane, DTYPE *carry)
+{
+    const int section = tile / SECTION, place = tile % SECTION;
+    const bool last = place == SECTION - 1;
+    int near = lane < place ? UNTOLD : OWN, far = lane < section ? UNTOLD : WHOLE;
+    DTYPE x = lane == place ? all : NEUTRAL, y = NEUTRAL, below;
+    bool summed = false;
+    u32 wholes;
+    if (lane == 0 && !last)
+        tell(told_of(told, line, tile, 0), OWN, all);
+    for (int asked = 0;; asked++) {
+        if (asked == PATIENCE)
+            return false;
+        if (near == UNTOLD)
+            near = ask(told_of(told, line, tile - place + lane, 0), &x);
+        if (far != WHOLE)
+            far = ask(section_of(told, line, section - 1 - lane), &y);
+        const u32 known = WARP_VOTE(far != UNTOLD), untold = WARP_VOTE(near == UNTOLD);
+        wholes = WARP_VOTE(far == WHOLE);
+        if (!untold && !summed) {
+            all = scan_lanes(x, lane, &below);
+            if (lane == 0 && last)
+                tell(section_of(told, line, section), OWN, all);
+            summed = true;
+        }
+        /* All up to the nearest that is whole. */
+        if (summed && wholes && !((wholes ^ (wholes - 1)) & ~known))
+            break;
+    }
+    seen[lane] = y;
+    if (lane == place)
+        seen[SECTION] = below;
+    WARP_BARRIER();
+    const int whole = LOWEST_BIT(wholes);
+    DTYPE sum = seen[whole];
+    UNROLL_BY(8)
+    for (int i = whole - 1; i >= 0; i--)
+        sum = OP(sum, seen[i]);
+    if (lane == 0 && last)
+        tell(section_of(told, line, section), WHOLE, OP(sum, all));
+    *carry = OP(sum, seen[SECTION]);
+    return true;
+}
+
+/* That again, by all of a block that was not told. */
+INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, GLOBAL u64 *told, i64 line, i64 base,
+                     int tile, LOCAL DTYPE *sums, LOCAL DTYPE *seen)
+{
+    const int t = THREAD_X, lane = t % LANES;
+    const bool last = tile % SECTION == SECTION - 1;
+    DTYPE sum = NEUTRAL, own = NEUTRAL, ignored, below;
+    UNROLL_BY(1)
+    for (int i = 0; i <= tile; i++) {
+        DTYPE all = NEUTRAL;
+        UNROLL_BY(1)
+        for (int r = 0; r < EACH / V; r++) {
+            const i64 at = (i64)i * SPAN + FIRST(t / LANES, lane) + r * (LANES * V);
+            DTYPE amount = element(in, base, at, N);
+            UNROLL_BY(1)
+            for (int e = 1; e < V; e++)
+                amount = OP(amount, element(in, base, at + e, N));
+            all = OP(all, scan_lanes(amount, lane, &ignored));
+        }
+        BARRIER(); /* earlier sums have been read */
+        all = scan_warps(sums, all, &ignored);
+        own = i % SECTION == lane ? all : own;
+        if (i < tile && i % SECTION == SECTION - 1) {
+            sum = OP(sum, scan_lanes(own, lane, &ignored));
+            own = NEUTRAL;
+        }
+    }
+    own = scan_lanes(own, lane, &below);
+    if (t == tile % SECTION)
+        seen[SECTION] = below;
+    BARRIER();
+    if (t == 0 && last)
+        tell(section_of(told, line, tile / SECTION), WHOLE, OP(sum, own));
+    return OP(sum, seen[SECTION]);
+}
+
+/* What waits holds its elements: as many registers beside them are enough. */
+#define RESIDENT MAX(1, MIN(2048 / THREADS, 65536 / (THREADS * (EACH * DTYPE_WORDS + 44))))
+KERNEL_IN_TURNS(THREADS, RESIDENT)
+#else
+KERNEL(THREADS, 1, 1)
+#endif
+scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
+#if TILES > 1
+     ,
+     GLOBAL u64 *RESTRICT told
+#endif
+         LEAD_PARAMETERS)
+{
+    SHARED(scan_pool, POOL_BYTES);
+    const int t = THREAD_X, lane = t % LANES, part = t % TEAM / LANES, team = t / TEAM;
+#if TILES > 1
+    LOCAL notes *const note = (LOCAL notes *)scan_pool;
+    LOCAL DTYPE *const sums = (LOCAL DTYPE *)(note + 1); /* a place for each warp */
+    LOCAL DTYPE *const seen = sums + THREADS / 32;
+    if (t == 0)
+        note->turn = NEXT_TURN(told);
+    BARRIER();
+    const int tile = (int)note->turn / (int)GROUPS;
+    const i64 line = (i64)((int)note->turn % (int)GROUPS) * TEAMS + team;
+#else
+    LOCAL DTYPE *const sums = (LOCAL DTYPE *)scan_pool;
+    const i64 tile = 0, line = (i64)BLOCK_X * TEAMS + team;
+#endif
+    const bool mine = line < OUTER && tile < TILES;
+    const i64 from = (i64)tile * SPAN, first = from + FIRST(part, lane);
+    const i64 base = mine ? line * N : 0, end = mine ? N : 0;
+    DTYPE x[EACH / V][V], before[EACH / V], ahead;
+#if TILES > 1
+    const DTYPE all = scan_tile(in, base, from, first, end, sums, x, before, &ahead);
     BARRIER(); /* the sums have been read */
     if (part == 0) {
         DTYPE carry = NEUTRAL;
-        bool known = true;
-        if (mine && tile > 0) {
-            if (lane == 0)
-                tell(told_of(told, line, tile, 0), OWN, all);
-            known = look_back(told, line, tile, seen, lane, &carry);
-        }
+        const bool known = !mine || look_back(told, line, tile, all, seen, lane, &carry);
         if (lane == 0) {
-            if (mine && known)
-                tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
             sums[0] = carry;
             note->untold = !known;
         }
     }
     BARRIER();
-    if (note->untold) {
-        const DTYPE carry = go_back(in, base, tile, sums);
-        if (t == 0)
-            tell(told_of(told, line, tile, 0), WHOLE, OP(carry, all));
+    if (note->untold) { /* the tile is scanned again: nothing of it was kept meanwhile */
+        const DTYPE carry = go_back(in, told, line, base, tile, sums, seen);
+        scan_tile(in, base, from, first, end, sums, x, before, &ahead);
         ahead = OP(carry, ahead);
     } else {
         ahead = OP(sums[0], ahead);
     }
+#else
+    scan_tile(in, base, from, first, end, sums, x, before, &ahead);
 #endif
     UNROLL
     for (int r = 0; r < EACH / V; r++) {

@@ -2,7 +2,7 @@
 /*
  * Scans of a strided axis in one pass: a tile is WIDTH neighbouring lines, a thread has EACH
  * elements of one in registers, and the threads of a line meet in shared memory. Each line goes
- * back over its tiles by itself.
+ * back over its tiles by itself, LOOK at most; a block that would have to go further waits.
  */
 #include "kernels/common/counter_gpu.kernel.h"
 #include "kernels/scan/lookback.kernel.h"
@@ -58,7 +58,7 @@ INLINE bool look_back(GLOBAL u64 *told, i64 outer, i64 tile, i64 inner, LOCAL DT
     return true;
 }
 
-KERNEL_IN_TURNS(THREADS)
+KERNEL_IN_TURNS(THREADS, 1)
 #else
 KERNEL(THREADS, 1, 1)
 #endif

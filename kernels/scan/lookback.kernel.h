@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scans in one pass, by decoupled look-back: a block scans a tile of a line (of neighbouring lines,
- * on a strided axis), tells what the tile amounts to, goes back over what earlier tiles told until
- * it finds one that knows all up to its end, and tells the same of its own. Input is read once.
+ * on a strided axis), tells what the tile amounts to, goes back over what was told of earlier ones
+ * until it finds what knows all up to its end, and tells the same of its own. Input is read once.
  * Tiles come in turns, the first ones of all lines before the second ones.
  *
- * What was found is combined from the far end on, as it would have been had every tile waited for
+ * What was found is combined from the far end on, as it would have been had every block waited for
  * the one before: results do not depend on how far a block had to look. Nor on whether it was told
  * in time: a block that has asked PATIENCE times scans all that is before its tile by itself, in
  * the same order. Whatever becomes of other blocks, every block comes to an end.
  *
- * Macros beside those of kernels/scan/body.kernel.h: TILES of a line, LOOK (tiles that are gone
- * back over at most; a block that would have to go further waits), PATIENCE, DTYPE_WORDS (of 32
- * bits), LEAD_PARAMETERS (dims in front of the axis that are known at run time, each behind a
- * comma).
+ * Macros beside those of kernels/scan/body.kernel.h: TILES of a line, TOLD (how much is told of
+ * it), PATIENCE, DTYPE_WORDS (of 32 bits), LEAD_PARAMETERS (dims in front of the axis that are
+ * known at run time, each behind a comma).
  */
 #ifndef OPTUNE_KERNELS_SCAN_LOOKBACK_H
 #define OPTUNE_KERNELS_SCAN_LOOKBACK_H
@@ -44,7 +43,7 @@ typedef struct notes {
 /* Tile `tile` of line `outer`, `inner`. Neighbouring lines are side by side. */
 INLINE GLOBAL u64 *told_of(GLOBAL u64 *told, i64 outer, i64 tile, i64 inner)
 {
-    return told + HEAD + (outer * TILES + tile) * (DTYPE_WORDS * INNER) + inner;
+    return told + HEAD + (outer * TOLD + tile) * (DTYPE_WORDS * INNER) + inner;
 }
 
 /* Each word says what it is a part of, so they may arrive in any order. */

@@ -35,7 +35,8 @@
         {.name = "dtype", .kind = OPTUNE_ATTR_DTYPE, .value = "?",                             \
          .description = "type of the output; unknown: that of data"},                          \
         {.name = "exclusive", .kind = OPTUNE_ATTR_BOOL, .value = "false",                      \
-         .description = "whether an element is left out of its own " what},                    \
+         .description = "whether an element is left out of " what                              \
+                        " at its own place"},                                                  \
         {0}}
 /* clang-format on */
 

@@ -3,17 +3,18 @@
 #include "kernels/scan/scan_lookback.h"
 
 enum {
-    LOOK = 256, /* tiles of a line that a block goes back over at most: a warp's 8 times */
-    LOOK_ACROSS = 32, /* and of a line among neighbours */
+    SECTION = 32,     /* tiles of a line that are told of together */
+    LOOK = 32,        /* tiles of a line among neighbours that a block goes back over at most */
     HEAD = 8,         /* words of HEAD in the bodies */
     NOTES = 16,       /* bytes of `notes` there */
     PATIENCE = 65536, /* some 40 ms: what is waited for takes microseconds */
     TOLD_SHARE = 8,   /* tiles tell at most such a part of the bytes that are moved */
 };
 
-/* A line in tiles of `span` elements, `at_once` lines (or neighbours of one) in a block. */
+/* A line in tiles, of which as much is told as `told` says, groups of lines that a block has at
+ * once. */
 typedef struct tiling {
-    int64_t tiles, groups, shared;
+    int64_t tiles, told, groups, shared;
 } tiling;
 
 static int64_t value_of(const optune_config *config, const char *knob)
@@ -24,7 +25,7 @@ static int64_t value_of(const optune_config *config, const char *knob)
 /* Words that tiles tell, and the counter of turns. */
 static int64_t told_words(const scan_shape *s, const tiling *t)
 {
-    return HEAD + s->at.outer * s->at.inner * t->tiles * (scan_elem(s) / 4);
+    return HEAD + s->at.outer * s->at.inner * t->told * (scan_elem(s) / 4);
 }
 
 static bool lookback_fits(const optune_task *task, const scan_shape *s, const tiling *t,
@@ -39,7 +40,7 @@ static bool lookback_fits(const optune_task *task, const scan_shape *s, const ti
 }
 
 static void lookback_stages(const optune_task *task, const optune_config *config,
-                            optune_plan *plan, int m, const tiling *t, int64_t look)
+                            optune_plan *plan, int m, const tiling *t)
 {
     const scan_shape s = scan_shape_of(task->call);
     const int64_t threads = value_of(config, "threads");
@@ -48,7 +49,7 @@ static void lookback_stages(const optune_task *task, const optune_config *config
     optune_plan_define(plan, m, "THREADS", threads);
     optune_plan_define(plan, m, "EACH", value_of(config, "each"));
     optune_plan_define(plan, m, "TILES", t->tiles);
-    optune_plan_define(plan, m, "LOOK", look);
+    optune_plan_define(plan, m, "TOLD", t->told);
     optune_plan_define(plan, m, "PATIENCE", PATIENCE);
     optune_plan_define(plan, m, "DTYPE_WORDS", scan_elem(&s) / 4);
     optune_plan_define(plan, m, "POOL_BYTES", t->shared);
@@ -121,7 +122,8 @@ static tiling lookback_tiling(const scan_shape *s, const optune_config *config)
     const int64_t elem = scan_elem(s);
     tiling t = {.tiles = host_ceil(s->at.n, team * value_of(config, "each")),
                 .groups = host_ceil(s->at.outer, threads / team)};
-    t.shared = threads / 32 * elem + (t.tiles > 1 ? LOOK * elem + NOTES : 0);
+    t.told = t.tiles + host_ceil(t.tiles, SECTION);
+    t.shared = threads / 32 * elem + (t.tiles > 1 ? (SECTION + 1) * elem + NOTES : 0);
     return t;
 }
 
@@ -142,18 +144,21 @@ bool scan_lookback_valid(const optune_task *task, const optune_config *config, c
     return lookback_fits(task, &s, &t, threads, 24 + each * scan_elem(&s) / 4, why);
 }
 
-/* One tile for a line where that leaves nothing idle, else tiles of 4096 or so. */
+/* One tile for a line where that leaves nothing idle, else tiles of 4096 or so: of few threads with
+ * much each, so that much is under way on a core while blocks wait. */
 void scan_lookback_fallback(const optune_task *task, const optune_space *space,
                             optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    const int64_t each = scan_elem(&s) == 4 ? 16 : 8, most = gpu_threads(task, 1024);
-    const int64_t block = gpu_threads(task, 256);
+    const int64_t most = gpu_threads(task, 1024), block = gpu_threads(task, 256);
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8;
     int64_t team = 4;
     while (team < most && team * each < s.at.n)
         team *= 2;
-    if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task)))
-        team = block;
+    if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task))) {
+        team = block / 2;
+        each *= 2;
+    }
     int64_t threads = host_max(team, host_min(block, 128));
     while (threads > 64 && threads > team && threads / team >= 2 * s.at.outer)
         threads /= 2;
@@ -199,7 +204,7 @@ void scan_lookback_plan(const optune_task *task, const optune_config *config, op
     const int m = scan_module_of_lines(task, plan);
     optune_plan_define(plan, m, "TEAM", value_of(config, "team"));
     optune_plan_define(plan, m, "V", lookback_vector(&s));
-    lookback_stages(task, config, plan, m, &t, LOOK);
+    lookback_stages(task, config, plan, m, &t);
 }
 
 /* ---- a strided one ------------------------------------------------------------------------- */
@@ -225,7 +230,8 @@ static tiling lookback_across_tiling(const scan_shape *s, const optune_config *c
     const int64_t elem = scan_elem(s);
     tiling t = {.tiles = host_ceil(s->at.n, threads / width * value_of(config, "each")),
                 .groups = s->at.outer * host_ceil(s->at.inner, width)};
-    t.shared = threads * elem + (t.tiles > 1 ? LOOK_ACROSS * width * elem + NOTES : 0);
+    t.told = t.tiles;
+    t.shared = threads * elem + (t.tiles > 1 ? LOOK * width * elem + NOTES : 0);
     return t;
 }
 
@@ -288,5 +294,6 @@ void scan_lookback_across_plan(const optune_task *task, const optune_config *con
     const tiling t = lookback_across_tiling(&s, config);
     const int m = scan_module_of_lines(task, plan);
     optune_plan_define(plan, m, "WIDTH", value_of(config, "width"));
-    lookback_stages(task, config, plan, m, &t, LOOK_ACROSS);
+    optune_plan_define(plan, m, "LOOK", LOOK);
+    lookback_stages(task, config, plan, m, &t);
 }

@@ -64,6 +64,7 @@ class Numpy:
 
     ready = False
     ndarray: Any = None
+    generic: Any = None  # its scalars
     head: int = 0  # bytes in front of the address; 0: it is not believed
     words: Any = None  # this process's memory, to be read at id(array) + head
     agrees = False  # so does what the part in C reads there
@@ -75,7 +76,7 @@ class Numpy:
         if "numpy" not in sys.modules:
             return False
         import numpy
-        cls.ndarray = numpy.ndarray
+        cls.ndarray, cls.generic = numpy.ndarray, numpy.generic
         head = object.__basicsize__
         samples: List[Any] = [numpy.zeros((2, 3), numpy.float32), numpy.ones(5)[1:],
                    numpy.zeros((4, 4, 4), numpy.int8)[::2]]
@@ -280,6 +281,11 @@ def memory(array: Any, type: TensorType, where: str, writable: bool = False) -> 
     """
     if Numpy.load() and isinstance(array, Numpy.ndarray):
         return _numpy(array, type, where, writable), array
+    if Numpy.ready and isinstance(array, Numpy.generic):
+        if writable:
+            raise UsageError(f"{where} is read-only")
+        held = sys.modules["numpy"].asarray(array)  # not each of them has a buffer
+        return _numpy(held, type, where, writable), held
     if is_torch(array):
         return _torch(array, type, where), array
     try:
@@ -309,7 +315,7 @@ _LETTERS = {"float16": "e", "float32": "f", "float64": "d", "bool": "?", "int8":
 
 
 def empty(type: TensorType, like: Any = None) -> Any:
-    """A new array of a type: of torch's where ``like`` is one, else of numpy's, else a memoryview."""
+    """A new array of a type: of torch, like ``like``, else of numpy, else a memoryview."""
     if like is not None and is_torch(like):
         torch = sys.modules["torch"]
         return torch.empty(type.shape, dtype=getattr(torch, DTYPE_NAMES[type.dtype]))
@@ -327,8 +333,8 @@ def empty(type: TensorType, like: Any = None) -> Any:
 
 
 def part(array: Any, shape: Tuple[int, ...]) -> Any:
-    """The first elements of an array in another shape, without a copy. What has no ``reshape`` stays
-    as it is."""
+    """The first elements of an array in another shape, without a copy; what has no reshape is
+    left as it is."""
     if not hasattr(array, "reshape") or tuple(array.shape) == shape:
         return array
     n = 1

@@ -377,7 +377,8 @@ class Counted:
         self._free = free
         self._parent = parent
         self.generation = Forks.generation
-        self._lock = threading.Lock()
+        # The collector runs in any function, and what it ends gives up its use in there.
+        self._lock = threading.RLock()
         self._uses = 1
         self.closed = False
         #: Tells what does not ask `closed`; it must not know this object.

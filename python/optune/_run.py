@@ -6,10 +6,11 @@ from __future__ import annotations
 import math
 import queue
 import threading
+from contextlib import contextmanager
 from ctypes import byref, c_void_p
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
-from ._errors import Interrupted, PartialError, failure, text_of
+from ._errors import Interrupted, PartialError, UsageError, failure, text_of
 from ._library import CProgress, Counted, Err, ProgressFn, lib
 from ._types import Progress
 
@@ -40,8 +41,9 @@ class LongCall:
     def __init__(self, handle: Counted) -> None:
         self._handle = handle
         self._turn = threading.Lock()
+        self._whose = 0  # the thread that has it
         self._running = False
-        self._state = threading.Lock()
+        self._state = threading.RLock()  # a signal's handler may interrupt what interrupts
         self._late = False  # the last interruption met no run and is still to be taken
 
     def interrupt(self) -> None:
@@ -54,7 +56,10 @@ class LongCall:
     def __call__(self, function: Any, options: Any,
                  progress: Optional[ProgressCallback]) -> c_void_p:
         """The result's pointer. Failures that have a result carry it as ``pointer``."""
-        with self._turn, self._handle as o:
+        if self._whose == threading.get_ident():
+            raise UsageError("this handle is at work: it begins nothing else from its own "
+                             "progress; open another handle, or wait until it has ended")
+        with self._turn, self._handle as o, self._mine():
             late, self._late = self._late, False
             status, result, err, raised = self._once(o, function, options, progress)
             if late and status == -15 and raised is None and not self._late:
@@ -77,6 +82,14 @@ class LongCall:
                 lib.optune_result_free(result)
             raise made
         return result
+
+    @contextmanager
+    def _mine(self) -> Iterator[None]:
+        self._whose = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._whose = 0
 
     def _once(self, o: c_void_p, function: Any, options: Any,
               progress: Optional[ProgressCallback]

@@ -32,8 +32,9 @@ typedef struct ot_keeper {
     bool same_tried;                 /* -1 when this is set: it cannot be had */
     ot_held held[OT_HELD];
     uint64_t uses;
-    int at;         /* the finalist that was announced last, */
-    double at_time; /* and when */
+    optune_err refused; /* what the machine refused to this request; status 0: nothing */
+    int at;             /* the finalist that was announced last, */
+    double at_time;     /* and when */
 } ot_keeper;
 
 typedef struct ot_contestant {

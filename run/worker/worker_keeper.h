@@ -185,6 +185,10 @@ ot_children ot_runner_children(const ot_runner *r);
 int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others);
 /* Between two candidates: false, with what, when the last one changed its process. */
 bool ot_runner_unchanged(ot_runner *r, char *what, size_t size);
+/* ---- worker_threads.c -------------------------------------------------------------------- */
+/* Whether a process may have as many threads as candidates have.
+ * A library that gets too few ends its process, which is no candidate's fault. */
+int ot_runner_threads(int threads, optune_err *err);
 /* How it ended, in a few words, with what it did at the time. */
 void ot_runner_end_text(const ot_runner *r, ot_end end, const char *doing, char *text,
                         size_t size);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "bring/bring.h"
@@ -61,7 +62,10 @@ static json_t *outcome(const ot_contestant *c, const ot_measured *m, double seco
 /* As much address space as there is memory; what is touched of it is taken. */
 static int open_tray(ot_keeper *k, optune_err *err)
 {
+    struct rlimit most; /* other things need addresses, too */
     k->tray_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+    if (getrlimit(RLIMIT_AS, &most) == 0 && most.rlim_cur / 4 < (rlim_t)k->tray_bytes)
+        k->tray_bytes = (int64_t)(most.rlim_cur / 4);
     void *map = mmap(NULL, (size_t)k->tray_bytes, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
@@ -172,8 +176,11 @@ static int workload(ot_keeper *k, const json_t *request, optune_err *err)
                        &(optune_task){.target = &k->target, .device = &k->device}, err);
     if (status >= 0 &&
         (k->inputs.in_bytes > k->tray_bytes || k->inputs.out_bytes > k->tray_bytes))
-        status = optune_fail(err, OPTUNE_ENOMEM, "the workload's tensors take %.3g GB",
-                             (double)(k->inputs.in_bytes + k->inputs.out_bytes) * 1e-9);
+        status = optune_fail(err, OPTUNE_ENOMEM,
+                             "the workload's tensors take %.3g GB, of %.3g GB that candidates "
+                             "can be given (memory, and a quarter of ulimit -v)",
+                             (double)(k->inputs.in_bytes + k->inputs.out_bytes) * 1e-9,
+                             (double)k->tray_bytes * 1e-9);
     k->ready = status >= 0;
     ot_runner *runner;
     if (status >= 0 && !k->fresh)
@@ -249,6 +256,7 @@ static json_t *trial(ot_keeper *k, const json_t *request, optune_err *err)
     const double start = ot_now();
     ot_measured *m = ot_alloc(sizeof *m);
     ot_contestant c = {0};
+    k->refused = (optune_err){0};
     for (int tries = 0; status >= 0 && tries < 2; tries++) {
         ot_modules_hold(k, request);
         c = contestant(k, request, -1, 0, &policy, limit_of(request));
@@ -257,6 +265,8 @@ static json_t *trial(ot_keeper *k, const json_t *request, optune_err *err)
             break;
     }
     say_killed(&c);
+    if (status >= 0 && k->refused.status < 0)
+        status = optune_fail(err, k->refused.status, "%s", k->refused.text);
     json_t *answer = status < 0 ? failure(status, err) : outcome(&c, m, ot_now() - start);
     free(m);
     return answer;
@@ -379,7 +389,10 @@ static json_t *finals(ot_keeper *k, const json_t *request, optune_err *err)
     f.result = ot_alloc((size_t)(n + 1) * sizeof(json_t *));
     for (int i = 0; i < n; i++)
         ot_modules_hold(k, json_array_get(candidates, (size_t)i));
+    k->refused = (optune_err){0};
     status = run_finals(&f, candidates, limit_of(request), err);
+    if (status >= 0 && k->refused.status < 0)
+        status = optune_fail(err, k->refused.status, "%s", k->refused.text);
     json_t *results = json_array();
     const char *why = "";
     for (int i = 0; i < n; i++) {

@@ -83,7 +83,7 @@ static void test_a_table_of_a_group(void **state)
     char path[4096];
     ot_text text = {0};
     check_ok(
-        ot_dispatch_path(of.o, &of.partition->groups.group[i].call, path, sizeof path, &err));
+        ot_dispatch_path(of.o, of.partition->groups.group[i].call, path, sizeof path, &err));
     check_ok(ot_read_file(path, &text, 1 << 20, &err));
     char *digest = strstr(text.s, "\"digest\": \"");
     digest[11] = digest[11] == '0' ? '1' : '0';

@@ -124,6 +124,16 @@ static void check_all(space *s)
     uint64_t rng = 1;
     assert_int_equal(ot_where_some(w, 1 << 20, &rng, digit), valid > 0);
     assert_true(valid == 0 || holds(s, digit));
+    for (int turn = 0; turn < 20; turn++) {
+        int64_t from[MOST_KNOBS] = {0};
+        for (int k = 0; k < s->n_knobs; k++)
+            from[k] = digit[k] = optune_random_below(&rng, s->list[k].n);
+        const bool there = holds(s, from);
+        assert_int_equal(ot_where_near(w, 1 << 20, digit), valid > 0);
+        assert_int_equal(valid > 0, holds(s, digit));
+        if (there || valid == 0)
+            assert_memory_equal(digit, from, (size_t)s->n_knobs * sizeof *digit);
+    }
     close_space(s, w);
 }
 
@@ -329,6 +339,27 @@ static void a_million_millions(void **state)
     close_space(&s, w);
 }
 
+/* What no rule looks at stays as it is asked for. */
+static void near_what_is_wanted(void **state)
+{
+    (void)state;
+    space s = {0};
+    add_knob(&s, "a", "list(range(100))");
+    add_knob(&s, "b", "list(range(100))");
+    add_knob(&s, "free", "list(range(100))");
+    add_rule(&s, "a % 10 == 3 and b == 2 * a");
+    ot_where *w = open_space(&s);
+    int64_t digit[MOST_KNOBS] = {37, 72, 50};
+    assert_true(ot_where_near(w, 1 << 20, digit));
+    assert_int_equal(digit[0], 33);
+    assert_int_equal(digit[1], 66);
+    assert_int_equal(digit[2], 50);
+    digit[0] = 0;
+    assert_false(ot_where_near(w, 2, digit));
+    assert_int_equal(digit[0], 0);
+    close_space(&s, w);
+}
+
 /* Nothing that two beginnings share: too many states, and still a valid config. */
 static void what_cannot_be_counted(void **state)
 {
@@ -359,6 +390,7 @@ int main(void)
         cmocka_unit_test(random_rules),
         cmocka_unit_test(as_many_as_a_loop_says),
         cmocka_unit_test(a_million_millions),
+        cmocka_unit_test(near_what_is_wanted),
         cmocka_unit_test(what_cannot_be_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

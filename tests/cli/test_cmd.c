@@ -8,6 +8,7 @@
 
 #include <pty.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -514,6 +515,24 @@ static void a_full_disk_is_a_failure(void **state)
     (void)state;
     outcome o = command_start("/dev/full", (const char *const[]){"optune", "ops", NULL});
     expect("ops >/dev/full", &o, 1, "cannot write to standard output");
+    o = command_start("/dev/full", (const char *const[]){"optune", "ops", "--json", NULL});
+    expect("ops --json >/dev/full", &o, 1, "standard output: No space left on device");
+}
+
+/* A file at its size limit is named; what was refused is in the middle of the output. */
+static void a_refused_write_names_its_file(void **state)
+{
+    (void)state;
+    char told[600];
+    const struct rlimit least = {100 << 10, RLIM_INFINITY};
+    struct rlimit before;
+    snprintf(told, sizeof told, "output '%s': File too large", command_path("refused"));
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &least), 0);
+    outcome o = command_start(command_path("refused"),
+                              (const char *const[]){"optune", "ops", "--json", NULL});
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    expect("ops --json", &o, 1, told);
 }
 
 static void a_reader_that_leaves_is_fine(void **state)
@@ -558,6 +577,7 @@ int main(void)
         cmocka_unit_test(one_bad_source_keeps_no_other_out),
         cmocka_unit_test(logs_answer_in_json),
         cmocka_unit_test(a_full_disk_is_a_failure),
+        cmocka_unit_test(a_refused_write_names_its_file),
         cmocka_unit_test(a_reader_that_leaves_is_fine),
     };
     return cmocka_run_group_tests(tests, command_setup, command_teardown);

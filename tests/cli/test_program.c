@@ -62,6 +62,12 @@ static void the_least_number_wins(void **state)
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "n=5 add=2");
     release(&o);
+    /* What is refused does not take the place of what was declared. */
+    refused(2, "nothing is called 'rate'", TUNE, "--knob", "n=1", "--objective", "1/rate", "--",
+            script, "{n}");
+    o = optune("query", "own()", AT);
+    check_contains(ot_text_str(&o.out), "n=5 add=2");
+    release(&o);
     o = optune("select", "own()", "--explain", AT);
     check_contains(ot_text_str(&o.out), "tuned");
     release(&o);

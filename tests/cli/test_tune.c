@@ -409,6 +409,56 @@ static void an_edit_makes_records_stale(void **state)
     refused(3, "no operator 'scale2'", "query", "scale2(f32[64])", ONE);
 }
 
+/* The file that had the name is told of, where it is still there. */
+static void two_files_of_one_name(void **state)
+{
+    (void)state;
+    char first[512], second[512];
+    snprintf(first, sizeof first, "%s", command_path("twice.c"));
+    write_text("twice.c", SCALE "// optune: name twice\n" BODY);
+    outcome o = optune("tune", first, QUICK);
+    assert_int_equal(o.code, 0);
+    assert_null(strstr(ot_text_str(&o.err), "until now"));
+    release(&o);
+    snprintf(second, sizeof second, "%s", command_path("again.c"));
+    write_text("again.c", SCALE "// optune: name twice\n" BODY);
+    o = optune("tune", second, QUICK);
+    expect("twice", &o, 0, "operator 'twice' was brought from '");
+    o = optune("tune", second, QUICK);
+    assert_null(strstr(ot_text_str(&o.err), "until now"));
+    release(&o);
+    unlink(command_path("brought/twice"));
+}
+
+/* First values that no constraint takes, nor any that differs in three knobs. */
+static void first_values_far_from_valid(void **state)
+{
+    (void)state;
+    char file[512];
+    snprintf(file, sizeof file, "%s", command_path("far.c"));
+    write_text("far.c",
+               "// optune: kernel far(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+               "// optune: knob A = [1, 2, 3], B = [1, 2, 3], C = [1, 2, 3], D = [1, 2, 3]\n"
+               "// optune: where min(A, B, C, D) > 1\n"
+               "void far(const float *x, float *y)\n"
+               "{\n    for (int i = 0; i < N; i++)\n        y[i] = 2 * x[i];\n}\n");
+    outcome o = optune("tune", file, QUICK);
+    assert_null(strstr(ot_text_str(&o.err), "refuses"));
+    expect("far", &o, 0, "far: 16 of 81 configs are valid");
+    /* Where values close to the first ones lead nowhere for long, too. */
+    snprintf(file, sizeof file, "%s", command_path("farther.c"));
+    write_text("farther.c",
+               "// optune: kernel farther(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+               "// optune: knob A = list(range(1, 1001)), B = list(range(1, 1001))\n"
+               "// optune: knob C = list(range(1, 1001))\n"
+               "// optune: where A * B == C and A > 1 and B > 1 and C % 7 == 3\n"
+               "void farther(const float *x, float *y)\n"
+               "{\n    for (int i = 0; i < N; i++)\n        y[i] = 2 * x[i];\n}\n");
+    o = optune("tune", file, QUICK);
+    assert_null(strstr(ot_text_str(&o.err), "refuses"));
+    expect("farther", &o, 0, "of 1000000000 configs are valid");
+}
+
 /* An index that leaves its range would crash. */
 static void inputs_within_a_range(void **state)
 {
@@ -499,6 +549,8 @@ int main(void)
         cmocka_unit_test(a_stencil_in_cuda),
         cmocka_unit_test(a_call_of_many_inputs),
         cmocka_unit_test(an_edit_makes_records_stale),
+        cmocka_unit_test(two_files_of_one_name),
+        cmocka_unit_test(first_values_far_from_valid),
         cmocka_unit_test(inputs_within_a_range),
         cmocka_unit_test(kernels_that_are_wrong),
     };

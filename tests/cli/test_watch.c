@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/out.c"
 #include "cli/print.c"
 #include "cli/spark.c"
 #include "cli/board.c"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan would define for tests/kernels/test_lookback.c: two lines of 10245 floats in 41 tiles
- * each, or of 325 among 37 neighbours; a block looks back over 32 of them at most. */
+ * each, or of 325 among 37 neighbours, where a block looks back over 32 of them at most. */
 #define IN float
 #define DTYPE float
 #define DTYPE_WORDS 1
@@ -16,11 +16,13 @@
 #define N 325
 #define INNER 37
 #define WIDTH 32
+#define TOLD TILES
 #define POOL_BYTES (16 + 4 * (THREADS + LOOK * WIDTH))
 #else
 #define N 10245
 #define INNER 1
 #define TEAM 64
+#define TOLD 43
 #define V 1
-#define POOL_BYTES (16 + 4 * (THREADS / 32 + LOOK))
+#define POOL_BYTES (16 + 4 * (THREADS / 32 + 33))
 #endif

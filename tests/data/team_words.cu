@@ -57,7 +57,7 @@ votes(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT bits, GLOBAL i32 *REST
 }
 
 /* Takes a turn, tells it, and waits for what its neighbour tells. */
-KERNEL_IN_TURNS(ALL)
+KERNEL_IN_TURNS(ALL, 1)
 turns(GLOBAL u64 *told, GLOBAL u64 *heard)
 {
     const int t = THREAD_X;

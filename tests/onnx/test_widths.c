@@ -243,6 +243,19 @@ static void halves_of_integers_are_refused(void **state)
     check_contains(err.text, "integers times 0.5");
 }
 
+/* What is added no times is not looked at: a NaN in it stays out. */
+static void nothing_of_what_is_added(void **state)
+{
+    ot_text g = {0}, attrs = {0};
+    static const float x[] = {1, 2, 3, 4}, add[] = {NAN, INFINITY};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_initializer(&g, "c", ONNX_FLOAT, "2", add, sizeof add);
+    attr_real(&attrs, "beta", 0);
+    onnx_node(&g, "Gemm", "only", "x x c", "y", &attrs);
+    onnx_gives(&g, 13, x, 4, (float[]){7, 10, 15, 22}, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +264,7 @@ int main(void)
         cmocka_unit_test(moments_are_wide),
         cmocka_unit_test(inverse_functions_reach_far),
         cmocka_unit_test(infinities_sum),
+        cmocka_unit_test(nothing_of_what_is_added),
         cmocka_unit_test(integers_shrink),
         cmocka_unit_test(of_no_integers),
         cmocka_unit_test(old_images_shrink),

@@ -187,6 +187,16 @@ def test_several_outputs_and_scalars(o):
     assert total.shape == () and abs(float(total) - 49 * 25) < 1e-2
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_scalars_of_numpy(o, dtype):
+    make = {"f32": numpy.float32, "f16": numpy.float16}.get(dtype) or \
+        pytest.importorskip("ml_dtypes").bfloat16
+    add = o.function(f"add({dtype}[], {dtype}[])")
+    assert float(add(make(1), numpy.array(2, make))) == 3
+    with pytest.raises(optune.UsageError, match="out is read-only"):
+        add(make(1), make(2), out=make(0))
+
+
 def test_booleans_and_fields_of_tuples(o):
     x = numpy.array([1, 5, 2, 4], dtype="f4")
     larger = o.function("greater(f32[4], f32[4])")

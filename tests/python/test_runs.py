@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning: progress, Ctrl-C, interruptions, exceptions; processes that fork."""
 
+import gc
 import json
 import os
 import signal
@@ -141,6 +142,47 @@ def test_what_a_callback_raises_comes_out(o):
         o.tune(DENSE, trials=500, seconds=60, progress=progress)
     assert o.records("dense")  # nothing was lost
     assert o.tune(DENSE, trials=2, seconds=30).workloads  # nor is the next run interrupted
+
+
+def test_no_run_begins_in_its_own_progress(o):
+    told = []
+
+    def progress(p):
+        if p.trial:
+            with pytest.raises(optune.UsageError, match="its own progress"):
+                o.tune(DENSE, trials=1)
+            told.append(o.select(DENSE).impl)
+
+    assert o.tune(DENSE, trials=2, seconds=30, progress=progress).workloads and told
+    assert o.tune(DENSE, trials=2, seconds=30).workloads
+
+
+def test_the_collector_may_run_while_a_handle_is_taken(o, monkeypatch):
+    """What it ends gives up its use of the handle, in the thread that takes one."""
+    counted = o._counted
+    refuse = type(counted).refuse
+
+    def collected(self):
+        refuse(self)
+        gc.collect()
+
+    def work():
+        cycle = [o.function("relu(f32[7])")]
+        cycle.append(cycle)
+        del cycle
+        monkeypatch.setattr(type(counted), "refuse", collected)
+        done.append(o.select(DENSE))
+
+    done = []
+    thread = threading.Thread(target=work, daemon=True)
+    gc.disable()
+    try:
+        thread.start()
+        thread.join(120)
+    finally:
+        monkeypatch.undo()
+        gc.enable()
+    assert done
 
 
 def test_interrupt_from_another_thread(o):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A dispatch context of AutoTVM's: with a TVM that has it, else with a stand-in (tvm_stand_in.py)."""
+"""A dispatch context of AutoTVM's: with a TVM that has it, else with a stand-in, tvm_stand_in."""
 
 import json
 import os

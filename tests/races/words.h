@@ -39,7 +39,7 @@ enum { RACES_ADD_f32, RACES_ADD_f64, RACES_ADD_i32, RACES_ADD_i64, RACES_ADD_f16
 #define vstore_half_rte(f, at, p) (((ushort *)(p))[at] = races_half_of_float(f))
 
 /* Blocks in turns: several at once. */
-#define KERNEL_IN_TURNS(x)                                                                     \
+#define KERNEL_IN_TURNS(x, blocks)                                                               \
     __constant int races_abreast = 1024 / (x);                                                 \
     KERNEL(x, 1, 1)
 #define LOCAL_ADD(p, n) races_add(p, n)

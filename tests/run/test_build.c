@@ -137,6 +137,41 @@ static void test_says_nothing(void **state)
     ot_builder_close(b);
 }
 
+static int full(const optune_target *target, const optune_device *device,
+                const char *const *flags, int n_flags, const char *source, const char *module,
+                optune_argv *argv, optune_err *err)
+{
+    (void)target, (void)device, (void)flags, (void)n_flags, (void)source, (void)module,
+        (void)err;
+    optune_argv_add(argv, "sh");
+    optune_argv_add(argv, "-c");
+    optune_argv_add(argv, getenv("OPTUNE_TEST_COMPILER"));
+    return OPTUNE_OK;
+}
+
+/* What the system refuses to a compiler is no candidate's fault, and is tried anew. */
+static void test_a_refused_compiler(void **state)
+{
+    (void)state;
+    static ot_job job, again;
+    optune_target_row row = *ot_target_find("cpu");
+    row.compile = full;
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    setenv("OPTUNE_TEST_COMPILER",
+           "[ $LC_ALL = C ] && cat /proc/self/status >/dev/full", 1);
+    ot_builder *b = open_builder("full", &row, 5);
+    submit(b, "dense_pack.x86", &job);
+    ot_builder_wait(b, &job, 60);
+    assert_int_equal(job.outcome, OPTUNE_OUTCOME_COMPILE);
+    assert_int_equal(job.status, OPTUNE_ETOOL);
+    check_contains(job.message, "No space left on device");
+    submit(b, "dense_pack.x86", &again);
+    ot_builder_wait(b, &again, 60);
+    assert_int_equal(ot_builder_compiles(b), 2);
+    unsetenv("LC_ALL");
+    ot_builder_close(b);
+}
+
 /* While the compilers are stopped nothing ends and no limit passes. */
 static void test_pause(void **state)
 {
@@ -348,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_does_not_compile),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_says_nothing),
+        cmocka_unit_test(test_a_refused_compiler),
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_forget),
         cmocka_unit_test(test_no_compiler),

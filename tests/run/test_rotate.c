@@ -40,6 +40,7 @@ typedef struct bench {
     optune_impl impl;
     ot_loaded loaded;
     ot_bound bound;
+    optune_launch launch[2]; /* one of each phase */
 } bench;
 
 static void bind_launch(bench *b, int phase, ot_function function, optune_stage *stage)
@@ -73,6 +74,8 @@ static bench *open_bench(void)
     b->impl = (optune_impl){.name = "test"};
     b->loaded.impl = &b->impl;
     b->bound = (ot_bound){.session = s, .loaded = &b->loaded, .kind = OT_ALIGNED};
+    b->bound.launch[OPTUNE_PREPACK] = &b->launch[0];
+    b->bound.launch[OPTUNE_TIMED] = &b->launch[1];
     optune_plan *plan = &b->loaded.plan;
     plan->n_scratch = 2;
     plan->n_stages = 2;

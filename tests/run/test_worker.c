@@ -4,6 +4,8 @@
 #include <math.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -222,6 +224,54 @@ static void test_exit(void **state)
     (void)state;
     expect("bad_exit.cpu", 0, OPTUNE_OUTCOME_CRASH,
            "ended its process with exit status " EXIT_OF_EXIT " while verifying");
+}
+
+/* Of a user with no right to more processes than there are then. */
+static int without_threads(void)
+{
+    enum { SOMEBODY = 54321, PROCESSES = 3 }; /* this one, the worker, and the candidate's */
+    const struct rlimit few = {PROCESSES, PROCESSES};
+    const ot_worker_options options = worker_options();
+    static candidate c;
+    static char cache[1100];
+    optune_err err = {0};
+    ot_arena arena = {0};
+    ot_trial_result r;
+    snprintf(cache, sizeof cache, "%s/somebody", planted_dir);
+    const ot_build_options build = {.target = &planted_target,
+                                    .device = &planted_device,
+                                    .row = ot_target_find("cpu"),
+                                    .cache_dir = cache};
+    if (chmod(planted_dir, 0777) < 0 || setgid(SOMEBODY) < 0 || setuid(SOMEBODY) < 0)
+        return 2;
+    check_ok(ot_builder_open(&build, &builder, &err));
+    make("dense_pack.x86", &c);
+    ot_builder_close(builder);
+    if (setrlimit(RLIMIT_NPROC, &few) < 0)
+        return 2;
+    check_ok(ot_worker_open(&options, &worker, &err));
+    check_ok(ot_worker_workload(worker, planted_text, 7, &err));
+    const int status = ot_worker_trial(worker, &c.trial, &ot_policy_warm, &arena, &r, &err);
+    if (status >= 0)
+        print_error("outcome %d: %s\n", r.outcome, r.message ? r.message : "");
+    else
+        check_contains(err.text, "may not start the");
+    ot_worker_close(worker);
+    return status < 0 ? 0 : 1;
+}
+
+static void test_no_threads_are_no_crash(void **state)
+{
+    (void)state;
+    int how;
+    if (geteuid() != 0 || planted_device.threads < 2)
+        skip();
+    const pid_t pid = fork();
+    if (pid == 0)
+        _exit(without_threads());
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 0);
 }
 
 /* Each ends as itself, and the next one finds everything as it was. */
@@ -489,6 +539,7 @@ int main(void)
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_input_changed),
         cmocka_unit_test(test_exit),
+        cmocka_unit_test(test_no_threads_are_no_crash),
         cmocka_unit_test(test_left_behind),
         cmocka_unit_test(test_killed_once_is_repeated),
         cmocka_unit_test(test_killed_twice),

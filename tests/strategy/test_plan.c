@@ -3,6 +3,9 @@
 #include "strategy/fake.h"
 #include "support/tensor_map.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 static void (*build)(optune_plan *plan);
 
 static void plan_row(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -579,10 +582,48 @@ static void test_fused_digest(void **state)
     assert_string_not_equal(one, two);
 }
 
+/* What is kept of a plan makes the same source and the same stages, and is a few pages. */
+static void test_copied(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    check_ok(make("fake_mm(f32[4,8], f32[16,8])", good, &err));
+    optune_plan *copy = ot_alloc_sparse(sizeof *copy);
+    ot_plan_copy(copy, &made);
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned char there[64] = {0};
+    char *from = (char *)(((uintptr_t)copy + page - 1) & ~(page - 1));
+    const size_t n = (size_t)((char *)(copy + 1) - from) / page;
+    int pages = 0;
+    assert_int_equal(mincore(from, n * page, there), 0);
+    for (size_t i = 0; i < n; i++)
+        pages += there[i] & 1;
+    assert_in_range(pages, 1, 10);
+    fake_task f;
+    fake_task_set(&f, "fake_mm(f32[4,8], f32[16,8])");
+    for (int i = 0; i < made.n_modules; i++) {
+        ot_text one = {0}, other = {0};
+        ot_plan_source(&f.task, &made, i, &one);
+        ot_plan_source(&f.task, copy, i, &other);
+        assert_string_equal(ot_text_str(&one), ot_text_str(&other));
+        ot_text_release(&one);
+        ot_text_release(&other);
+    }
+    assert_int_equal(copy->n_stages, made.n_stages);
+    assert_true(made.n_stages > 0);
+    assert_memory_equal(copy->stage, made.stage, sizeof made.stage);
+    assert_memory_equal(copy->scratch, made.scratch, sizeof made.scratch);
+    assert_memory_equal(copy->map, made.map, sizeof made.map);
+    assert_memory_equal(copy->dim, made.dim, sizeof made.dim);
+    assert_memory_equal(&copy->repeat, &made.repeat, sizeof made.repeat);
+    free(copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),
+        cmocka_unit_test(test_copied),
         cmocka_unit_test(test_strange_config),
         cmocka_unit_test(test_prepack_of_var),
         cmocka_unit_test(test_tensor_maps),

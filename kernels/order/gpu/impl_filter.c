@@ -29,7 +29,7 @@ static void space(const optune_task *task, optune_space *space)
     gpu_space_threads(space);
     optune_space_ints(space, "each", 3, (const int64_t[]){4, 8, 16});
     optune_space_ints(space, "room", 4, (const int64_t[]){512, 1024, 2048, 4096});
-    optune_space_ints(space, "parts", 6, (const int64_t[]){1, 4, 16, 64, 256, 1024});
+    optune_space_ints(space, "parts", 8, (const int64_t[]){1, 4, 8, 16, 32, 64, 256, 1024});
 }
 
 static int64_t shared(const order_shape *s, const optune_config *config)
@@ -63,13 +63,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const order_shape s = order_shape_of(task->call);
     const int64_t each = s.data.bits == 32 ? 16 : 8;
-    int64_t threads = gpu_threads(task, 256), parts = 1, room = 512;
+    int64_t threads = gpu_threads(task, s.k <= 128 ? 128 : 256), parts = 1, room = 512;
     while (threads > 64 && threads / 2 >= s.k && threads / 2 * each >= s.at.n)
         threads /= 2;
-    while (parts < 1024 && order_lines(&s) * parts < 2 * gpu_cores(task) &&
+    while (parts < 32 && order_lines(&s) * parts < 2 * gpu_cores(task) &&
            s.at.n / (4 * parts) >= host_max(threads * each, 4 * s.k))
-        parts *= 4;
-    while (room < 4096 && room < 8 * s.k + threads &&
+        parts *= parts == 1 ? 4 : 2;
+    while (room < 4096 && room < 4 * s.k + threads &&
            2 * room * order_item_bytes(&s) < gpu_max_shared(task))
         room *= 2;
     optune_config_choose_int(config, space, "threads", threads);
@@ -79,38 +79,34 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_nearest(config, space);
 }
 
-/* Instructions of a warp and barriers of a sort of `n` items by a block. */
-static void sorting(gpu_work *w, double times, double n, int64_t threads)
+/* A cut of `items`: a warp compares each of its own with all of them. */
+static void cutting(gpu_work *w, double times, double items, int64_t threads)
 {
-    const double deep = log2(n), steps = times * deep * (deep + 1) / 2;
-    w->instructions += steps * fmax(1, n / 2 / (double)threads) * 14;
-    w->barriers += steps;
+    w->instructions += times * (4 * items * fmin(2, items / (double)threads) + 60);
+    w->barriers += 3 * times;
 }
 
-/* Of values in random order a batch lets K and few more pass, until the limit is tighter. */
+/* Values in random order: of a first batch twice K pass, of the b-th one K / b. */
 static double estimate(const optune_task *task, const optune_config *config)
 {
     const order_shape s = order_shape_of(task->call);
     const int64_t threads = value_of(config, "threads"), each = value_of(config, "each");
-    const int64_t parts = value_of(config, "parts"), room = value_of(config, "room");
+    const int64_t parts = value_of(config, "parts"), warps = host_max(threads / 32, 1);
     const double bytes = s.data.bits / 8, n = (double)s.at.n / (double)parts;
     const double batches = ceil(n / (double)(threads * each)), k = (double)s.k;
-    const double first = k * (1 + k / (double)threads); /* that pass the first limit */
-    const double cuts = floor(batches * first / (.75 * (double)room));
-    const double left = fmax(k, batches * first - cuts * .75 * (double)room);
+    const double passed = 2 * k + k * log(batches), cuts = 1 + log(batches);
     gpu_work w = {
         .blocks = order_lines(&s) * parts,
         .threads = threads,
-        .registers = 32 + each * s.data.bits / 32,
+        .registers = 40 + each * s.data.bits / 32,
         .shared = shared(&s, config),
-        .instructions = batches * ((double)each * 14 * bytes / 4 + 30) + 60,
+        .instructions = batches * ((double)each * 5 * bytes / 4 + 40) +
+                        60 * passed / (double)warps + (double)each * 14 + 250,
         .bytes = n * bytes + k * (double)order_item_bytes(&s),
-        .waits = batches + 1,
-        .barriers = 2 * batches,
+        .waits = batches / 2 + 2, /* the next batch is loaded meanwhile */
+        .barriers = 2 * batches + 4,
     };
-    sorting(&w, 1, (double)threads, threads);
-    sorting(&w, cuts, (double)room, threads);
-    sorting(&w, 1, (double)gpu_power2((int64_t)left), threads);
+    cutting(&w, cuts, 3 * k, threads);
     const double cost = gpu_cost(task, &w);
     if (parts == 1)
         return cost;
@@ -118,15 +114,14 @@ static double estimate(const optune_task *task, const optune_config *config)
     gpu_work merge = {
         .blocks = order_lines(&s),
         .threads = threads,
-        .registers = 32,
+        .registers = 40,
         .shared = shared(&s, config),
-        .instructions = rounds * 30 + 60,
+        .instructions = rounds * 40 + 4 * (double)host_min(parts, threads) + 100,
         .bytes = (double)parts * k * (double)order_item_bytes(&s),
-        .waits = rounds,
-        .barriers = 2 * rounds,
+        .waits = rounds + 2,
+        .barriers = 2 * rounds + 2,
     };
-    sorting(&merge, 1 + floor(rounds * (double)threads / (4 * (double)room)), (double)room,
-            threads);
+    cutting(&merge, 2, 2 * k, threads);
     return cost + gpu_cost(task, &merge);
 }
 
