@@ -145,6 +145,7 @@ typedef struct ot_kernel {
     const optune_config *config; /* `taken`, or that of one like it */
     optune_config *taken;        /* NULL: it is like another */
     int64_t scratch;             /* bytes, what is packed of constants included */
+    int64_t kept;                /* of these, as they are laid out: what is packed */
     const optune_call *range; /* the call with dims that only a run knows; NULL: it has none */
     optune_call *sized;       /* that at the sizes at hand; NULL: likewise */
     optune_task task;         /* what it is compiled for */

@@ -81,6 +81,8 @@ int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *im
         status = ot_plan_make(&k->task, impl, config, plan, err);
     for (int i = 0; i < plan->n_scratch && status >= 0; i++)
         k->scratch += plan->scratch[i].bytes;
+    for (int i = 0; i < plan->n_scratch && status >= 0; i++)
+        k->kept += plan->scratch[i].constant ? ot_scratch_bytes(plan, i) : 0;
     if (status >= 0)
         ot_shared_want(&m->scratch, plan);
     if (status >= 0)
@@ -126,8 +128,11 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
 
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
 {
-    *k = (ot_kernel){.impl = like->impl, .config = like->config, .scratch = like->scratch};
+    *k = (ot_kernel){.impl = like->impl, .config = like->config, .scratch = like->scratch,
+                       .kept = like->kept};
     sit(k, m, like->task.call, NULL); /* as it could be of that one */
+    if (m == like->machine || k->impl->library) /* a clone uses what was packed */
+        m->scratch.kept_wanted += like->kept;
 }
 
 int ot_kernel_load_like(ot_kernel *k, const ot_kernel *like, bool same_constants,

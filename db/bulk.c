@@ -275,7 +275,8 @@ static int merge_all(merging *m, const ot_bulk *b)
                                               OT_TABLE_SHARED};
     int status = OPTUNE_OK;
     for (int i = 0; i < OT_COUNT(as_they_are) && status >= 0; i++)
-        status = ot_making_copy(m->made, m->old, as_they_are[i], m->err);
+        status =
+            ot_making_copy(m->made, m->old, as_they_are[i], b->stops ? b->stop : NULL, m->err);
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_RECORD, b->records);
     if (status >= 0)

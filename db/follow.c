@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What others wrote while a store was made of theirs is done to the new one, too. What that was is
- * seen by walking both snapshots side by side: most values lie where they lay, so an entry costs
- * two steps of a cursor. What follows from the rest (summaries) is made anew.
+ * seen by walking both snapshots side by side, in the pages that only one of them has; or, where
+ * those cannot be told, in all: then an entry costs two steps of a cursor, as most values lie where
+ * they lay. What follows from the changes (summaries) is made anew.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ typedef struct following {
     int64_t n;
     bool asks; /* entries of this question have changed */
     ot_digest asked;
+    const atomic_bool *stop;
     optune_err *err;
 } following;
 
@@ -52,6 +54,8 @@ static int commit(following *f)
 
 typedef struct side {
     ot_snapshot *of;
+    ot_leaves leaves;
+    bool some; /* these are walked, not all */
     ot_bytes key, value;
     int status; /* 1: it is through */
 } side;
@@ -90,34 +94,46 @@ static int change(following *f, ot_kv_table table, const side *was, const side *
     return ++f->waiting < AT_ONCE ? OPTUNE_OK : commit(f);
 }
 
+static int next(side *s, ot_kv_table table, optune_err *err)
+{
+    return s->status = s->some ? ot_leaves_next(&s->leaves, &s->key, &s->value)
+                               : ot_snapshot_next(s->of, table, &s->key, &s->value, err);
+}
+
 static int first(side *s, ot_kv_table table, optune_err *err)
 {
+    if (s->some)
+        return next(s, table, err);
     return s->status = ot_snapshot_seek(s->of, table, &s->key, &s->value, err);
 }
 
-static int next(side *s, ot_kv_table table, optune_err *err)
+static int follow_sides(following *f, ot_kv_table table, side *was, side *is)
 {
-    return s->status = ot_snapshot_next(s->of, table, &s->key, &s->value, err);
+    int status = first(was, table, f->err);
+    status = status < 0 ? status : first(is, table, f->err);
+    while (status >= 0 && (was->status == OPTUNE_OK || is->status == OPTUNE_OK)) {
+        const int turn = was->status == 1  ? 1
+                         : is->status == 1 ? -1
+                                           : ot_bytes_order(&was->key, &is->key);
+        status = ot_making_goes_on(f->stop, f->err);
+        if (status >= 0 && (turn || !same(&was->value, &is->value)))
+            status = change(f, table, was, turn < 0 ? NULL : is);
+        if (status >= 0 && turn <= 0)
+            status = next(was, table, f->err);
+        if (status >= 0 && turn >= 0)
+            status = next(is, table, f->err);
+    }
+    return status < 0 ? status : OPTUNE_OK;
 }
 
 static int follow_table(following *f, ot_kv_table table, ot_snapshot *before, ot_snapshot *now)
 {
     side was = {.of = before}, is = {.of = now};
-    int status = first(&was, table, f->err);
-    status = status < 0 ? status : first(&is, table, f->err);
-    while (status >= 0 && (was.status == OPTUNE_OK || is.status == OPTUNE_OK)) {
-        const int turn = was.status == 1  ? 1
-                         : is.status == 1 ? -1
-                                          : ot_bytes_order(&was.key, &is.key);
-        status = OPTUNE_OK;
-        if (turn || !same(&was.value, &is.value))
-            status = change(f, table, &was, turn < 0 ? NULL : &is);
-        if (status >= 0 && turn <= 0)
-            status = next(&was, table, f->err);
-        if (status >= 0 && turn >= 0)
-            status = next(&is, table, f->err);
-    }
-    return status < 0 ? status : OPTUNE_OK;
+    was.some = is.some = ot_leaves_apart(before, now, table, &was.leaves, &is.leaves);
+    const int status = follow_sides(f, table, &was, &is);
+    ot_leaves_release(&was.leaves);
+    ot_leaves_release(&is.leaves);
+    return status;
 }
 
 /* What is not to come back goes also where only the new store has it. */
@@ -141,14 +157,14 @@ static int forget(following *f, ot_snapshot *before, ot_snapshot *now)
     return status < 0 ? status : OPTUNE_OK;
 }
 
-int ot_store_follow(const char *dir, ot_snapshot *was, ot_snapshot *is, int64_t *changes,
-                    optune_err *err)
+int ot_store_follow(const char *dir, ot_snapshot *was, ot_snapshot *is, const atomic_bool *stop,
+                    int64_t *changes, optune_err *err)
 {
     /* What leads to a record comes behind it. */
     static const ot_kv_table as_they_are[] = {
         OT_TABLE_META,   OT_TABLE_DEVICE, OT_TABLE_QUARANTINE, OT_TABLE_SHARED,
         OT_TABLE_RECORD, OT_TABLE_BEST,   OT_TABLE_HINT};
-    following f = {.err = err};
+    following f = {.stop = stop, .err = err};
     ot_text lock = {0};
     *changes = 0;
     OT_RETURN_UNLESS_OK(ot_store_open(dir, OT_STORE_WRITE, &f.to, err));

@@ -88,6 +88,19 @@ int ot_walk_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *
 /* No key begins so, of a table that is there; false: or it cannot be told. */
 bool ot_walk_none(ot_snapshot *reader, ot_kv_table table, ot_bytes prefix);
 void ot_roots_release(ot_snapshot *reader);
+/* Entries of a table in key order: of pages that only one of two snapshots has. What they share
+ * lies in pages that neither can change, so what differs is in these, and they are as few as the
+ * changes. Valid as long as the snapshots. */
+typedef struct ot_leaves {
+    const ot_snapshot *of;
+    uint64_t *page;
+    int n, at, entry; /* which comes next */
+} ot_leaves;
+/* false, and both empty: all entries have to be looked at. */
+bool ot_leaves_apart(ot_snapshot *a, ot_snapshot *b, ot_kv_table table, ot_leaves *only_a,
+                     ot_leaves *only_b);
+int ot_leaves_next(ot_leaves *leaves, ot_bytes *key, ot_bytes *value); /* 1: that was all */
+void ot_leaves_release(ot_leaves *leaves);
 int64_t ot_snapshot_count(ot_snapshot *reader, ot_kv_table table); /* entries; -1: not known */
 /* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
 bool ot_hold_put(const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
@@ -176,21 +189,25 @@ int ot_making_begin(ot_snapshot *from, const char *path, ot_making **made, optun
 /* Behind all that the table has; tables may take turns. */
 int ot_making_put(ot_making *made, ot_kv_table table, ot_bytes key, ot_bytes value,
                   optune_err *err);
-int ot_making_copy(ot_making *made, ot_snapshot *from, ot_kv_table table, optune_err *err);
+/* EINTERRUPTED: *stop (may be NULL) became true. */
+int ot_making_copy(ot_making *made, ot_snapshot *from, ot_kv_table table,
+                   const atomic_bool *stop, optune_err *err);
+int ot_making_goes_on(const atomic_bool *stop, optune_err *err); /* EINTERRUPTED: it does not */
 /* Synced. `summed`: its summaries are all made, see epoch.c. */
 int ot_making_end(ot_making *made, bool summed, optune_err *err);
 void ot_making_close(ot_making *made); /* NULL is fine */
 /* A compact copy of all, so made. */
-int ot_store_copy(ot_snapshot *from, const char *path, optune_err *err);
+int ot_store_copy(ot_snapshot *from, const char *path, const atomic_bool *stop,
+                  optune_err *err);
 /* swap.c: what `fill` makes of `from`, in the empty folder it is given, takes the place of this
  * store, whose handle is of the old one afterwards. Others write meanwhile, and what they write is
  * there, too. */
 typedef int ot_fill_fn(void *arg, ot_snapshot *from, const char *path, optune_err *err);
 int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *err);
 /* follow.c: does to the store DIR/store, which was made of `was`, what has changed from there to
- * `is`. *changes: how many. */
-int ot_store_follow(const char *dir, ot_snapshot *was, ot_snapshot *is, int64_t *changes,
-                    optune_err *err);
+ * `is`. *changes: how many. EINTERRUPTED: *stop (may be NULL) became true. */
+int ot_store_follow(const char *dir, ot_snapshot *was, ot_snapshot *is, const atomic_bool *stop,
+                    int64_t *changes, optune_err *err);
 /* catch_up.c: for who has the write lock: what a killed writer committed can be read. */
 void ot_store_say_last(ot_store *store);
 /* Makes all who have it open look at once what became of it. */

@@ -85,12 +85,23 @@ int ot_making_put(ot_making *m, ot_kv_table table, ot_bytes key, ot_bytes value,
     return rc ? fail(m, rc, err) : OPTUNE_OK;
 }
 
-int ot_making_copy(ot_making *m, ot_snapshot *from, ot_kv_table table, optune_err *err)
+int ot_making_goes_on(const atomic_bool *stop, optune_err *err)
+{
+    return stop && atomic_load(stop)
+               ? optune_fail(
+                     err, OPTUNE_EINTERRUPTED,
+                     "interrupted while a store was made in place of another, which is as "
+                     "it was")
+               : OPTUNE_OK;
+}
+
+int ot_making_copy(ot_making *m, ot_snapshot *from, ot_kv_table table, const atomic_bool *stop,
+                   optune_err *err)
 {
     ot_bytes key = {0}, value;
     ot_text moved = {0};
     int status = ot_snapshot_seek(from, table, &key, &value, err);
-    while (status == OPTUNE_OK) {
+    while (status == OPTUNE_OK && (status = ot_making_goes_on(stop, err)) >= 0) {
         if (table == OT_TABLE_SUMMARY) {
             ot_summary_moved(&key, &value, &moved);
             value = (ot_bytes){moved.s, moved.n};
@@ -125,13 +136,13 @@ void ot_making_close(ot_making *m)
     free(m);
 }
 
-int ot_store_copy(ot_snapshot *from, const char *path, optune_err *err)
+int ot_store_copy(ot_snapshot *from, const char *path, const atomic_bool *stop, optune_err *err)
 {
     ot_making *made = NULL;
     uint64_t epoch;
     int status = ot_making_begin(from, path, &made, err);
     for (int i = 0; i < OT_TABLES && status >= 0; i++)
-        status = ot_making_copy(made, from, (ot_kv_table)i, err);
+        status = ot_making_copy(made, from, (ot_kv_table)i, stop, err);
     if (status >= 0)
         status = ot_making_end(made, ot_snapshot_epoch(from, &epoch), err);
     ot_making_close(made);

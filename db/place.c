@@ -95,8 +95,26 @@ int ot_check_place(const char *path, optune_err *err)
 
 /* ---- the directory ----------------------------------------------------------------------- */
 
+/* A link to what is not there is no database that nobody made yet: a disk may be missing. */
+static int check_link(const char *path, optune_err *err)
+{
+    struct stat info;
+    char target[256];
+    if (lstat(path, &info) < 0 || !S_ISLNK(info.st_mode) || stat(path, &info) == 0 ||
+        errno != ENOENT)
+        return OPTUNE_OK;
+    const ssize_t n = readlink(path, target, sizeof target - 1);
+    target[n < 0 ? 0 : n] = '\0';
+    return optune_fail(
+        err, OPTUNE_ESTORE,
+        "'%s' is a symbolic link to '%s', which is not there: mount or make that, "
+        "or remove the link",
+        path, target);
+}
+
 int ot_place_make(const char *path, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(check_link(path, err));
     if (ot_make_dirs(path, err) < 0) {
         if (err)
             err->status = OPTUNE_ESTORE;
@@ -107,8 +125,11 @@ int ot_place_make(const char *path, optune_err *err)
 
 int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err)
 {
-    if (!ot_exists(data) && (errno == ENOENT || errno == ENOTDIR))
+    if (!ot_exists(data) && (errno == ENOENT || errno == ENOTDIR)) {
+        OT_RETURN_UNLESS_OK(check_link(dir, err));
+        OT_RETURN_UNLESS_OK(check_link(path, err));
         return optune_fail(err, OPTUNE_ENOENT, "there is no database in '%s'", dir);
+    }
     return ot_check_place(path, err);
 }
 

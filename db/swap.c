@@ -3,9 +3,8 @@
  * Another store in place of this one: written whole beside it, then the two folders change places
  * (exchange.c). Who reads the old one goes on; so does who writes, and what he changed meanwhile is
  * done to the new one as well (follow.c), most of it before his turn ends: the write lock is held
- * for the last look at what has changed, two steps of a cursor for each entry of the store. One at
- * a time replaces, which is a lock of its own. A folder that a killed process left is removed by
- * the next one that has both.
+ * for the last look at what has changed since the one before. One at a time replaces, which is a
+ * lock of its own. A folder that a killed process left is removed by the next one that has both.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,6 +27,7 @@ typedef struct swapping {
     bool reads;
     ot_text work, made;
     struct stat folder; /* of `made`, as this made it */
+    const atomic_bool *stop; /* NULL: what was to stop this had come before it began */
     optune_err *err;
 } swapping;
 
@@ -76,7 +76,7 @@ static int follow(swapping *s, int64_t *changes)
     OT_RETURN_UNLESS_OK(ot_snapshot_begin(s->store, &is, s->err));
     const int status = ot_snapshot_number(&is) == ot_snapshot_number(&s->was)
                            ? OPTUNE_OK
-                           : ot_store_follow(s->work.s, &s->was, &is, changes, s->err);
+                           : ot_store_follow(s->work.s, &s->was, &is, s->stop, changes, s->err);
     ot_snapshot_end(&s->was);
     s->was = is;
     return status;
@@ -120,7 +120,9 @@ static int check_made(const swapping *s)
 int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *err)
 {
     const char *dir = ot_store_dir(store);
+    const atomic_bool *stop = ot_store_stopped_by(store);
     swapping s = {.store = store, .err = err};
+    s.stop = stop && atomic_load(stop) ? NULL : stop;
     OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, OT_SWAP_LOCK, &s.turn, err));
     int status = ot_write_lock_take(s.turn, ot_store_stopped_by(store), err);
     if (status < 0) {
@@ -154,8 +156,8 @@ int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *e
 
 static int copy(void *arg, ot_snapshot *from, const char *path, optune_err *err)
 {
-    (void)arg;
-    return ot_store_copy(from, path, err);
+    const atomic_bool *const *stop = arg;
+    return ot_store_copy(from, path, *stop, err);
 }
 
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err)
@@ -163,7 +165,10 @@ int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_er
     ot_text made = {0};
     *before = ot_store_bytes_used(store);
     *after = 0;
-    const int status = ot_store_replace(store, copy, NULL, err);
+    const atomic_bool *stop = ot_store_stopped_by(store);
+    if (stop && atomic_load(stop))
+        stop = NULL;
+    const int status = ot_store_replace(store, copy, &stop, err);
     ot_text_printf(&made, "%s/store", ot_store_dir(store));
     if (status >= 0)
         *after = ot_swap_bytes(made.s);

@@ -305,8 +305,10 @@ void ot_shared_want(ot_shared *shared, const optune_plan *plan)
     int64_t size[OPTUNE_MAX_SCRATCH];
     int n = 0;
     for (int i = 0; i < plan->n_scratch; i++) {
-        if (plan->scratch[i].constant)
+        if (plan->scratch[i].constant) {
+            shared->kept_wanted += ot_scratch_bytes(plan, i);
             continue;
+        }
         int k = n++; /* the largest first */
         for (; k > 0 && size[k - 1] < ot_scratch_bytes(plan, i); k--)
             size[k] = size[k - 1];
@@ -370,7 +372,30 @@ void ot_shared_release(ot_shared *shared, const optune_target_worker *row, void 
 {
     for (int k = 0; k < shared->n; k++)
         row->free(state, shared->buffer[k]);
-    shared->n = 0;
+    if (shared->kept)
+        row->free(state, shared->kept);
+    *shared = (ot_shared){0};
+}
+
+/* A part of what is kept; 1: there is no room, or such memory has no parts. */
+static int keep(ot_bound *b, int i, optune_err *err)
+{
+    ot_session *s = b->session;
+    ot_shared *shared = s->shared;
+    const int64_t bytes = ot_scratch_bytes(&b->loaded->plan, i);
+    if (!s->row->address || !s->row->alias)
+        return 1;
+    if (!shared->kept && shared->kept_wanted >= bytes) {
+        OT_RETURN_UNLESS_OK(alloc(s, shared->kept_wanted, false, &shared->kept, err));
+        shared->kept_bytes = shared->kept_wanted;
+    }
+    if (shared->kept_bytes - shared->kept_used < bytes)
+        return 1;
+    char *start = s->row->address(s->state, shared->kept);
+    if (s->row->alias(s->state, &b->scratch[i], start + shared->kept_used) < 0)
+        return optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
+    shared->kept_used += bytes;
+    return OPTUNE_OK;
 }
 
 static int open_scratch(ot_bound *b, int i, optune_err *err)
@@ -383,8 +408,11 @@ static int open_scratch(ot_bound *b, int i, optune_err *err)
         b->scratch[i] = s->packed->scratch[i];
         return OPTUNE_OK;
     }
+    int status = s->shared ? keep(b, i, err) : 1;
+    if (status <= 0)
+        return status;
     const int64_t bytes = ot_scratch_bytes(&b->loaded->plan, i);
-    const int status = alloc(s, bytes, b->kind == OT_GUARDED, &b->scratch[i], err);
+    status = alloc(s, bytes, b->kind == OT_GUARDED, &b->scratch[i], err);
     if (status >= 0 && b->kind == OT_GUARDED)
         name_zone(s, b->scratch[i], bytes, plan->scratch[i].name);
     return status;

@@ -100,6 +100,10 @@ typedef struct ot_shared {
                                            ... : so none is made twice, larger each time */
     void *buffer[OT_MOST_SHARED];
     int64_t bytes[OT_MOST_SHARED];
+    /* What is kept lies in one buffer, behind one another as it is made: in memory of this process,
+     * where many small ones would be in pages of their own, each on the same lines of a cache. */
+    void *kept;
+    int64_t kept_wanted, kept_bytes, kept_used;
 } ot_shared;
 /* What this plan will ask for, said before any candidate is bound. */
 void ot_shared_want(ot_shared *shared, const optune_plan *plan);

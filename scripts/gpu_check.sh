@@ -147,6 +147,7 @@ dense_nbits_decode.cuda|dense_nbits|dense_nbits(bf16[3,256],u8[40,128],bf16[40,8
 conv2d_wgmma.cuda|conv2d|conv2d(bf16[1,64,14,14],const bf16[64,64,3,3],padding=[1,1])
 take_rows.gpu|take|take(f32[1000,64],i32[37])
 gather_lines.gpu|gather|gather(f32[40,1000],i32[40,700],axis=1)
+scatter_add_atomic.cuda|scatter_add|scatter_add(bf16[33,27],i64[61,27],bf16[61,27],axis=0)
 pad_linear.gpu|pad|pad(bf16[3,19,31],before=[0,1,1],after=[0,1,2])
 depthwise_conv2d_strips.gpu|conv2d|conv2d(bf16[2,8,19,24],const bf16[8,1,3,3],padding=[1,1],groups=8)
 softmax_across.gpu|softmax|softmax(f32[5,300,33],axis=1)'

@@ -84,8 +84,14 @@ static void choose(optune_config *config, const optune_space *space, const ot_kn
     const int k = (int)(knob - space->knob);
     const bool in_order = k < config->n && !strcmp(config->entity[k].name, knob->name);
     const int at = in_order ? k : position(config, knob->name);
-    if (at >= 0)
-        ot_space_entity(space, k, digit, &config->entity[at]);
+    if (at < 0)
+        return;
+    optune_entity *entity = &config->entity[at];
+    if (knob->parts == 1 && knob->value && entity->n == 1 && entity->kind == knob->kind &&
+        entity->scalar == knob->scalar)
+        entity->v[0] = knob->value[digit]; /* all else is as it was */
+    else
+        ot_space_entity(space, k, digit, entity);
 }
 
 static bool within(const int64_t *value, const int64_t *limit, int parts)

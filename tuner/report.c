@@ -166,11 +166,13 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     *missing = 0;
     for (int i = 0; i < n; i++) {
         open_row(run, &run->call[i], &all[i]);
-        if (all[i].known && !tuned[i].failed)
+        if (ot_row_answered(run, &all[i]) && !tuned[i].failed)
             continue;
         if (!*missing)
             snprintf(why, OPTUNE_ERR_SIZE, "%.300s: %.600s", all[i].label,
-                     *tuned[i].problem ? tuned[i].problem : "nothing measured");
+                     *tuned[i].problem ? tuned[i].problem
+                     : all[i].known    ? "of what may be selected nothing was measured"
+                                       : "nothing measured");
         ++*missing;
     }
     find_fastest(all, n, &fastest, &whose);

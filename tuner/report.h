@@ -28,6 +28,9 @@ typedef struct ot_row {
 } ot_row;
 
 bool ot_row_effective(const ot_row *r); /* fewer operations are done than its rate counts */
+/* Whether there is what was asked for: a winner, or, where only libraries were named, what they
+ * take. */
+bool ot_row_answered(const ot_run *run, const ot_row *r);
 double
 ot_row_rate(const ot_row *r); /* what one run moves or computes in a second; 0: unknown */
 /* Of the measured peak; 0: unknown. Above 1 only where fewer operations are done, where the data

@@ -35,14 +35,27 @@ static void add_ties(ot_run_rows *to, const ot_choice *choice, optune_run_row *r
     row->ties = tie;
 }
 
+bool ot_row_answered(const ot_run *run, const ot_row *r)
+{
+    const char *const *only = run->options->impls;
+    if (r->best || !r->known || !only || !only[0])
+        return r->best != NULL;
+    for (int i = 0; only[i]; i++)
+        if (!ot_impl_find(only[i])->library)
+            return false;
+    return true;
+}
+
 /* Why a workload has no winner, or ended early; NULL: neither. */
 static const char *problem_of(ot_arena *arena, const ot_run *run, const ot_row *r,
                               const ot_tuned *tuned)
 {
     if (*tuned->problem)
         return ot_arena_copy(arena, tuned->problem);
-    if (r->known)
+    if (ot_row_answered(run, r))
         return NULL;
+    if (r->known)
+        return "of what may be selected nothing was measured";
     if (ot_context_stopped(run->o))
         return "interrupted before anything was measured";
     return tuned->done ? "nothing measured within the limits" : "the run ended before its turn";

@@ -19,6 +19,13 @@
 /* The number of this call, from 0 on: one thread of a block asks. */
 #define NEXT_TURN(counter) ((i64)atomicAdd((u32 *)(counter), 1u))
 
+/* Before a thread that waits for a word asks for it again. */
+#if OT_CC >= 70
+#define PAUSE() __nanosleep(100)
+#else
+#define PAUSE() ((void)0)
+#endif
+
 #if OT_CC >= 70
 #define OT_WORD_LOAD "ld.relaxed.gpu.global.u64 %0, [%1];"
 #define OT_WORD_STORE "st.relaxed.gpu.global.u64 [%0], %1;"

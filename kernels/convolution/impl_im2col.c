@@ -70,6 +70,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "unroll", 2);
 }
 
+/* The odd vector keeps consecutive rows of columns out of the same cache sets. */
 static int64_t pitch_of(const optune_task *task, const conv2d_shape *s,
                         const optune_config *config)
 {
@@ -111,9 +112,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t tasks = s.n * s.groups * host_ceil(s.oh * s.ow, pixels);
     const int64_t nr = optune_config_int(config, "tile_pixel") * lanes;
     const int64_t rest = s.oh * s.ow % pixels;
-    const int module = optune_plan_module(plan);
-    conv2d_define_varying(plan, module, &s, 7);
-    conv2d_light(plan, module);
+    const int loops = optune_plan_module(plan), module = optune_plan_module(plan);
+    for (int m = loops; m <= module; m++) {
+        conv2d_define_varying(plan, m, &s, 11);
+        conv2d_light(plan, m);
+    }
+    optune_plan_define(plan, module, "TILE", 1);
     optune_plan_define(plan, module, "GEMM_MR", mr);
     optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_pixel"));
     optune_plan_define(plan, module, "GEMM_KU", optune_config_int(config, "unroll"));
@@ -122,20 +126,31 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         optune_plan_define(plan, module, "LAST_COLS", (rest ? rest : pixels) % nr);
     }
 
-    const int64_t tile = host_ceil(depth_of(&s) * mr, lanes) * lanes + lanes;
-    const optune_arg packed =
-        conv2d_pack(task, plan, module, "pack_weight", s.groups * tiles * tile);
-    const int columns = optune_plan_scratch(
-        plan, "columns", pitch_of(task, &s, config) * depth * threads * elem, false);
+    const int64_t size = host_ceil(depth_of(&s) * mr, lanes) * lanes + lanes;
+    const int64_t pitch = pitch_of(task, &s, config);
+    const optune_arg packed = optune_scratch_arg(
+        optune_plan_scratch(plan, "weights", s.groups * tiles * size * elem,
+                            task->call->input[CONV2D_WEIGHT].is_const));
+    optune_plan_stage(plan,
+                      &(optune_stage){.phase = conv2d_weight_phase(task->call),
+                                      .module = loops,
+                                      .function = "pack_weight",
+                                      .n_args = 4,
+                                      .arg = {optune_input_arg(CONV2D_WEIGHT), packed,
+                                              optune_int_arg(mr), optune_int_arg(size)}});
+    const int columns =
+        optune_plan_scratch(plan, "columns", pitch * depth * threads * elem, false);
     conv2d_finish(
         task, plan,
         &(optune_stage){
             .phase = OPTUNE_TIMED,
-            .module = module,
+            .module = loops,
             .function = "im2col",
-            .n_args = 7,
+            .n_args = 11,
             .arg = {optune_input_arg(CONV2D_DATA), packed, optune_output_arg(0),
-                    optune_scratch_arg(columns), optune_int_arg(pixels), optune_int_arg(depth),
+                    optune_scratch_arg(columns), optune_function_arg(module, "tile"),
+                    optune_int_arg(mr), optune_int_arg(size), optune_int_arg(pitch),
+                    optune_int_arg(pixels), optune_int_arg(depth),
                     optune_int_arg(host_min(tiles, host_ceil(threads, tasks)))},
         });
 }

@@ -12,7 +12,8 @@
  *
  * Macros beside those of kernels/scan/body.kernel.h: TILES of a line, TOLD (how much is told of
  * it), PATIENCE, DTYPE_WORDS (of 32 bits), LEAD_PARAMETERS (dims in front of the axis that are
- * known at run time, each behind a comma).
+ * known at run time, each behind a comma); of a contiguous axis STAGED (bytes at the end of shared
+ * memory for elements, or 0).
  */
 #ifndef OPTUNE_KERNELS_SCAN_LOOKBACK_H
 #define OPTUNE_KERNELS_SCAN_LOOKBACK_H

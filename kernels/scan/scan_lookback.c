@@ -114,6 +114,23 @@ void scan_lookback_space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "team", 9,
                       (const int64_t[]){4, 8, 16, 32, 64, 128, 256, 512, 1024});
     optune_space_ints(space, "each", 4, (const int64_t[]){4, 8, 16, 32});
+    optune_space_ints(space, "staged", 2, (const int64_t[]){0, 1});
+}
+
+/* Neighbours that are loaded at once: every line begins at a multiple of them. */
+static int64_t lookback_vector(const scan_shape *s)
+{
+    int64_t v = 16 / scan_elem(s);
+    while (s->at.outer > 1 && s->at.n % v)
+        v /= 2;
+    return v;
+}
+
+/* Bytes of shared memory for the elements of a block. */
+static int64_t staged_bytes(const scan_shape *s, const optune_config *config)
+{
+    return value_of(config, "staged") *
+           (value_of(config, "threads") * value_of(config, "each") * s->in.bits / 8);
 }
 
 static tiling lookback_tiling(const scan_shape *s, const optune_config *config)
@@ -124,6 +141,8 @@ static tiling lookback_tiling(const scan_shape *s, const optune_config *config)
                 .groups = host_ceil(s->at.outer, threads / team)};
     t.told = t.tiles + host_ceil(t.tiles, SECTION);
     t.shared = threads / 32 * elem + (t.tiles > 1 ? (SECTION + 1) * elem + NOTES : 0);
+    if (value_of(config, "staged"))
+        t.shared = host_ceil(t.shared, 16) * 16 + staged_bytes(s, config);
     return t;
 }
 
@@ -141,11 +160,15 @@ bool scan_lookback_valid(const optune_task *task, const optune_config *config, c
     const tiling t = lookback_tiling(&s, config);
     if (t.tiles > 1 && team < threads)
         return optune_refuse(why, "a line of %" PRId64 " tiles takes a whole block", t.tiles);
-    return lookback_fits(task, &s, &t, threads, 24 + each * scan_elem(&s) / 4, why);
+    const bool staged = value_of(config, "staged");
+    if (staged && (t.tiles < 2 || lookback_vector(&s) * s.in.bits != 128))
+        return optune_refuse(why, "only tiles that wait, and vectors of 16 bytes, are staged");
+    const int64_t held = staged ? each / lookback_vector(&s) : each;
+    return lookback_fits(task, &s, &t, threads, 24 + held * scan_elem(&s) / 4, why);
 }
 
-/* One tile for a line where that leaves nothing idle, else tiles of 4096 or so: of few threads with
- * much each, so that much is under way on a core while blocks wait. */
+/* One tile for a line where that leaves nothing idle, else tiles of 8192 or so, staged: much has to
+ * be under way on a core while its blocks wait. */
 void scan_lookback_fallback(const optune_task *task, const optune_space *space,
                             optune_config *config)
 {
@@ -153,28 +176,22 @@ void scan_lookback_fallback(const optune_task *task, const optune_space *space,
     const int64_t most = gpu_threads(task, 1024), block = gpu_threads(task, 256);
     int64_t each = scan_elem(&s) == 4 ? 16 : 8;
     int64_t team = 4;
+    bool staged = false;
     while (team < most && team * each < s.at.n)
         team *= 2;
     if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task))) {
-        team = block / 2;
+        team = block;
         each *= 2;
+        staged = lookback_vector(&s) * s.in.bits == 128;
     }
     int64_t threads = host_max(team, host_min(block, 128));
     while (threads > 64 && threads > team && threads / team >= 2 * s.at.outer)
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "team", team);
+    optune_config_choose_int(config, space, "staged", staged);
     optune_config_choose_int(config, space, "each", each);
     optune_config_nearest(config, space);
-}
-
-/* Neighbours that are loaded at once: every line begins at a multiple of them. */
-static int64_t lookback_vector(const scan_shape *s)
-{
-    int64_t v = 16 / scan_elem(s);
-    while (s->at.outer > 1 && s->at.n % v)
-        v /= 2;
-    return v;
 }
 
 double scan_lookback_estimate(const optune_task *task, const optune_config *config)
@@ -183,11 +200,14 @@ double scan_lookback_estimate(const optune_task *task, const optune_config *conf
     const int64_t threads = value_of(config, "threads"), each = value_of(config, "each");
     const int64_t team = value_of(config, "team"), elem = scan_elem(&s);
     const tiling t = lookback_tiling(&s, config);
-    const double vectors = (double)(each / lookback_vector(&s));
+    const int64_t vector = lookback_vector(&s);
+    const double vectors = (double)(each / vector);
+    const bool staged = value_of(config, "staged");
     const double steps = gpu_log2(host_min(team, 32));
     const gpu_work w = {
         .threads = threads,
-        .registers = 24 + 2 * each * elem / 4,
+        .registers = t.tiles < 2 ? 24 + 2 * each * elem / 4
+                                 : 44 + (staged ? each / vector : each) * elem / 4,
         .instructions = vectors * (8 + steps * 4 * (double)elem / 4) + 3 * (double)each +
                         3 * (double)host_ceil(team, 32) + 60,
         .waits = 2,
@@ -204,6 +224,7 @@ void scan_lookback_plan(const optune_task *task, const optune_config *config, op
     const int m = scan_module_of_lines(task, plan);
     optune_plan_define(plan, m, "TEAM", value_of(config, "team"));
     optune_plan_define(plan, m, "V", lookback_vector(&s));
+    optune_plan_define(plan, m, "STAGED", staged_bytes(&s, config));
     lookback_stages(task, config, plan, m, &t);
 }
 

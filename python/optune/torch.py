@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selected kernels as operators of PyTorch, 2.4 or newer.
 
-``optune::dense``, ``optune::conv2d`` and ``optune::batch_matmul`` compute on CPU tensors with what the
-database says for their shapes; they have fake forms, for ``torch.compile`` and ``torch.export``, and
+``optune::dense``, ``optune::conv2d`` and ``optune::batch_matmul`` compute on CPU tensors with
+what the database says for their shapes; they have fake forms, for ``torch.compile`` and
+``torch.export``, and
 autograd forms, whose backward is PyTorch's own. ``frozen`` makes modules for inference with their
 weights packed once. ``Inductor`` offers our products to ``torch.compile``'s autotuning::
 
@@ -23,6 +24,7 @@ import torch
 
 from . import (Function, Optune, Tuning, UnsupportedError, UsageError, VersionError,
                default)
+from ._library import Forks
 from ._types import DTYPE_NAMES
 
 if not hasattr(torch.library, "custom_op"):
@@ -39,10 +41,15 @@ class _Functions:
     most = 256
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._handle: Optional[Optune] = None
-        self._made: "collections.OrderedDict[str, Function]" = collections.OrderedDict()
         self.seen: Optional[Dict[str, None]] = None  # workloads, while somebody collects them
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is made yet in this process; the lock may have been held at a fork."""
+        self._generation = Forks.generation
+        self._lock = threading.Lock()
+        self._made: "collections.OrderedDict[str, Function]" = collections.OrderedDict()
 
     @property
     def handle(self) -> Optune:
@@ -60,6 +67,8 @@ class _Functions:
     def get(self, workload: str) -> Function:
         if self.seen is not None:
             self.seen[workload] = None
+        if self._generation != Forks.generation:
+            self._begin()
         with self._lock:
             made = self._made.get(workload)
             if made is None:
@@ -151,7 +160,8 @@ _dense.register_autograd(_dense_backward, setup_context=_dense_context)
 
 def linear(x: torch.Tensor, weight: torch.Tensor,
            bias: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """As torch.nn.functional.linear: ``x`` [..., k], ``weight`` [n, k], ``bias`` [n]; gives [..., n]."""
+    """As torch.nn.functional.linear: ``x`` [..., k], ``weight`` [n, k], ``bias`` [n];
+    gives [..., n]."""
     x, weight, bias = _lowered(x, weight, bias)
     made: torch.Tensor = _dense(_rows(x), weight, bias)
     return made.reshape(*x.shape[:-1], weight.shape[0])
@@ -225,7 +235,8 @@ def _conv2d_backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
 _conv2d.register_autograd(_conv2d_backward, setup_context=_conv2d_context)
 
 
-def _padding(padding: Union[str, _Ints], weight: torch.Tensor, dilation: Sequence[int]) -> List[int]:
+def _padding(padding: Union[str, _Ints], weight: torch.Tensor,
+             dilation: Sequence[int]) -> List[int]:
     """In numbers; "same" only where both ends get as much."""
     if not isinstance(padding, str):
         return _list(padding, 2)
@@ -260,8 +271,8 @@ def conv2d(x: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] =
 class Frozen(torch.nn.Module):
     """A Linear or Conv2d whose weights are packed once for each shape of its input.
 
-    What is done to the weights afterwards does not arrive unless it is by ``load_state_dict``, ``to``
-    and their like, and no gradient goes through.
+    What is done to the weights afterwards does not arrive unless it is by ``load_state_dict``,
+    ``to`` and their like, and no gradient goes through.
     """
 
     weight: torch.Tensor
@@ -339,7 +350,8 @@ def frozen(module: torch.nn.Module) -> torch.nn.Module:
     return _frozen(module, {})
 
 
-def _frozen(module: torch.nn.Module, made: Dict[torch.nn.Module, torch.nn.Module]) -> torch.nn.Module:
+def _frozen(module: torch.nn.Module,
+            made: Dict[torch.nn.Module, torch.nn.Module]) -> torch.nn.Module:
     if module in made:  # in several places: one there, too
         return made[module]
     made[module] = module
@@ -381,7 +393,8 @@ def tune(module: Callable[..., Any], *inputs: Any, **options: Any) -> Optional[T
 
 
 def optune_mm(a: torch.Tensor, b: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-    """``out`` = ``a`` [m, k] times ``b`` [k, n]. A ``b`` that is a turned weight is used in place."""
+    """``out`` = ``a`` [m, k] times ``b`` [k, n]. A ``b`` that is a turned weight is used in
+    place."""
     made = _dense(a, b.t())
     return out.copy_(made)
 
@@ -410,7 +423,8 @@ class Inductor:
 
     def __exit__(self, *_: object) -> None:
         from torch._inductor import config
-        config.external_matmul = [f for f in config.external_matmul if f is not cast(Any, optune_mm)]
+        ours = cast(Any, optune_mm)
+        config.external_matmul = [f for f in config.external_matmul if f is not ours]
 
 
 __all__ = ["Frozen", "Inductor", "batch_matmul", "conv2d", "frozen", "linear", "optune_mm", "tune",

@@ -362,10 +362,18 @@ static void test_shared_scratch(void **state)
     check_ok(optune_partition_open(o, g, &partition, &err));
     check_ok(optune_program_open(partition, &p, &err));
     const ot_shared *shared = &p->machine.scratch;
+    const char *kept = p->machine.row->address(p->machine.state, shared->kept);
     int wanted = 0, most = 0;
+    int64_t behind = 0; /* of what is kept, one behind the other */
     for (int i = 0; i < optune_partition_size(partition); i++) {
         const ot_bound *b = p->kernel[i].bound;
         int own = 0;
+        for (int k = 0; k < b->loaded->plan.n_scratch; k++)
+            if (b->loaded->plan.scratch[k].constant) {
+                assert_ptr_equal(p->machine.row->address(p->machine.state, b->scratch[k]),
+                                 kept + behind);
+                behind += ot_scratch_bytes(&b->loaded->plan, k);
+            }
         for (int k = 0; k < b->loaded->plan.n_scratch; k++) {
             int found = 0;
             for (int n = 0; n < shared->n; n++)
@@ -378,7 +386,8 @@ static void test_shared_scratch(void **state)
         wanted += own;
         most = own > most ? own : most;
     }
-    assert_true(wanted >= 2); /* or this shows nothing */
+    assert_true(wanted >= 2 && behind > 0); /* or this shows nothing */
+    assert_true(behind == shared->kept_used && behind == shared->kept_bytes);
     assert_true(shared->n < wanted && shared->n >= most);
     for (int turn = 0; turn < 2; turn++) {
         check_ok(optune_program_run(p, (const void *const *)in.data, out.data, &err));

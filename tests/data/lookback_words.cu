@@ -7,7 +7,11 @@
 #define OUTER 2
 #define THREADS 64
 #define EACH 4
+#ifdef STAGE
+#define TILES 101
+#else
 #define TILES 41
+#endif
 #define LOOK 32
 #define PRODUCT 0
 #define EXCLUSIVE 0
@@ -19,10 +23,18 @@
 #define TOLD TILES
 #define POOL_BYTES (16 + 4 * (THREADS + LOOK * WIDTH))
 #else
-#define N 10245
 #define INNER 1
 #define TEAM 64
-#define TOLD 43
+#define TOLD (TILES + (TILES + 31) / 32)
+#ifdef STAGE
+#define N 25604
+#define V 4
+#define STAGED 1024
+#define POOL_BYTES (16 + 4 * (THREADS / 32 + 34) + STAGED)
+#else
+#define N 10245
 #define V 1
+#define STAGED 0
 #define POOL_BYTES (16 + 4 * (THREADS / 32 + 33))
+#endif
 #endif

@@ -215,6 +215,34 @@ static void many_meanwhile(void **state)
     ot_store_close(store);
 }
 
+static atomic_bool stop;
+
+static void deeds_and_a_stop(ot_store *store)
+{
+    first_deeds(store);
+    atomic_store(&stop, true);
+}
+
+/* Also where only what others did is left to do; what had come before it began stops nothing. */
+static void an_interrupt_is_heard(void **state)
+{
+    (void)state;
+    int64_t before, after;
+    char work[4200];
+    store_fill(OLD);
+    ot_store *store = open_store();
+    ot_store_stop(store, &stop);
+    meanwhile[0] = deeds_and_a_stop;
+    assert_int_equal(ot_store_compact(store, &before, &after, &err), OPTUNE_EINTERRUPTED);
+    check_contains(err.text, "as it was");
+    assert_int_equal(n_meanwhile, 1);
+    snprintf(work, sizeof work, "%s/swap", store_dir);
+    assert_false(ot_exists(work));
+    check_ok(ot_store_compact(store, &before, &after, &err));
+    atomic_store(&stop, false);
+    ot_store_close(store);
+}
+
 /* Another one that replaces waits for the first, and is told who that is. */
 static void compact_in_vain(ot_store *store)
 {
@@ -249,10 +277,8 @@ static void one_at_a_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        each(import_of_many),
-        each(compaction),
-        each(many_meanwhile),
-        each(one_at_a_time),
+        each(import_of_many),        each(compaction),    each(many_meanwhile),
+        each(an_interrupt_is_heard), each(one_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,30 @@ static void a_file_in_the_way(void **state)
     check_contains(err.text, file);
 }
 
+/* A disk that is not mounted is not taken for a database that was never made. */
+static void a_link_to_nothing(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_store *store;
+    char link[4200], target[4200];
+    snprintf(link, sizeof link, "%s/store", store_dir);
+    snprintf(target, sizeof target, "%s/elsewhere", store_dir);
+    assert_int_equal(symlink(target, link), 0);
+    for (int mode = 0; mode < 2; mode++) {
+        assert_int_equal(
+            ot_store_open(store_dir, mode ? OT_STORE_WRITE : OT_STORE_READ, &store, &err),
+            OPTUNE_ESTORE);
+        check_contains(err.text, link);
+        check_contains(err.text, target);
+        check_contains(err.text, "symbolic link");
+    }
+    /* One to a folder will do. */
+    assert_int_equal(mkdir(target, 0777), 0);
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    ot_store_close(store);
+}
+
 static void no_space(void **state)
 {
     (void)state;
@@ -146,6 +170,7 @@ int main(void)
         each(network_file_systems_are_refused),
         each(no_permission),
         each(a_file_in_the_way),
+        each(a_link_to_nothing),
         each(no_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

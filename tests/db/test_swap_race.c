@@ -124,7 +124,7 @@ static void killed_between_the_steps(void **state)
         strcat(work, "/store");
         assert_int_equal(mkdir(work, 0777), 0);
         check_ok(ot_snapshot_begin(store, &from, &err));
-        check_ok(ot_store_copy(&from, work, &err));
+        check_ok(ot_store_copy(&from, work, NULL, &err));
         ot_snapshot_end(&from);
         ot_store_close(store);
         rename_below("store", "swap/store.old");

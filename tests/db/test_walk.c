@@ -129,6 +129,109 @@ static void a_writer_is_left_to_lmdb(void **state)
     ot_store_close(store);
 }
 
+static void put_one(ot_store *store, int number, ot_bytes value)
+{
+    ot_writer writer;
+    char bytes[64];
+    check_ok(ot_writer_begin(store, &writer, &err));
+    const ot_bytes key = key_of(2 * number, length_of(number), bytes);
+    if (value.data)
+        check_ok(ot_writer_put(&writer, OT_TABLE_QUARANTINE, key, value, NULL, &err));
+    else
+        check_ok(ot_writer_delete(&writer, OT_TABLE_QUARANTINE, key, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+}
+
+/* One side of a comparison, entry by entry: of all there are, or of some pages. */
+typedef struct side {
+    ot_snapshot *of;
+    ot_leaves *leaves;
+    bool begun;
+    ot_bytes key, value;
+} side;
+
+static bool step(side *s)
+{
+    int status;
+    if (s->leaves)
+        status = ot_leaves_next(s->leaves, &s->key, &s->value);
+    else if (s->begun)
+        status = ot_snapshot_next(s->of, OT_TABLE_QUARANTINE, &s->key, &s->value, &err);
+    else
+        status = ot_snapshot_seek(s->of, OT_TABLE_QUARANTINE, &s->key, &s->value, &err);
+    s->begun = true;
+    assert_true(status == OPTUNE_OK || status == 1);
+    return status == OPTUNE_OK;
+}
+
+/* How many entries differ, and a digest of which these are. */
+static int differences(side a, side b, uint64_t *digest)
+{
+    int n = 0;
+    bool more_a = step(&a), more_b = step(&b);
+    *digest = 0;
+    while (more_a || more_b) {
+        const int turn = !more_a ? 1 : !more_b ? -1 : ot_bytes_order(&a.key, &b.key);
+        const ot_bytes *key = turn > 0 ? &b.key : &a.key;
+        if (turn || ot_bytes_order(&a.value, &b.value)) {
+            *digest = *digest * 31 + ot_hash64(key->data, key->n);
+            n++;
+        }
+        more_a = turn <= 0 ? step(&a) : more_a;
+        more_b = turn >= 0 ? step(&b) : more_b;
+    }
+    return n;
+}
+
+/* At least so many differ. Returns in how many pages that lies. */
+static int check_apart(ot_snapshot *a, ot_snapshot *b, int least)
+{
+    ot_leaves only_a, only_b;
+    uint64_t all, some;
+    assert_true(ot_leaves_apart(a, b, OT_TABLE_QUARANTINE, &only_a, &only_b));
+    const int pages = only_a.n + only_b.n;
+    const int n = differences((side){.of = a}, (side){.of = b}, &all);
+    assert_in_range(n, least, INT32_MAX);
+    assert_int_equal(differences((side){.leaves = &only_a}, (side){.leaves = &only_b}, &some),
+                     n);
+    assert_true(all == some);
+    ot_leaves_release(&only_a);
+    ot_leaves_release(&only_b);
+    return pages;
+}
+
+static void what_differs_lies_in_few_pages(void **state)
+{
+    (void)state;
+    static char large[9000];
+    ot_store *store = open_store();
+    ot_snapshot empty, before, now;
+    check_ok(ot_snapshot_begin(store, &empty, &err));
+    put(store, 100, N);
+    check_ok(ot_snapshot_begin(store, &before, &err));
+    const int n = (int)ot_snapshot_count(&before, OT_TABLE_QUARANTINE);
+    const int all = check_apart(&empty, &before, n);
+    assert_true(all > 50);
+    check_apart(&before, &empty, n);
+    check_ok(ot_snapshot_begin(store, &now, &err));
+    assert_int_equal(check_apart(&before, &now, 0), 0);
+    ot_snapshot_end(&now);
+    put_one(store, 151, (ot_bytes){NULL, 0});
+    put_one(store, 152, (ot_bytes){large, sizeof large});
+    put_one(store, 30, (ot_bytes){"new", 3}); /* its key is a long one */
+    check_ok(ot_snapshot_begin(store, &now, &err));
+    assert_in_range(check_apart(&before, &now, 3), 2, 12);
+    ot_snapshot_end(&now);
+    /* Another height, and pages that were merged. */
+    put(store, N, 20 * N);
+    check_ok(ot_snapshot_begin(store, &now, &err));
+    check_apart(&before, &now, 10 * N); /* short keys are those of several */
+    ot_snapshot_end(&now);
+    ot_snapshot_end(&before);
+    ot_snapshot_end(&empty);
+    ot_store_close(store);
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -136,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each(the_same_is_found),
         each(a_writer_is_left_to_lmdb),
+        each(what_differs_lies_in_few_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,6 +293,19 @@ static void test_untuned(void **state)
                   "not depthwise");
 }
 
+/* Memory adds what it can, on CUDA. */
+static void test_added_by_memory(void **state)
+{
+    (void)state;
+    static const char add[] = "scatter_add_atomic.cuda";
+    static const char bytes[] = "scatter_add(i8[6,65], i64[6,7], i8[6,7], axis=1)";
+    check_takes(add, "scatter_add(f32[19,37], i64[50,37], f32[50,37])", NULL, 0);
+    check_takes(add, "scatter_add(bf16[19,37], i32[50,37], bf16[50,37])", "each", 4);
+    check_refuses(add, bytes, NULL, 0, "no such type");
+    static const char many[] = "scatter_add(f32[50257,768], i64[8192,768], f32[8192,768])";
+    assert_int_equal(untuned(add, many, "each"), 4);
+}
+
 static bool odd(const char *text)
 {
     assume(NULL, text);
@@ -367,6 +380,7 @@ int main(void)
         cmocka_unit_test_setup(test_tensor_cores, assume_sm_80),
         cmocka_unit_test_setup(test_half_floats, assume_sm_80),
         cmocka_unit_test_setup(test_untuned, assume_sm_80),
+        cmocka_unit_test_setup(test_added_by_memory, assume_sm_80),
         cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };

@@ -11,49 +11,51 @@
 #include "base/base.h"
 #include "support/words.h"
 
-enum { OUTER = 2, THREADS = 64, TILES = 41, SECTION = 32, LOOK = 32, HEAD = 8 };
-enum { ROWS_N = 325, ROWS_INNER = 37, WIDTH = 32, ROWS = OUTER * ROWS_N * ROWS_INNER };
+enum { OUTER = 2, THREADS = 64, SECTION = 32, LOOK = 32, HEAD = 8, WIDTH = 32 };
 enum { UNTOLD, OWN, WHOLE };
 
 /* One of the bodies, and a tensor around its axis. */
 typedef struct body {
-    int n, inner, span, groups; /* lines or groups of neighbours */
+    int n, inner, tiles, span, groups; /* lines or groups of neighbours */
+    const char *words;           /* what tests/data/lookback_words.cu is to define */
     const char *const *hasty, *const *patient;
 } body;
 
-static float in[ROWS], out[ROWS], want[ROWS];
-static uint64_t told[HEAD + OUTER * TILES * ROWS_INNER], want_told[OT_COUNT(told)];
+static float in[OUTER * 27000], out[OT_COUNT(in)], want[OT_COUNT(in)];
+static uint64_t told[HEAD + OUTER * 41 * 37], want_told[OT_COUNT(told)];
 
 static body bodies[] = {
-    {.n = 10245, .inner = 1, .span = 256, .groups = OUTER},
-    {.n = ROWS_N, .inner = ROWS_INNER, .span = 8, .groups = OUTER * 2},
+    {.n = 10245, .inner = 1, .tiles = 41, .span = 256, .groups = OUTER},
+    {.n = 325, .inner = 37, .tiles = 41, .span = 8, .groups = OUTER * 2, .words = "across"},
+    {.n = 25604, .inner = 1, .tiles = 101, .span = 256, .groups = OUTER, .words = "staged"},
 };
 
 static int setup(void **state)
 {
     (void)state;
-    static const char *const across = "tests/data/lookback_across.cu";
-    static const char *files[2][2][16];
-    for (int b = 0; b < 2; b++)
+    static const char *files[OT_COUNT(bodies)][2][16];
+    static char names[OT_COUNT(bodies)][64];
+    for (int b = 0; b < OT_COUNT(bodies); b++) {
+        snprintf(names[b], sizeof names[b], "tests/data/lookback_%s.cu", bodies[b].words);
         for (int patient = 0; patient < 2; patient++) {
             const char **to = files[b][patient];
             int n = 0;
             to[n++] = "kernels/common/gpu.kernel.h";
-            if (b)
-                to[n++] = across;
+            if (bodies[b].words)
+                to[n++] = names[b];
             to[n++] =
                 patient ? "tests/data/lookback_patient.cu" : "tests/data/lookback_hasty.cu";
             to[n++] = "tests/data/lookback_words.cu";
             to[n++] = "kernels/common/turns_gpu.kernel.h";
             to[n++] = "kernels/common/warp_gpu.kernel.h";
             to[n++] = "kernels/common/counter_gpu.kernel.h";
+            to[n++] = "kernels/common/mma_gpu.kernel.h";
             to[n++] = "kernels/common/team.kernel.h";
             to[n++] = "kernels/scan/body_gpu.kernel.h";
             to[n++] = "kernels/scan/lookback.kernel.h";
-            to[n++] = b ? "kernels/scan/impls_lookback_across.kernel.cu"
-                        : "kernels/scan/impls_lookback.kernel.cu";
+            to[n++] = bodies[b].inner > 1 ? "kernels/scan/impls_lookback_across.kernel.cu"
+                                          : "kernels/scan/impls_lookback.kernel.cu";
         }
-    for (int b = 0; b < 2; b++) {
         bodies[b].hasty = files[b][0];
         bodies[b].patient = files[b][1];
     }
@@ -90,7 +92,7 @@ static void expected(const body *b)
     words_open(&w, "sm_80", b->patient);
     fill(b);
     memset(told, 0, sizeof told);
-    run(&w, b, TILES * b->groups);
+    run(&w, b, b->tiles * b->groups);
     words_close(&w);
     memcpy(want, out, bytes_of(b));
     memcpy(want_told, told, sizeof told);
@@ -115,7 +117,7 @@ static void test_hasty(void **state)
         words_open(&w, "sm_80", b->hasty);
         for (int launch = 0; launch < 3; launch++) {
             memset(told, 0, sizeof told);
-            run(&w, b, TILES * b->groups);
+            run(&w, b, b->tiles * b->groups);
             assert_memory_equal(out, want, bytes_of(b));
         }
         words_close(&w);
@@ -128,7 +130,7 @@ static int place_told(const body *b, int tile)
 {
     if (b->inner > 1)
         return HEAD + tile * b->inner;
-    return tile % SECTION == SECTION - 1 ? HEAD + TILES + tile / SECTION : -1;
+    return tile % SECTION == SECTION - 1 ? HEAD + b->tiles + tile / SECTION : -1;
 }
 
 /* A block, all before which went away: having told nothing, or no more than what their own tiles
@@ -142,9 +144,9 @@ static void test_left_alone(void **state)
         expected(b);
         words_open(&w, "sm_80", b->patient);
         for (int kind = UNTOLD; kind <= OWN; kind++)
-            for (int tile = kind == OWN ? LOOK + 1 : 1; tile < TILES; tile += 15 - kind * 8) {
+            for (int tile = kind == OWN ? LOOK + 1 : 1; tile < 41; tile += 15 - kind * 8) {
                 memset(told, 0, sizeof told);
-                const size_t tells = b->inner > 1 ? OT_COUNT(told) : HEAD + TILES;
+                const size_t tells = b->inner > 1 ? OT_COUNT(told) : (size_t)(HEAD + b->tiles);
                 for (size_t n = HEAD; n < tells; n++)
                     told[n] = (uint64_t)kind << 32;
                 told[0] = (uint64_t)tile * (uint64_t)b->groups;

@@ -24,6 +24,23 @@ def same(a, b):
     torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3)
 
 
+class Computed(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return ot.linear(torch.ones(1, 16), torch.full((8, 16), float(i)))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_workers_that_fork_open_their_own():
+    ot.use(None)  # the default handle, which each process opens
+    before = Computed()[1]
+    loader = torch.utils.data.DataLoader(Computed(), num_workers=1, batch_size=None,
+                                         multiprocessing_context="fork", timeout=60)
+    assert [float(y[0, 0]) for y in loader] == [0, float(before[0, 0])] == [0, 16]
+
+
 def test_values():
     x, w, b = torch.randn(2, 3, 16), torch.randn(8, 16), torch.randn(8)
     same(ot.linear(x, w), F.linear(x, w))
@@ -197,7 +214,7 @@ def test_inductor_is_offered_our_product():
 
 
 def test_autocast():
-    """As torch's own products: bfloat16 where it is on, whatever comes, and gradients in their own."""
+    """As torch's own products: bfloat16 where it is on, whatever comes; gradients in their own."""
     def both(f):
         return f(ot.linear, ot.conv2d), f(F.linear, F.conv2d)
 

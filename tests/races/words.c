@@ -229,3 +229,50 @@ double fma_d(double x, double y, double z)
 {
     return fma(x, y, z);
 }
+
+/* ---- sums in memory ---------------------------------------------------------------------- */
+
+void races_global_add(int type, void *p, const void *v);
+
+static float bfloat_sum(uint16_t bits, float v)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float f;
+    memcpy(&f, &wide, sizeof f);
+    return f + v;
+}
+
+static uint16_t bfloat_of_float(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return isnan(f) ? (uint16_t)(bits >> 16 | 64)
+                    : (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+#define ADD(number, stored, value, sum)                                                        \
+    case number: {                                                                             \
+        stored x;                                                                              \
+        value y;                                                                               \
+        races_atomic(p, sizeof x, true, RACES_HERE);                                           \
+        memcpy(&x, p, sizeof x);                                                               \
+        memcpy(&y, v, sizeof y);                                                               \
+        x = (stored)(sum);                                                                     \
+        memcpy(p, &x, sizeof x);                                                               \
+        break;                                                                                 \
+    }
+
+/* Numbers of words.h. */
+void races_global_add(int type, void *p, const void *v)
+{
+    switch (type) {
+        ADD(0, float, float, x + y)
+        ADD(1, double, double, x + y)
+        ADD(2, int32_t, int32_t, (uint32_t)x + (uint32_t)y)
+        ADD(3, int64_t, int64_t, (uint64_t)x + (uint64_t)y)
+        ADD(4, uint16_t, float, races_half_of_float(races_float_of_half(x) + y))
+        ADD(5, uint16_t, float, bfloat_of_float(bfloat_sum(x, y)))
+    default:
+        abort();
+    }
+}

@@ -22,6 +22,14 @@ void races_word_store(__global ulong *to, ulong word);
 float races_float_of_half(ushort bits);
 ushort races_half_of_float(float f);
 
+void races_global_add(int type, __global void *p, const void *v);
+
+/* Sums in memory. */
+enum { RACES_ADD_f32, RACES_ADD_f64, RACES_ADD_i32, RACES_ADD_i64, RACES_ADD_f16, RACES_ADD_bf16 };
+#define RACES_ADD_OF(type) RACES_ADD_##type
+#define RACES_ADD(type) RACES_ADD_OF(type)
+#define GLOBAL_ADD(type, p, v) races_global_add(RACES_ADD(type), p, &(v))
+
 #define TEAM_COPY(y, x) __typeof__(x) y = x
 #define TEAM_SWAP(y, x, reach) races_swap(&(y), &(x), (int)sizeof(x), reach)
 #define WARP_BARRIER() races_warp_barrier()
@@ -36,6 +44,7 @@ ushort races_half_of_float(float f);
     KERNEL(x, 1, 1)
 #define LOCAL_ADD(p, n) races_add(p, n)
 #define NEXT_TURN(counter) races_turn_of(counter)
+#define PAUSE() ((void)0)
 #define WORD_LOAD(from) races_word_load(from)
 #define WORD_STORE(to, word) races_word_store(to, word)
 

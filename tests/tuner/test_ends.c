@@ -147,6 +147,14 @@ static void test_baseline_alone(void **state)
     check_contains(optune_result_text(result), "dense_cblas.x86 (");
     assert_null(strstr(optune_result_text(result), "nothing measured"));
     optune_result_free(result);
+    /* Whoever asked for more than libraries has no winner yet. */
+    optune_run_options all = options;
+    all.impls = NULL;
+    all.seconds = 1e-6;
+    all.trials = 1;
+    assert_int_equal(optune_run(o, &all, &result, &err), OPTUNE_EPARTIAL);
+    check_contains(err.text, "of what may be selected nothing was measured");
+    optune_result_free(result);
     optune_close(o);
 }
 

@@ -5,7 +5,7 @@
 #include "kernels/host/pattern_gpu.h"
 
 /* Multiply-adds of a thread that are unrolled, and weights that it keeps. */
-enum { STRIPS_UNROLLED = 2048, STRIPS_KEPT = 25 };
+enum { STRIPS_UNROLLED = 2048, STRIPS_KEPT = 49 };
 
 typedef struct strips {
     conv2d_shape s;
@@ -126,6 +126,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "threads", threads);
     while (wide > 1 && (t.s.w % wide || t.s.ow % wide))
         wide /= 2;
+    if (wide == 1 && t.s.kh >= 5) /* what columns do not share, rows may */
+        each = 8;
     for (;;) {
         optune_config_choose_int(config, space, "each", each);
         optune_config_choose_int(config, space, "wide", wide);

@@ -2,8 +2,8 @@
 /*
  * scatter_add: data, with updates added along an axis where the same line of indices says, Relay's
  * scatter_add: output[indices[i][j]][j] += updates[i][j] for axis 0. An index may be there several
- * times: updates are added in their order, each sum rounded to the dtype, integers wrap. What an
- * index below 0 or outside means: as take has it.
+ * times: updates are added one by one, each sum rounded to the dtype, integers wrap. CPUs do so in
+ * their order, GPUs in any. What an index below 0 or outside means: as take has it.
  */
 #include "kernels/host/region_lines.h"
 #include "kernels/move/take/along.h"
@@ -115,6 +115,7 @@ static const char *const samples[] = {
     "scatter_add(i8[6,65], i64[6,7], i8[6,7], axis=1)",
     "scatter_add(i32[1,3], i32[5,3], i32[5,3], axis=0)",
     "scatter_add(f16[4,30], i32[4,31], f16[4,31], axis=1)",
+    "scatter_add(bf16[33,27], i64[61,27], bf16[61,27], axis=0)",
     NULL,
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* take and gather on GPUs. */
+/* take, gather and scatter_add on GPUs. */
 #include "optune/define.h"
 
 #define ROW(op_, impl_)                                                                        \
@@ -16,5 +16,6 @@
 OPTUNE_STRATEGIES(move_take, gpu) = {
     ROW("take", "take_rows.gpu"),
     ROW("gather", "gather_lines.gpu"),
+    ROW("scatter_add", "scatter_add_atomic.cuda"),
     {0},
 };

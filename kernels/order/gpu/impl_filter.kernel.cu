@@ -146,7 +146,7 @@ INLINE void load_batch(GLOBAL const bits *RESTRICT line, place at, place last, i
 }
 #define PLACE_OF(e) (at + ((e) / V * THREADS + t) * V + (e) % V)
 
-KERNEL(THREADS, 1, 1)
+KERNEL_RESIDENT(THREADS, 1, 1, MAX(1, 1024 / THREADS))
 filter(
 #if PARTS > 1
     GLOBAL item *RESTRICT best,
@@ -222,25 +222,29 @@ filter(
         BARRIER();
         const int kept = *count;
         BARRIER();
-        if (kept > ROOM) { /* one of each thread after the other, anew from what there was */
-            if (t == 0)
-                *count = had;
-            BARRIER();
-            UNROLL_BY(1)
-            for (int e = 0; e < EACH; e++) {
+        /* Where not all had room, one of each thread after the other, anew from what there was. */
+        const bool over = kept > ROOM;
+        had = over ? had : kept;
+        if (over && t == 0)
+            *count = had;
+        UNROLL_BY(1)
+        for (int e = over ? 0 : EACH - 1; e < EACH; e++) {
+            if (over) {
                 const place i = at + e * THREADS + t;
-                item x = last_item();
-                if (i >= from && i < end)
-                    x = item_from(key_of(line[i]), (u64)i);
-                limit = admit(s, count, limit, x, t);
+                BARRIER();
+                if (i >= from && i < end) {
+                    const item x = item_from(key_of(line[i]), (u64)i);
+                    if (LESS(x, limit))
+                        s[LOCAL_ADD(count, 1)] = x;
+                }
+                BARRIER();
+                had = *count;
+                BARRIER();
             }
-            had = *count;
-            BARRIER();
-        } else if (kept > CUT) {
-            limit = cut(s, count, kept, limit, t);
-            had = K;
-        } else {
-            had = kept;
+            if (had > CUT) {
+                limit = cut(s, count, had, limit, t);
+                had = K;
+            }
         }
     }
     cut(s, count, had, limit, t);
