@@ -156,11 +156,10 @@ void ot_context_warn_once(optune *o, const char *format, ...) OPTUNE_PRINTF(2, 3
 void ot_context_warn(const optune *o, const ot_choice *choice);
 bool ot_context_stopped(const optune *o);
 /* The calling process's view of what generated code, libraries and, measured cold, times depend on;
- * "name=value" lines in the arena; NULL when it cannot be told here (another device's key). */
-const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena);
-/* The same under another policy; NULL: the handle's. */
-const char *ot_context_depends_at(optune *o, const optune_impl *impl, const char *policy,
-                                  ot_arena *arena);
+ * "name=value" lines in the arena; NULL when it cannot be told here (another device's key).
+ * `policy` NULL: the handle's. */
+const char *ot_context_depends(optune *o, const optune_impl *impl, const char *policy,
+                               ot_arena *arena);
 /* Everything the store knows of a task, judged for currency. */
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
                      int *n, optune_err *err);

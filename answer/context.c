@@ -206,7 +206,7 @@ void ot_context_warn(const optune *o, const ot_choice *choice)
     ot_text_release(&text);
 }
 
-/* "cold", and "cold m=128": the first word says how. */
+/* "cold"; "warm m=128" of a dispatch: the first word says how. */
 static bool is_cold(const optune *o, const char *policy)
 {
     ot_measure_policy how;
@@ -217,8 +217,8 @@ static bool is_cold(const optune *o, const char *policy)
     return ot_policy_find(word, &how, NULL) >= 0 && how.cold;
 }
 
-const char *ot_context_depends_at(optune *o, const optune_impl *impl, const char *policy,
-                                  ot_arena *arena)
+const char *ot_context_depends(optune *o, const optune_impl *impl, const char *policy,
+                               ot_arena *arena)
 {
     if (*o->device_key || o->assumed || !o->row->dependencies)
         return NULL;
@@ -233,11 +233,6 @@ const char *ot_context_depends_at(optune *o, const optune_impl *impl, const char
     /* Times behind another kind of flush are no times of this one. */
     const char *by = is_cold(o, policy) ? o->row->worker.flush_by : NULL;
     return by ? ot_arena_printf(arena, "%sflush=%s\n", text, by) : ot_arena_copy(arena, text);
-}
-
-const char *ot_context_depends(optune *o, const optune_impl *impl, ot_arena *arena)
-{
-    return ot_context_depends_at(o, impl, NULL, arena);
 }
 
 int ot_context_question(optune *o, const optune_task *task, ot_question *question,

@@ -77,7 +77,7 @@ static const known *know(knowing *all, const char *name)
             k->depends = other->depends;
             return k;
         }
-    k->depends = ot_context_depends_at(all->o, impl, all->policy, all->arena);
+    k->depends = ot_context_depends(all->o, impl, all->policy, all->arena);
     return k;
 }
 

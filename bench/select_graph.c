@@ -83,7 +83,7 @@ static void store(optune *o, const optune_task *task, const ot_candidate *c, int
                            .policy = question.policy,
                            .impl = c->impl->name,
                            .digest = ot_impl_digest(c->impl),
-                           .depends = ot_context_depends(o, c->impl, arena),
+                           .depends = ot_context_depends(o, c->impl, NULL, arena),
                            .n_samples = OT_COUNT(sample),
                            .sample = sample,
                            .inner = 1,

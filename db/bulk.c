@@ -89,13 +89,15 @@ static int check_whole(const ot_bulk *b, optune_err *err)
                : OPTUNE_OK;
 }
 
+static int interrupted(optune_err *err)
+{
+    return optune_fail(err, OPTUNE_EINTERRUPTED,
+                       "interrupted while records were stored; what was logged is not lost");
+}
+
 static int check_stop(const ot_bulk *b, optune_err *err)
 {
-    return b->stops && atomic_load(b->stop)
-               ? optune_fail(
-                     err, OPTUNE_EINTERRUPTED,
-                     "interrupted while records were stored; what was logged is not lost")
-               : OPTUNE_OK;
+    return b->stops && atomic_load(b->stop) ? interrupted(err) : OPTUNE_OK;
 }
 
 /* ---- taking ------------------------------------------------------------------------------ */
@@ -419,7 +421,9 @@ int ot_bulk_store(ot_bulk *b, int64_t *added, bool *replaced, optune_err *err)
     if (before >= 0 && before <= OLD_TO_NEW * ot_sorter_count(b->records))
         status = ot_store_replace(b->store, fill, b, &why);
     *replaced = status >= 0;
-    if (status == OPTUNE_ETIMEOUT || status == OPTUNE_EINTERRUPTED)
+    if (status == OPTUNE_EINTERRUPTED)
+        return interrupted(err);
+    if (status == OPTUNE_ETIMEOUT)
         return optune_fail(err, status, "%s", why.text);
     if (!*replaced) /* no room for two, or what is damaged keeps its order in no new store */
         return put_in(b, added, err);

@@ -52,7 +52,16 @@ void ot_swap_finish(const char *dir)
 
 int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *err)
 {
+    struct stat info;
     ot_swap_finish(dir);
+    places p = places_of(dir);
+    const bool link = lstat(p.store.s, &info) == 0 && S_ISLNK(info.st_mode);
+    places_release(&p);
+    if (link)
+        return optune_fail(err, OPTUNE_ESTORE,
+                           "'%s/store' is a symbolic link, which a new store would replace: "
+                           "link the database's folder instead",
+                           dir);
     ot_text_printf(work, "%s/" OT_SWAP_FOLDER, dir);
     ot_text_printf(store, "%s/store", work->s);
     ot_remove_tree(work->s);

@@ -141,15 +141,22 @@ static int forget(following *f, ot_snapshot *before, ot_snapshot *now)
 {
     ot_digest *digest = NULL;
     int n = 0, capacity = 0;
-    ot_bytes key = {0}, value, none;
-    int status = ot_snapshot_seek(now, OT_TABLE_FORGOTTEN, &key, &value, f->err);
-    for (; status == OPTUNE_OK;
-         status = ot_snapshot_next(now, OT_TABLE_FORGOTTEN, &key, &value, f->err))
-        if (key.n == DIGEST &&
-            ot_snapshot_get(before, OT_TABLE_FORGOTTEN, key, &none, NULL) == 1) {
+    side was = {.of = before}, is = {.of = now};
+    ot_bytes none;
+    was.some = is.some =
+        ot_leaves_apart(before, now, OT_TABLE_FORGOTTEN, &was.leaves, &is.leaves);
+    int status = first(&is, OT_TABLE_FORGOTTEN, f->err);
+    while (status == OPTUNE_OK) {
+        if (is.key.n == DIGEST &&
+            ot_snapshot_get(before, OT_TABLE_FORGOTTEN, is.key, &none, NULL) == 1) {
             digest = ot_room(digest, n, &capacity, sizeof *digest);
-            memcpy(digest[n++].byte, key.data, DIGEST);
+            memcpy(digest[n++].byte, is.key.data, DIGEST);
         }
+        status = ot_making_goes_on(f->stop, f->err);
+        status = status < 0 ? status : next(&is, OT_TABLE_FORGOTTEN, f->err);
+    }
+    ot_leaves_release(&was.leaves);
+    ot_leaves_release(&is.leaves);
     if (status >= 0 && n)
         status = ot_store_drop(f->to, digest, n, true, f->err);
     f->n += n;

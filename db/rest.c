@@ -18,7 +18,8 @@ static char *find_map(const env *e, const void *in_a_leaf, size_t *bytes)
     MDB_envinfo info;
     MDB_stat stat;
     ot_meta meta;
-    if (mdb_env_info(e->mdb, &info) || mdb_env_stat(e->mdb, &stat))
+    if (mdb_env_info(e->mdb, &info) || mdb_env_stat(e->mdb, &stat) ||
+        stat.ms_psize > (size_t)sysconf(_SC_PAGESIZE)) /* the map may begin within one */
         return NULL;
     char *page = (char *)((uintptr_t)in_a_leaf & ~((uintptr_t)stat.ms_psize - 1));
     size_t number;
@@ -26,7 +27,10 @@ static char *find_map(const env *e, const void *in_a_leaf, size_t *bytes)
     if (number > info.me_last_pgno)
         return NULL;
     char *first = page - number * stat.ms_psize;
+    /* Another process may have written behind the end of this one's map. */
     *bytes = (info.me_last_pgno + 1) * stat.ms_psize;
+    if (*bytes > info.me_mapsize)
+        *bytes = info.me_mapsize;
     return ot_meta_read(first, 0, &meta) || meta.page_size != stat.ms_psize ? NULL : first;
 }
 

@@ -133,6 +133,8 @@ int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *e
     if (status >= 0)
         status = fill(arg, &s.was, s.made.s, err);
     if (status >= 0)
+        status = ot_making_goes_on(s.stop, err);
+    if (status >= 0)
         status = check_made(&s);
     if (status >= 0)
         status = follow_all(&s);

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "db/env.h"
 #include "db/format.h"
@@ -54,8 +55,10 @@ static void find_map(ot_roots *r, const env *e, const char *shown)
 {
     MDB_envinfo info;
     MDB_stat size;
-    mdb_env_info(e->mdb, &info);
-    mdb_env_stat(e->mdb, &size);
+    /* Pages larger than the system's: the map may begin within one. */
+    if (mdb_env_info(e->mdb, &info) || mdb_env_stat(e->mdb, &size) ||
+        size.ms_psize > (size_t)sysconf(_SC_PAGESIZE))
+        return;
     const char *page = shown - (uintptr_t)shown % size.ms_psize;
     const uint64_t number = u64(page);
     if (number > info.me_last_pgno)

@@ -197,7 +197,7 @@ typedef struct ot_group {
     int n_nodes; /* the anchor, then what is fused behind it, and views in between, in order */
     int node[OT_GROUP_NODES];
     const optune_call *call; /* settled; in the anchor's shape; one of `calls` */
-    int n_in;         /* optune_call_inputs of the call */
+    int n_in;                /* optune_call_inputs of the call */
     ot_value in[OPTUNE_MAX_INPUTS];
 } ot_group; /* its outputs are those of its last node, dims of 1 in front of them aside */
 typedef struct ot_groups {

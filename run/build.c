@@ -263,11 +263,12 @@ static void take_message(unit *u)
     ot_text_release(&line);
 }
 
-/* Whether a compiler was refused what every compiler needs: room for its files, memory, processes.
- * It says so in the system's words, and in no other way. */
+/* Whether a compiler was refused what every compiler needs: room for its files, processes. It says
+ * so in the system's words, and in no other way. Memory is not among them: how much a compiler
+ * takes depends on what it compiles. */
 static bool was_refused(const char *text)
 {
-    static const int why[] = {ENOSPC, EDQUOT, EAGAIN, ENOMEM, EMFILE, ENFILE, EROFS};
+    static const int why[] = {ENOSPC, EDQUOT, EAGAIN, EMFILE, ENFILE, EROFS};
     for (size_t i = 0; i < OT_COUNT(why); i++)
         if (strstr(text, strerrordesc_np(why[i])))
             return true;
@@ -290,9 +291,13 @@ static void finish(ot_builder *b, unit *u)
         if (was_refused(ot_text_str(&u->compiler->child.text)))
             u->status = OPTUNE_ETOOL;
         take_message(u);
-    } else if (ot_cache_keep(u->made, u->path, &err) < 0) {
-        u->outcome = OPTUNE_OUTCOME_COMPILE;
-        ot_copy(u->message, sizeof u->message, err.text);
+    } else {
+        const int kept = ot_cache_keep(u->made, u->path, &err);
+        if (kept < 0) {
+            u->outcome = OPTUNE_OUTCOME_COMPILE;
+            u->status = kept == OPTUNE_EIO ? kept : OPTUNE_OK; /* a full disk is nobody's fault */
+            ot_copy(u->message, sizeof u->message, err.text);
+        }
     }
     unlink(u->source);
     unlink(u->made);

@@ -386,7 +386,11 @@ static int keep(ot_bound *b, int i, optune_err *err)
     if (!s->row->address || !s->row->alias)
         return 1;
     if (!shared->kept && shared->kept_wanted >= bytes) {
-        OT_RETURN_UNLESS_OK(alloc(s, shared->kept_wanted, false, &shared->kept, err));
+        if (alloc(s, shared->kept_wanted, false, &shared->kept, NULL) < 0) {
+            shared->kept = NULL; /* each by itself, then: equal ones may need less together */
+            shared->kept_wanted = 0;
+            return 1;
+        }
         shared->kept_bytes = shared->kept_wanted;
     }
     if (shared->kept_bytes - shared->kept_used < bytes)

@@ -140,7 +140,7 @@ run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 # ---- fresh ---------------------------------------------------------------------------------------
 # Defaults whose bodies no device has run yet: each by itself with a deadline, so that one that
 # never ends is named, killed, and left out of what follows; then the same under the sanitizer.
-fresh='cumsum_lookback.cuda|cumsum|cumsum(f32[3,9001],axis=1)
+fresh='cumsum_lookback.cuda|cumsum|cumsum(f32[600000])
 cumsum_lookback_across.cuda|cumsum|cumsum(f32[700,33],axis=0)
 topk_filter.cuda|topk|topk(f32[3,5017],k=5)
 dense_nbits_decode.cuda|dense_nbits|dense_nbits(bf16[3,256],u8[40,128],bf16[40,8],bits=4,group=32)
@@ -150,7 +150,7 @@ gather_lines.gpu|gather|gather(f32[40,1000],i32[40,700],axis=1)
 scatter_add_atomic.cuda|scatter_add|scatter_add(bf16[33,27],i64[61,27],bf16[61,27],axis=0)
 pad_linear.gpu|pad|pad(bf16[3,19,31],before=[0,1,1],after=[0,1,2])
 depthwise_conv2d_strips.gpu|conv2d|conv2d(bf16[2,8,19,24],const bf16[8,1,3,3],padding=[1],groups=8)
-softmax_across.gpu|softmax|softmax(f32[5,300,33],axis=1)'
+softmax_across.gpu|softmax|softmax(f16[5,300,40],axis=1)'
 FRESH_SECONDS=12 # of one, which takes a few
 ask_fresh() { # IMPL
     local status

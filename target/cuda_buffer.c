@@ -16,7 +16,9 @@ void ot_cuda_buffer_close(const ot_cuda *cu, ot_cuda_buffer *buffer)
 
 int ot_cuda_buffer_open(const ot_cuda *cu, int64_t bytes, bool guarded, ot_cuda_buffer **buffer)
 {
-    const size_t pad = guarded ? OT_GPU_PAD : 0, whole = (size_t)bytes + 2 * pad + (bytes == 0);
+    /* Whole words: what adds to 16 bits in memory has the word that they lie in. */
+    const size_t pad = guarded ? OT_GPU_PAD : 0;
+    const size_t whole = ((size_t)(bytes ? bytes : 1) + 2 * pad + 3) / 4 * 4;
     ot_cuda_buffer *b = ot_alloc(sizeof *b);
     b->bytes = (size_t)bytes;
     b->guarded = guarded;

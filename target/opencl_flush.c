@@ -90,17 +90,6 @@ static cl_int build(const ot_opencl *cl, ot_opencl_flusher *f, cl_device_id id,
     return rc;
 }
 
-cl_int ot_opencl_flush(const ot_opencl *cl, ot_opencl_flusher *f, cl_device_id id,
-                       const optune_device *device, cl_context context, cl_command_queue queue)
-{
-    cl_int rc = f->read ? CL_SUCCESS : build(cl, f, id, context);
-    if (rc == CL_SUCCESS && !f->from)
-        rc = make_room(cl, f, id, device, context, queue);
-    if (rc == CL_SUCCESS)
-        rc = read_all(cl, f, queue);
-    return rc == CL_SUCCESS ? cl->clFinish(queue) : rc;
-}
-
 void ot_opencl_flusher_close(const ot_opencl *cl, ot_opencl_flusher *f)
 {
     if (f->from)
@@ -110,4 +99,19 @@ void ot_opencl_flusher_close(const ot_opencl *cl, ot_opencl_flusher *f)
     if (f->program)
         cl->clReleaseProgram(f->program);
     *f = (ot_opencl_flusher){0};
+}
+
+cl_int ot_opencl_flush(const ot_opencl *cl, ot_opencl_flusher *f, cl_device_id id,
+                       const optune_device *device, cl_context context, cl_command_queue queue)
+{
+    cl_int rc = f->read ? CL_SUCCESS : build(cl, f, id, context);
+    if (rc == CL_SUCCESS && !f->from)
+        rc = make_room(cl, f, id, device, context, queue);
+    if (rc == CL_SUCCESS)
+        rc = read_all(cl, f, queue);
+    if (rc == CL_SUCCESS)
+        rc = cl->clFinish(queue);
+    if (rc != CL_SUCCESS)
+        ot_opencl_flusher_close(cl, f); /* the next one begins anew */
+    return rc;
 }

@@ -359,7 +359,7 @@ static void describe(ot_shaping *s)
     ot_arena arena = {0};
     ot_text target = {0};
     ot_dispatch *d = s->table;
-    const char *depends = ot_context_depends(s->o, NULL, &arena);
+    const char *depends = ot_context_depends(s->o, NULL, ot_policy_warm.name, &arena);
     ot_target_print(&s->o->target, true, &target);
     d->target = ot_arena_copy(&d->arena, ot_text_str(&target));
     d->device = ot_arena_copy(&d->arena, s->o->device.key);

@@ -53,7 +53,7 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
         at.call = who->at;
     ot_question question;
     ot_context_question(run->o, task, &question, &arena);
-    const char *depends = ot_context_depends_at(run->o, impl, who->policy, &arena);
+    const char *depends = ot_context_depends(run->o, impl, who->policy, &arena);
     ot_text host = {0};
     ot_run_host(run, &host);
     char digest[33];

@@ -320,12 +320,13 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
     ot_slot *s = t->queue[at];
     ot_arena arena = {0};
     int status = OPTUNE_OK;
-    if (s->job.status < 0) {
-        status = optune_fail(err, s->job.status, "cannot compile: %.900s", s->job.message);
-    } else if (s->job.outcome == OPTUNE_OUTCOME_OK) {
+    /* What the system refused to a compiler, it may grant now. */
+    if (s->job.status < 0 || s->job.outcome == OPTUNE_OUTCOME_OK) {
         status = ot_plan_make(&t->task, t->arm[s->arm].impl, &s->config, t->plan, err);
         if (status >= 0)
             status = ot_builder_renew(t->run->builder, &t->task, t->plan, &s->job, err);
+        if (status >= 0 && s->job.status < 0)
+            status = optune_fail(err, s->job.status, "cannot compile: %.900s", s->job.message);
     }
     ot_trial_result result = {.outcome = s->job.outcome, .message = s->job.message};
     if (status >= 0 && s->job.outcome == OPTUNE_OUTCOME_OK) {

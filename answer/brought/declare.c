@@ -144,7 +144,7 @@ static void default_name(const char *program, char name[OPTUNE_NAME_SIZE])
         ot_copy(name, OPTUNE_NAME_SIZE, "program");
 }
 
-/* Written beside its place first, and read there: what is refused replaces nothing. */
+/* Written beside its place first, and read there: what cannot be read replaces nothing. */
 static int put(const char *path, const ot_text *text, optune_err *err)
 {
     const char *file = strrchr(path, '/') + 1;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/dispatch/dispatch.h"
+#include "run/run.h"
 
 struct optune_dispatch {
     ot_dispatch *table;
@@ -59,7 +60,7 @@ int ot_dispatch_judge(optune *o, const ot_dispatch *d, optune_err *err)
     ot_arena arena = {0};
     int status = OPTUNE_OK;
     ot_target_print(&o->target, true, &target);
-    const char *now = ot_context_depends(o, NULL, &arena);
+    const char *now = ot_context_depends(o, NULL, ot_policy_warm.name, &arena);
     if (strcmp(d->device, o->device.key) != 0)
         status = optune_fail(err, OPTUNE_ENOENT,
                              "the dispatch table is of device '%s', this is '%s'", d->device,

@@ -167,9 +167,8 @@ static int load_group(optune_program *p, int i, optune_err *err)
     return status;
 }
 
-int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
+static int open_program(optune_partition *partition, optune_program **program, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
     const optune_graph *g = partition->graph;
     const ot_groups *groups = &partition->groups;
     optune_program *p = NULL;
@@ -199,9 +198,16 @@ int optune_program_open(optune_partition *partition, optune_program **program, o
         optune_program_close(p);
         return status;
     }
+    *program = p;
+    return OPTUNE_OK;
+}
+
+int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
+    OT_RETURN_UNLESS_OK(open_program(partition, program, err));
     ot_context_rest(partition->o);
     ot_memory_trim(); /* choosing and packing took more than what is left */
-    *program = p;
     return OPTUNE_OK;
 }
 
@@ -310,7 +316,7 @@ int optune_graph_execute(optune *o, optune_graph *graph, const void *const *inpu
     optune_program *program = NULL;
     int status = optune_partition_open(o, graph, &partition, err);
     if (status >= 0)
-        status = optune_program_open(partition, &program, err);
+        status = open_program(partition, &program, err);
     if (status >= 0)
         status = optune_program_run(program, inputs, outputs, err);
     optune_program_close(program);

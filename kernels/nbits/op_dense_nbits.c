@@ -263,6 +263,8 @@ static const char *const samples[] = {
     "dense_nbits(bf16[1,1024], u8[100,512], bf16[100,32], bits=4, group=32)",
     "dense_nbits(f16[2,512], i8[70,512], f16[70,16], bits=8, group=32)",
     "dense_nbits(bf16[3,768], u8[90,384], bf16[90,12], u8[90,12], bits=4, group=64)",
+    "dense_nbits(bf16[1,1024], u8[40,512], f32[40,1], bits=4)",
+    "dense_nbits(f16[3,512], i8[37,512], f32[37,2], bits=8, group=256)",
     NULL,
 };
 

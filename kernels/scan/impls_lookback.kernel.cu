@@ -219,7 +219,8 @@ INLINE DTYPE go_back(GLOBAL const IN *RESTRICT in, GLOBAL u64 *told, i64 line, i
 }
 
 /* What waits holds its elements: as many registers beside them are enough. */
-#define REGISTERS (STAGED ? EACH / V * DTYPE_WORDS + 40 : EACH * DTYPE_WORDS + 44)
+#define REGISTERS                                                                              \
+    (STAGED ? (EACH / V + 16) * DTYPE_WORDS + 24 : (EACH + EACH / V + 20) * DTYPE_WORDS + 28)
 #define RESIDENT MAX(1, MIN(2048 / THREADS, 65536 / (THREADS * REGISTERS)))
 KERNEL_IN_TURNS(THREADS, RESIDENT)
 #else

@@ -163,7 +163,7 @@ bool scan_lookback_valid(const optune_task *task, const optune_config *config, c
     const bool staged = value_of(config, "staged");
     if (staged && (t.tiles < 2 || lookback_vector(&s) * s.in.bits != 128))
         return optune_refuse(why, "only tiles that wait, and vectors of 16 bytes, are staged");
-    const int64_t held = staged ? each / lookback_vector(&s) : each;
+    const int64_t held = each / lookback_vector(&s) + (staged ? 0 : each);
     return lookback_fits(task, &s, &t, threads, 24 + held * scan_elem(&s) / 4, why);
 }
 
@@ -181,8 +181,9 @@ void scan_lookback_fallback(const optune_task *task, const optune_space *space,
         team *= 2;
     if (team * each < s.at.n || (team > block && s.at.outer < 2 * gpu_cores(task))) {
         team = block;
-        each *= 2;
-        staged = lookback_vector(&s) * s.in.bits == 128;
+        staged = lookback_vector(&s) * s.in.bits == 128 && s.at.n > block * each;
+        if (staged)
+            each *= 2;
     }
     int64_t threads = host_max(team, host_min(block, 128));
     while (threads > 64 && threads > team && threads / team >= 2 * s.at.outer)
@@ -207,7 +208,7 @@ double scan_lookback_estimate(const optune_task *task, const optune_config *conf
     const gpu_work w = {
         .threads = threads,
         .registers = t.tiles < 2 ? 24 + 2 * each * elem / 4
-                                 : 44 + (staged ? each / vector : each) * elem / 4,
+                                 : 44 + (each / vector + (staged ? 0 : each)) * elem / 4,
         .instructions = vectors * (8 + steps * 4 * (double)elem / 4) + 3 * (double)each +
                         3 * (double)host_ceil(team, 32) + 60,
         .waits = 2,

@@ -76,7 +76,7 @@ static double estimate(const optune_task *task, const optune_config *config)
     const gpu_work w = {
         .blocks = host_ceil(s.outer, threads / team),
         .threads = threads,
-        .registers = 24 + (hold ? each_of(&s, team, vector) * vector : 8) * elem / 4,
+        .registers = hold ? 24 + each_of(&s, team, vector) * vector * elem / 4 : 56,
         .shared = threads * elem,
         .instructions = values * (hold ? VALUE : 2 * VALUE) + each * (hold ? 4 : 8) +
                         8 * (double)gpu_log2(team) + 30,

@@ -56,6 +56,7 @@ class LongCall:
     def __call__(self, function: Any, options: Any,
                  progress: Optional[ProgressCallback]) -> c_void_p:
         """The result's pointer. Failures that have a result carry it as ``pointer``."""
+        self._handle.refuse()  # before a turn that a fork may have left taken
         if self._whose == threading.get_ident():
             raise UsageError("this handle is at work: it begins nothing else from its own "
                              "progress; open another handle, or wait until it has ended")

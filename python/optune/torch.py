@@ -47,29 +47,32 @@ class _Functions:
 
     def _begin(self) -> None:
         """Nothing is made yet in this process; the lock may have been held at a fork."""
-        self._generation = Forks.generation
-        self._lock = threading.Lock()
         self._made: "collections.OrderedDict[str, Function]" = collections.OrderedDict()
+        self._lock = threading.Lock()
+        self._generation = Forks.generation  # last: who sees it takes the lock
+
+    def _mine(self) -> threading.Lock:
+        if self._generation != Forks.generation:
+            self._begin()
+        return self._lock
 
     @property
     def handle(self) -> Optune:
         return self._handle or default()
 
     def use(self, handle: Optional[Optune]) -> None:
-        with self._lock:
+        with self._mine():
             self._handle = handle
             self._made.clear()
 
     def forget(self) -> None:
-        with self._lock:
+        with self._mine():
             self._made.clear()
 
     def get(self, workload: str) -> Function:
         if self.seen is not None:
             self.seen[workload] = None
-        if self._generation != Forks.generation:
-            self._begin()
-        with self._lock:
+        with self._mine():
             made = self._made.get(workload)
             if made is None:
                 made = self._made[workload] = self.handle.function(workload)

@@ -105,7 +105,7 @@ static bool lose(ot_contestant *c, ot_end end)
     } else {
         if (end == OT_END_FORGED || end == OT_END_CLOSED)
             c->outcome = OPTUNE_OUTCOME_RUNTIME;
-        if (c->keeper->fresh && c->outcome == OPTUNE_OUTCOME_CRASH)
+        if (c->keeper->fresh && !c->killed && c->outcome == OPTUNE_OUTCOME_CRASH)
             ot_runner_threads(c->keeper->device.threads, &c->keeper->refused);
         ot_runner_end_text(c->runner, end, c->doing, c->text, sizeof c->text);
     }

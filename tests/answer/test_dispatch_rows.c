@@ -80,7 +80,7 @@ static ot_dispatch *untuned(optune *o, const char *workload, bool rows)
     ot_target_print(&o->target, true, &target);
     table->target = ot_arena_copy(&table->arena, ot_text_str(&target));
     table->device = ot_arena_copy(&table->arena, o->device.key);
-    const char *depends = ot_context_depends(o, NULL, &table->arena);
+    const char *depends = ot_context_depends(o, NULL, NULL, &table->arena);
     table->depends = depends ? depends : "";
     const ot_dispatch_row row = {.range = table->dims,
                                  .impl = impl,

@@ -56,7 +56,7 @@ static void record(steered *s, const optune_config *config, double cost)
         .impl = s->impl->name,
         .digest = digest,
         .config = *config,
-        .depends = ot_context_depends(s->o, s->impl, &arena),
+        .depends = ot_context_depends(s->o, s->impl, NULL, &arena),
         .cost = cost,
         .low = cost,
         .high = cost,

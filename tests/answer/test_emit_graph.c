@@ -399,7 +399,7 @@ static void test_libraries(void **state)
                              .policy = question.policy,
                              .impl = impl->name,
                              .digest = digest,
-                             .depends = ot_context_depends(e.o, impl, &arena),
+                             .depends = ot_context_depends(e.o, impl, NULL, &arena),
                              .cost = cost,
                              .low = cost,
                              .high = cost,

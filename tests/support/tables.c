@@ -47,7 +47,7 @@ void tables_write(optune *o, const char *workload, int64_t most, const char *sma
     ot_target_print(&o->target, true, &target);
     table->target = ot_arena_copy(&table->arena, ot_text_str(&target));
     table->device = ot_arena_copy(&table->arena, o->device.key);
-    table->depends = ot_context_depends(o, NULL, &table->arena);
+    table->depends = ot_context_depends(o, NULL, NULL, &table->arena);
     snprintf(when, sizeof when, "%s <= %lld", table->dims.dim[0].name, (long long)most);
     add_row(o, table, most, when, small);
     add_row(o, table, table->dims.dim[0].max, NULL, other);

@@ -57,6 +57,11 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs floats of 16 to 64 bits");
     if (t.s.kh * t.s.kw > STRIPS_UNROLLED)
         return optune_refuse(why, "%" PRId64 " taps are too many to unroll", t.s.kh * t.s.kw);
+    /* What lies between the taps of a dilated window is unrolled, too, if only to be dropped. */
+    const int64_t high = (t.s.kh - 1) * t.s.dh + 1, across = (t.s.kw - 1) * t.s.dw + 1;
+    if (across > 96 || high * across > STRIPS_UNROLLED)
+        return optune_refuse(why, "windows of %" PRId64 " x %" PRId64 " are too large to unroll",
+                             high, across);
     return (t.s.h * t.s.w < INT32_MAX / 2 && t.s.oh * t.s.ow < INT32_MAX / 2) ||
            optune_refuse(why, "one plane is too large for 32-bit offsets");
 }
@@ -81,11 +86,11 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t steps = t.each * t.wide * t.s.kh * t.s.kw;
     if (t.s.w % t.wide)
         return optune_refuse(why, "vectors of %" PRId64 " for rows of %" PRId64, t.wide, t.s.w);
-    if (t.wide * t.elem > 16)
+    if (t.wide * host_max(t.elem, task->call->output[0].dtype.bits / 8) > 16)
         return optune_refuse(why, "vectors of more than 16 bytes");
     if (t.each >= 2 * t.s.oh || t.wide >= 2 * t.s.ow)
         return optune_refuse(why, "half of a thread's outputs are none");
-    if (steps > STRIPS_UNROLLED)
+    if (steps > STRIPS_UNROLLED || t.rows * t.vectors * t.wide > 4 * STRIPS_UNROLLED)
         return optune_refuse(why, "%" PRId64 " multiply-adds are too many to unroll", steps);
     return gpu_grid_fits(host_ceil(items_of(&t), t.threads), why) &&
            gpu_fits(task, (const int64_t[]){t.threads, 1, 1}, 0, registers_of(&t), why);
@@ -122,7 +127,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     strips t;
     shape_of(task->call, &t);
-    int64_t each = 4, wide = host_min(16 / t.elem, 8), threads = gpu_threads(task, 128);
+    const int64_t widest = host_max(t.elem, task->call->output[0].dtype.bits / 8);
+    int64_t each = 4, wide = host_min(16 / widest, 8), threads = gpu_threads(task, 128);
     optune_config_choose_int(config, space, "threads", threads);
     while (wide > 1 && (t.s.w % wide || t.s.ow % wide))
         wide /= 2;

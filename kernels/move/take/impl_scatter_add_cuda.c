@@ -23,7 +23,7 @@ static bool applies(const optune_task *task, char *why)
             return optune_refuse(why, "needs constant shapes");
     if (optune_tensor_elements(&call->output[0]) < 1)
         return optune_refuse(why, "there is nothing to add to");
-    return gpu_is_cuda(task, 0, why) && (type_of(call->output[0].dtype) ||
+    return gpu_is_cuda(task, 60, why) && (type_of(call->output[0].dtype) ||
                                          optune_refuse(why, "memory adds no such type"));
 }
 

@@ -74,10 +74,12 @@ static int64_t turns_of(const optune_task *task, const nbits_shape *s, const dec
     return host_ceil(host_ceil(s->n, rows_of(d)), blocks_of(task, s, d));
 }
 
-/* Bytes of a row's parameters, of `bytes` each, that a ring copies at once; 0: they are loaded as
- * they are needed, which waits for memory once a tile. */
+/* Bytes of a row's parameters, of `bytes` each, that a ring copies at once; 0: they are loaded one
+ * tile ahead, as those of tiles that lie within a group. */
 static int64_t copy_of(const nbits_shape *s, const decode *d, int64_t bytes)
 {
+    if (s->groups == 1 || s->group > depth_of(s, d))
+        return 0;
     const int64_t here = tile_groups(s, d) * bytes, row = s->groups * bytes;
     for (int64_t copy = 16; copy >= 4; copy /= 2)
         if (here % copy == 0 && row % copy == 0)
