@@ -48,8 +48,8 @@ INLINE void stage(LOCAL STAGED_T *pool, GLOBAL const STAGED_T *run, const int sk
         staged_vec v[STAGED_AT_ONCE];
         UNROLL
         for (int u = 0; u < STAGED_AT_ONCE; u++) /* no branch: all of them leave at once */
-            v[u] = *(GLOBAL const staged_vec *)(from +
-                                                MIN(c + u * THREADS, last - 1) * STAGED_V);
+            v[u] =
+                *(GLOBAL const staged_vec *)(from + MIN(c + u * THREADS, last - 1) * STAGED_V);
         UNROLL
         for (int u = 0; u < STAGED_AT_ONCE; u++)
             if (c + u * THREADS < last)

@@ -23,7 +23,7 @@
         const INDEX ot_k = (INDEX)BLOCK_X * STAGED_ROWS;                                       \
         const int ot_rows = (int)MIN((INDEX)STAGED_ROWS, (INDEX)OUTPUTS - ot_k);               \
         const int ot_skip = STAGED_SKIP(ot_k * COUNT);                                         \
-        stage(pool, (in) + ot_k * COUNT, ot_skip, ot_rows *COUNT, t);                          \
+        stage(pool, (in) + ot_k * COUNT, ot_skip, ot_rows * COUNT, t);                         \
         BARRIER();                                                                             \
         if ((t) / ROW_TEAM < ot_rows) {                                                        \
             LOCAL const IN_T *const ot_row = (pool) + ot_skip + (t) / ROW_TEAM * COUNT;        \

@@ -46,8 +46,8 @@ bool staged_rows_valid(const optune_task *task, const staged_rows *r,
     if (team > 1 && team > r->count)
         return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " values", team, r->count);
     return gpu_grid_fits(host_ceil(r->rows, threads / team), why) &&
-           gpu_fits(task, (const int64_t[]){threads, 1, 1}, room(r, threads, team),
-                    REGISTERS, why);
+           gpu_fits(task, (const int64_t[]){threads, 1, 1}, room(r, threads, team), REGISTERS,
+                    why);
 }
 
 double staged_rows_cost(const optune_task *task, const staged_rows *r,

@@ -19,13 +19,11 @@ static bool other_rows(const optune_task *task, char *why)
 OPTUNE_STRATEGY(reduce, gpu) = {
     .pattern = OPTUNE_REDUCTION,
     .key = "gpu",
-    .rows = (const optune_strategy_row[]){{.impl = "staged.gpu",
-                                           .plevel = 12,
-                                           .condition = odd_rows},
-                                          {.impl = "block.gpu"},
-                                          {.impl = "staged.gpu",
-                                           .plevel = 5,
-                                           .condition = other_rows},
-                                          {.impl = "across.gpu"},
-                                          {0}},
+    .rows =
+        (const optune_strategy_row[]){
+            {.impl = "staged.gpu", .plevel = 12, .condition = odd_rows},
+            {.impl = "block.gpu"},
+            {.impl = "staged.gpu", .plevel = 5, .condition = other_rows},
+            {.impl = "across.gpu"},
+            {0}},
 };

@@ -36,9 +36,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t vector = 16 / softmax_stored(task);
     if (threads > 64 && threads / 2 * vector >= s.n)
         return optune_refuse(why, "half of a block has nothing to do");
-    return gpu_grid_fits(s.outer, why) &&
-           gpu_fits(task, (const int64_t[]){threads, 1, 1}, room(task, &s, threads),
-                    REGISTERS, why);
+    return gpu_grid_fits(s.outer, why) && gpu_fits(task, (const int64_t[]){threads, 1, 1},
+                                                   room(task, &s, threads), REGISTERS, why);
 }
 
 /* Exponentials are kept where memory holds elements as threads do. */
@@ -60,8 +59,9 @@ static double estimate(const optune_task *task, const optune_config *config)
         .threads = threads,
         .registers = REGISTERS,
         .shared = room(task, &s, threads),
-        .instructions = each * ((double)vector * (keeps(task, &s) ? VALUE : VALUE + AGAIN) + 16) +
-                        6 * (double)threads / 32 + 60,
+        .instructions =
+            each * ((double)vector * (keeps(task, &s) ? VALUE : VALUE + AGAIN) + 16) +
+            6 * (double)threads / 32 + 60,
         .bytes = 2 * row,
         .cached = 2 * row,
         .waits = 2,
@@ -77,8 +77,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     /* Where two rows fit a core, one is computed while the other one moves. */
     int64_t threads =
         gpu_threads(task, 2 * room(task, &s, 512) <= gpu_max_shared(task) ? 512 : 1024);
-    while (threads > 64 && (threads / 2 * vector >= s.n ||
-                            room(task, &s, threads) > gpu_max_shared(task)))
+    while (threads > 64 &&
+           (threads / 2 * vector >= s.n || room(task, &s, threads) > gpu_max_shared(task)))
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_nearest(config, space);

@@ -21,13 +21,11 @@ static bool is_short(const optune_task *task, char *why)
 OPTUNE_STRATEGY(softmax, gpu) = {
     .op = "softmax",
     .key = "gpu",
-    .rows = (const optune_strategy_row[]){{.impl = "softmax_shared.gpu",
-                                           .plevel = 12,
-                                           .condition = is_long},
-                                          {.impl = "softmax_team.gpu"},
-                                          {.impl = "softmax_shared.gpu",
-                                           .plevel = 5,
-                                           .condition = is_short},
-                                          {.impl = "softmax_across.gpu"},
-                                          {0}},
+    .rows =
+        (const optune_strategy_row[]){
+            {.impl = "softmax_shared.gpu", .plevel = 12, .condition = is_long},
+            {.impl = "softmax_team.gpu"},
+            {.impl = "softmax_shared.gpu", .plevel = 5, .condition = is_short},
+            {.impl = "softmax_across.gpu"},
+            {0}},
 };

@@ -280,8 +280,10 @@ static void test_untuned(void **state)
     check_refuses("gather_lines.gpu", rows, "shared", 1, "not contiguous");
     check_refuses("gather_lines.gpu", few, "lanes", 256, "outside a line");
     static const char strips[] = "depthwise_conv2d_strips.gpu";
-    static const char plain[] = "conv2d(f32[32,64,56,56], f32[64,1,3,3], padding=[1], groups=64)";
-    static const char half[] = "conv2d(bf16[32,64,56,56], bf16[64,1,3,3], padding=[1], groups=64)";
+    static const char plain[] =
+        "conv2d(f32[32,64,56,56], f32[64,1,3,3], padding=[1], groups=64)";
+    static const char half[] =
+        "conv2d(bf16[32,64,56,56], bf16[64,1,3,3], padding=[1], groups=64)";
     static const char odd[] = "conv2d(f32[32,64,57,57], f32[64,1,3,3], padding=[1], groups=64)";
     assert_int_equal(untuned(strips, plain, "wide"), 4);
     assert_int_equal(untuned(strips, half, "wide"), 8);

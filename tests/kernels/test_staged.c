@@ -100,8 +100,8 @@ static void check_rows(const char *defines, bool half)
         words_run(&w, "softmax", 128,
                   (const words_array[]){WORDS_ARRAY(in_half), WORDS_ARRAY(out_half)}, 2);
     else
-        words_run(&w, "softmax", 128,
-                  (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(out)}, 2);
+        words_run(&w, "softmax", 128, (const words_array[]){WORDS_ARRAY(in), WORDS_ARRAY(out)},
+                  2);
     for (int o = 0; o < OUTER; o++) {
         double sum = 0;
         for (int i = 0; i < AXIS; i++)

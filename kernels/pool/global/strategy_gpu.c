@@ -20,12 +20,10 @@ static bool other_planes(const optune_task *task, char *why)
 OPTUNE_STRATEGY(pool_global, gpu) = {
     .op = "global_avg_pool2d",
     .key = "gpu",
-    .rows = (const optune_strategy_row[]){{.impl = "global_avg_pool2d_staged.gpu",
-                                           .plevel = 12,
-                                           .condition = odd_planes},
-                                          {.impl = "global_avg_pool2d_block.gpu"},
-                                          {.impl = "global_avg_pool2d_staged.gpu",
-                                           .plevel = 5,
-                                           .condition = other_planes},
-                                          {0}},
+    .rows =
+        (const optune_strategy_row[]){
+            {.impl = "global_avg_pool2d_staged.gpu", .plevel = 12, .condition = odd_planes},
+            {.impl = "global_avg_pool2d_block.gpu"},
+            {.impl = "global_avg_pool2d_staged.gpu", .plevel = 5, .condition = other_planes},
+            {0}},
 };
