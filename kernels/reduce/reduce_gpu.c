@@ -92,6 +92,15 @@ int64_t reduce_parts(const optune_task *task, const reduce_loops *r, int64_t blo
     return parts;
 }
 
+staged_rows reduce_staged(const optune_task *task)
+{
+    const reduce_loops r = reduce_loops_of(task->call);
+    return (staged_rows){.rows = r.outputs,
+                         .count = r.count,
+                         .bytes = reduce_bytes(task->call),
+                         .held = reduce_held(task->call)};
+}
+
 bool reduce_parts_fit(const reduce_loops *r, int64_t parts, int64_t least, char *why)
 {
     return parts == 1 || r->count / parts >= least ||

@@ -6,7 +6,7 @@
 #ifndef OPTUNE_KERNELS_REDUCE_GPU_H
 #define OPTUNE_KERNELS_REDUCE_GPU_H
 
-#include "kernels/host/pattern_gpu.h"
+#include "kernels/host/staged_rows.h"
 #include "kernels/reduce/reduce.h"
 
 static inline int64_t reduce_bytes(const optune_call *call)
@@ -37,6 +37,9 @@ double reduce_gpu_cost(const optune_task *task, const reduce_loops *r, int64_t p
 /* Parts that give every unit of the device a few blocks, of at least `least` values each. */
 int64_t reduce_parts(const optune_task *task, const reduce_loops *r, int64_t blocks,
                      int64_t least);
+
+/* Of a reduction of the innermost dim alone: its rows. */
+staged_rows reduce_staged(const optune_task *task);
 
 /* What is true of every config. */
 bool reduce_parts_fit(const reduce_loops *r, int64_t parts, int64_t least, char *why);

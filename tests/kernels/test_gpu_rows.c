@@ -280,8 +280,10 @@ static void test_untuned(void **state)
     check_refuses("gather_lines.gpu", rows, "shared", 1, "not contiguous");
     check_refuses("gather_lines.gpu", few, "lanes", 256, "outside a line");
     static const char strips[] = "depthwise_conv2d_strips.gpu";
-    static const char plain[] = "conv2d(f32[32,64,56,56], f32[64,1,3,3], padding=[1], groups=64)";
-    static const char half[] = "conv2d(bf16[32,64,56,56], bf16[64,1,3,3], padding=[1], groups=64)";
+    static const char plain[] =
+        "conv2d(f32[32,64,56,56], f32[64,1,3,3], padding=[1], groups=64)";
+    static const char half[] =
+        "conv2d(bf16[32,64,56,56], bf16[64,1,3,3], padding=[1], groups=64)";
     static const char odd[] = "conv2d(f32[32,64,57,57], f32[64,1,3,3], padding=[1], groups=64)";
     assert_int_equal(untuned(strips, plain, "wide"), 4);
     assert_int_equal(untuned(strips, half, "wide"), 8);
@@ -306,14 +308,20 @@ static void test_added_by_memory(void **state)
     assert_int_equal(untuned(add, many, "each"), 4);
 }
 
-static bool odd(const char *text)
+/* Whether the first row whose implementation has this in its name takes a call. */
+static bool prefers(const char *name, const char *text)
 {
     assume(NULL, text);
-    const optune_strategy *moves = optune_strategy_of(assumed.call.op->name, "gpu");
-    const optune_strategy_row *row = moves->rows;
-    while (!strstr(row->impl, "_linear.gpu"))
+    const optune_strategy *all = optune_strategy_of(assumed.call.op->name, "gpu");
+    const optune_strategy_row *row = all->rows;
+    while (!strstr(row->impl, name))
         row++;
     return row->condition(&assumed.task, NULL);
+}
+
+static bool odd(const char *text)
+{
+    return prefers("_linear.gpu", text);
 }
 
 /* Moves go along the output where its rows are no whole vectors. */
@@ -332,6 +340,38 @@ static void test_odd_rows(void **state)
     assert_int_equal(untuned("take_rows.gpu", "take(f32[100000,33], i64[262144])", "flat"), 1);
     assert_int_equal(untuned("take_rows.gpu", "take(f32[50257,768], i64[16384])", "flat"), 0);
     check_refuses("take_rows.gpu", columns, "lanes", 4, "no threads belong to a slice");
+}
+
+/* Short rows that are no whole vectors, and rows that no registers hold, go through shared
+ * memory. */
+static void test_staged(void **state)
+{
+    (void)state;
+    static const char sums[] = "sum(f32[1048576,49], axis=[1])";
+    static const char planes[] = "global_avg_pool2d(f32[256,2048,7,7])";
+    assert_true(prefers("staged.gpu", sums));
+    assert_true(prefers("staged.gpu", "max(bf16[1048576,127], axis=[1])"));
+    assert_false(prefers("staged.gpu", "sum(f32[1048576,48], axis=[1])"));
+    assert_false(prefers("staged.gpu", "sum(f32[1048576,3], axis=[1])"));
+    assert_false(prefers("staged.gpu", "sum(f32[64,49], axis=[1])"));
+    assert_true(prefers("staged.gpu", planes));
+    assert_false(prefers("staged.gpu", "global_avg_pool2d(f32[256,2048,8,8])"));
+    assert_int_equal(untuned("sum_staged.gpu", sums, "team"), 1);
+    assert_int_equal(untuned("sum_staged.gpu", "sum(f32[65536,251], axis=[1])", "team"), 8);
+    assert_int_equal(untuned("global_avg_pool2d_staged.gpu", planes, "team"), 1);
+    check_takes("sum_staged.gpu", "sum(f32[64,256], axis=[1])", NULL, 0);
+    check_refuses("sum_staged.gpu", "sum(f32[64,257], axis=[1])", NULL, 0, "at most 1024");
+    check_refuses("sum_staged.gpu", "sum(f32[64,3,49], axis=[0,2])", NULL, 0, "one behind");
+    check_refuses("sum_staged.gpu", "sum(f32[64,3], axis=[1])", "team", 4, "4 threads for 3");
+    assume("cuda -arch=sm_90", NULL);
+    static const char words[] = "softmax(f32[1024,50257])";
+    static const char halves[] = "softmax(bf16[1024,50304])";
+    assert_true(prefers("_shared.gpu", words));
+    assert_true(prefers("_shared.gpu", halves));
+    assert_false(prefers("_shared.gpu", "softmax(f32[1024,8192])"));
+    assert_int_equal(untuned("softmax_shared.gpu", words, "threads"), 1024);
+    assert_int_equal(untuned("softmax_shared.gpu", halves, "threads"), 512);
+    check_refuses("softmax_shared.gpu", "softmax(f32[1024,60000])", NULL, 0, "does not hold");
 }
 
 static int stages(const char *name, const char *text)
@@ -382,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup(test_untuned, assume_sm_80),
         cmocka_unit_test_setup(test_added_by_memory, assume_sm_80),
         cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
+        cmocka_unit_test_setup(test_staged, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

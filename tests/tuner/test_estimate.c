@@ -192,6 +192,7 @@ static void templates_tell_good_from_bad(void **state)
         {"attention_split.gpu",
          "attention(bf16[8,32,1,128],bf16[8,8,4096,128],bf16[8,8,4096,128])", 2},
         {"softmax_team.gpu", "softmax(f32[8192,1024])", 2},
+        {"softmax_shared.gpu", "softmax(f32[1024,50257])", 2},
         {"softmax_across.gpu", "softmax(f32[64,128,1024],axis=1)", 2},
         {"topk_rounds.gpu", "topk(f32[2048,50257],k=50)", 70},
         {"topk_filter.cuda", "topk(f32[2048,50257],k=50)", 20},
@@ -210,6 +211,8 @@ static void templates_tell_good_from_bad(void **state)
         {"cumsum_lookback.cuda", "cumsum(f32[33554432])", 10},
         {"cumsum_lookback.cuda", "cumsum(f32[4096,8192],axis=1)", 10},
         {"cumsum_lookback_across.cuda", "cumsum(f32[8192,4096],axis=0)", 10},
+        {"global_avg_pool2d_staged.gpu", "global_avg_pool2d(f32[256,2048,7,7])", 2},
+        {"sum_staged.gpu", "sum(f32[1048576,49],axis=[1])", 2},
         {"sum_block.gpu", "sum(f32[8192,8192],axis=[1])", 2},
         {"sum_across.gpu", "sum(f32[8192,8192],axis=[0])", 2},
     };
