@@ -304,6 +304,21 @@ static void test_added_by_memory(void **state)
     check_refuses(add, bytes, NULL, 0, "no such type");
     static const char many[] = "scatter_add(f32[50257,768], i64[8192,768], f32[8192,768])";
     assert_int_equal(untuned(add, many, "each"), 4);
+    /* In slabs where the cache holds them, but not all, and where much is added. */
+    static const char few[] =
+        "scatter_add(f32[1,30522,768], i64[1,128,768], f32[1,128,768], axis=1)";
+    static const char halves[] = "scatter_add(bf16[50257,768], i64[8192,768], bf16[8192,768])";
+    assumed.device.l2 = 50 << 20;
+    assert_int_equal(untuned(add, many, "slabs"), 8);
+    assert_int_equal(untuned(add, halves, "slabs"), 4);
+    assert_int_equal(untuned(add, few, "slabs"), 1);
+    assumed.device.l2 = 200 << 20;
+    assert_int_equal(untuned(add, halves, "slabs"), 1);
+    assumed.device.l2 = 0;
+    check_takes(add, "scatter_add(f32[29,52], i64[31,52], f32[31,52])", "slabs", 8);
+    check_takes(add, "scatter_add(i64[9,3,5], i64[9,2,5], i64[9,2,5], axis=1)", "slabs", 2);
+    check_refuses(add, "scatter_add(f32[19,37], i64[50,37], f32[50,37])", "slabs", 2, "1 slabs");
+    check_refuses(add, "scatter_add(f32[29,52], i64[0,52], f32[0,52])", "slabs", 2, "no updates");
 }
 
 static bool odd(const char *text)
