@@ -321,6 +321,33 @@ static void test_added_by_memory(void **state)
     check_refuses(add, "scatter_add(f32[29,52], i64[0,52], f32[0,52])", "slabs", 2, "no updates");
 }
 
+/* Narrow types move in words of 4 bytes, and a tile is long where it cannot be wide. */
+static void test_narrow(void **state)
+{
+    (void)state;
+    const int cores = (int)assumed.device.cores;
+    static const char move[] = "transpose_tiled.gpu";
+    static const char bytes[] = "transpose(i8[8192,8192])", odd_bytes[] = "transpose(i8[99,8192])";
+    assert_int_equal(untuned(move, bytes, "pack"), 4);
+    assert_int_equal(untuned(move, bytes, "tile"), 128);
+    assert_int_equal(untuned(move, "transpose(bf16[8192,8192])", "pack"), 2);
+    assert_int_equal(untuned(move, "transpose(f32[8192,8192])", "pack"), 1);
+    assert_int_equal(untuned(move, odd_bytes, "pack"), 1);
+    check_takes(move, "transpose(f32[64,64])", "pack", 2);
+    check_refuses(move, "transpose(f32[64,64])", "pack", 4, "8 bytes");
+    check_refuses(move, odd_bytes, "pack", 2, "pieces allow 1");
+    static const char blocked[] =
+        "layout_transform(f32[32,64,112,112], src_layout=NCHW, dst_layout=NCHW16c)";
+    assert_int_equal(untuned("layout_transform_tiled.gpu", blocked, "tile"), 32);
+    assert_int_equal(untuned("layout_transform_tiled.gpu", blocked, "threads"), 256);
+    assumed.device.cores = 132;
+    assert_int_equal(untuned("max_across.gpu", "max(i8[8192,16384], axis=[0])", "vector"), 4);
+    assert_int_equal(untuned("max_across.gpu", "max(i8[8192,16384], axis=[0])", "unroll"), 8);
+    assert_int_equal(untuned("max_across.gpu", "max(bf16[8192,8192], axis=[0])", "vector"), 2);
+    assert_int_equal(untuned("max_across.gpu", "max(f32[8192,8192], axis=[0])", "vector"), 1);
+    assumed.device.cores = cores;
+}
+
 static bool odd(const char *text)
 {
     assume(NULL, text);
@@ -396,6 +423,7 @@ int main(void)
         cmocka_unit_test_setup(test_half_floats, assume_sm_80),
         cmocka_unit_test_setup(test_untuned, assume_sm_80),
         cmocka_unit_test_setup(test_added_by_memory, assume_sm_80),
+        cmocka_unit_test_setup(test_narrow, assume_sm_80),
         cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };

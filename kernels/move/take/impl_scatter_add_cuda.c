@@ -28,8 +28,8 @@ static bool applies(const optune_task *task, char *why)
             return optune_refuse(why, "needs constant shapes");
     if (optune_tensor_elements(&call->output[0]) < 1)
         return optune_refuse(why, "there is nothing to add to");
-    return gpu_is_cuda(task, 0, why) && (type_of(call->output[0].dtype) ||
-                                         optune_refuse(why, "memory adds no such type"));
+    return gpu_is_cuda(task, 0, why) &&
+           (type_of(call->output[0].dtype) || optune_refuse(why, "memory adds no such type"));
 }
 
 enum { MOST_SLABS = 12, SECTOR = 32 };
@@ -75,8 +75,8 @@ static slabs slabs_of(const optune_task *task, const optune_config *config)
     }
     s.count = along * s.across;
     s.copying = host_ceil(s.outers * at.n * s.width, v * block);
-    s.adding = host_ceil(host_ceil(updates_of(task), at.outer * at.inner) * s.outers * s.width,
-                         block);
+    s.adding =
+        host_ceil(host_ceil(updates_of(task), at.outer * at.inner) * s.outers * s.width, block);
     return s;
 }
 
@@ -184,7 +184,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         const bool first = i == 0, last = i == s.count;
         const optune_stage stage = {.phase = OPTUNE_TIMED,
                                     .module = m,
-                                    .function = first ? "copy" : last ? "add" : "step",
+                                    .function = first  ? "copy"
+                                                : last ? "add"
+                                                       : "step",
                                     .n_args = 5,
                                     .arg = {optune_input_arg(0), optune_input_arg(1),
                                             optune_input_arg(2), optune_output_arg(0),
