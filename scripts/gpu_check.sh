@@ -27,7 +27,7 @@ limit=${GPU_CHECK_SECONDS:-510}
 all=(fresh right sanitize dense attention nbits conv2d convbf16 trials bandwidth batch)
 # What each part weighs in a call's time, and what it appends to.
 declare -A weight=([fresh]=80 [right]=130 [sanitize]=60 [dense]=75 [attention]=35 [nbits]=30
-    [conv2d]=45 [convbf16]=45 [trials]=20 [bandwidth]=35 [batch]=35)
+    [conv2d]=45 [convbf16]=45 [trials]=20 [bandwidth]=60 [batch]=35)
 declare -A file_of=([fresh]=tests [right]=tests [sanitize]=sanitizer [dense]=dense
     [attention]=attention [nbits]=dense [conv2d]=conv2d [convbf16]=conv2d
     [trials]=conv2d [bandwidth]=bandwidth [batch]=conv2d)
@@ -149,7 +149,7 @@ take_rows.gpu|take|take(f32[1000,64],i32[37])
 gather_lines.gpu|gather|gather(f32[40,1000],i32[40,700],axis=1)
 scatter_add_atomic.cuda|scatter_add|scatter_add(bf16[33,27],i64[61,27],bf16[61,27],axis=0)
 pad_linear.gpu|pad|pad(bf16[3,19,31],before=[0,1,1],after=[0,1,2])
-depthwise_conv2d_strips.gpu|conv2d|conv2d(bf16[2,8,19,24],const bf16[8,1,3,3],padding=[1,1],groups=8)
+depthwise_conv2d_strips.gpu|conv2d|conv2d(bf16[2,8,19,24],const bf16[8,1,3,3],padding=[1],groups=8)
 softmax_across.gpu|softmax|softmax(f32[5,300,33],axis=1)'
 FRESH_SECONDS=12 # of one, which takes a few
 ask_fresh() { # IMPL
@@ -341,24 +341,28 @@ part_trials() {
         awk "BEGIN { printf \"%.1f verified trials per second\n\", $trials / $seconds }"
     done >>"$out/conv2d.txt"
 }
+# An operator a line: the seconds that it is worth, and its workloads.
 part_bandwidth() {
-    local op workload
-    while IFS='|' read -r op workload; do
-        policy=warm bench bandwidth.txt 4 "$op" "$workload" --trials 12 </dev/null
+    local seconds op line workloads
+    while IFS='|' read -r seconds op line; do
+        IFS='|' read -ra workloads <<<"$line"
+        policy=warm bench bandwidth.txt "$seconds" "$op" "${workloads[@]}" --trials 8 </dev/null
     done <<'END'
-cumsum|cumsum(f32[33554432])
-cumsum|cumsum(f32[4096,8192],axis=1)
-cumsum|cumsum(f32[8192,4096],axis=0)
-topk|topk(f32[2048,50257],k=50)
-topk|topk(f32[32,50257],k=50)
-softmax|softmax(f32[8192,8192],axis=-1)
-softmax|softmax(f32[256,256,512],axis=1)
-take|take(f32[50257,768],i32[65536])
-sum|sum(f32[8192,8192],axis=[1])
-sum|sum(f32[8192,8192],axis=[0])
-add|add(f32[33554432],f32[33554432])
-relu|relu(f32[67108864])
-add|add(f32[8192,8192],f32[8192])
+5|cumsum|cumsum(f32[33554432])|cumsum(f32[4096,8192],axis=1)|cumsum(f32[8192,4096],axis=0)
+5|topk|topk(f32[2048,50257],k=50)|topk(f32[32,50257],k=50)
+5|softmax|softmax(f32[8192,8192])|softmax(f32[256,256,512],axis=1)|softmax(f32[1024,50257])
+4|sum|sum(f32[8192,8192],axis=[1])|sum(f32[8192,8192],axis=[0])|sum(f32[1048576,49],axis=[1])
+3|add|add(f32[33554432],f32[33554432])|add(f32[8192,8192],f32[8192])
+2|relu|relu(f32[67108864])
+4|take|take(f32[50257,768],i32[65536])|take(f32[100000,33],i64[262144],axis=0)
+4|gather|gather(f32[4096,8192],i32[4096,2048],axis=1)|gather(f32[8192,4096],i32[4096,4096],axis=0)
+3|scatter_add|scatter_add(f32[50257,768],i64[8192,768],f32[8192,768],axis=0)
+3|pad|pad(f32[32,64,112,112],before=[0,0,1,1],after=[0,0,1,1])
+3|concatenate|concatenate(bf16[262144,65],bf16[262144,63],axis=1)
+4|transpose|transpose(f32[8192,4096])|transpose(i8[8192,8192])
+3|layout_transform|layout_transform(f32[32,64,112,112],src_layout=NCHW,dst_layout=NCHW16c)
+4|max_pool2d|max_pool2d(f32[64,64,112,112],pool_size=[3,3],strides=[2,2],padding=[1,1,1,1])
+4|conv2d|conv2d(f32[32,144,56,56],f32[144,1,3,3],padding=[1,1],groups=144)
 END
 }
 resnet_32() { # DTYPE: ResNet-50's at batch 32, a line each
