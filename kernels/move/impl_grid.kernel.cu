@@ -41,46 +41,74 @@ VECTOR(vec16, ELEMENT, 16);
           for (int l = 0; l < width; l++) same.v[l] = (ELEMENT)bits;                           \
           *(GLOBAL vec##width *)(out + to) = same;)
 
-/* Rows lie along the input, columns along the output; `i` numbers what is outside. A thread walks
- * down the tile from one pointer on; tiles that fill both loops are not asked where they end. */
-#define TILES(first, end, rows, cols, start, ...)                                              \
+/*
+ * Rows lie along the input, columns along the output; `i` numbers what is outside. A tile has TR of
+ * TC elements. A thread loads PACK words of PACK neighbours in the input at a time, turns them over
+ * and keeps them as words of neighbours in the output: in shared memory these are rows of one word
+ * more than a row of the output has, those whose numbers are equal modulo PACK next to each other,
+ * so that neither side meets in banks. All threads walk down the tile, `width` beside each other,
+ * from one pointer each on; tiles that fill both loops are not asked where they end.
+ */
+#define TILES(first, end, rows, cols, tr, tc, width, height, start, ...)                       \
     if (block >= first && block < end) {                                                       \
-        const INDEX n = (INDEX)(block - first), i = n / (ROW_TILES(rows) * COL_TILES(cols));   \
-        const INDEX c0 = n % COL_TILES(cols) * TILE;                                           \
-        const INDEX r0 = n / COL_TILES(cols) % ROW_TILES(rows) * TILE;                         \
+        const INDEX n = (INDEX)(block - first);                                                \
+        const INDEX i = n / (CEIL_DIV(rows, tr) * CEIL_DIV(cols, tc));                         \
+        const INDEX c0 = n % CEIL_DIV(cols, tc) * (tc);                                        \
+        const INDEX r0 = n / CEIL_DIV(cols, tc) % CEIL_DIV(rows, tr) * (tr);                   \
+        const int tx = THREAD_X % (width), ty = THREAD_X / (width);                            \
         start;                                                                                 \
         UNROLL_BY(16)                                                                          \
-        for (int y = 0; y < TILE; y += THREADS / TILE) {                                       \
-            __VA_ARGS__                                                                        \
+        for (int s = 0; s < CEIL_DIV((width) * (height), THREADS); s++) {                      \
+            const int dx = s % TURNS(width) * THREADS;                                         \
+            const int dy = s / TURNS(width) * ABREAST(width);                                  \
+            if (WITHIN(ty + dy, height, ABREAST(width))) {                                     \
+                __VA_ARGS__                                                                    \
+            }                                                                                  \
         }                                                                                      \
     }
-#define WITHIN(at, length) ((length) % TILE == 0 || (at) < (length))
-#define LOAD(first, end, in, from, rows, cols, step)                                           \
+/* Steps for a row that is longer than a block, and rows that a block has at once. */
+#define TURNS(width) MAX(1, (width) / THREADS)
+#define ABREAST(width) MAX(1, THREADS / (width))
+#define WITHIN(at, length, tile) ((length) % (tile) == 0 || (at) < (length))
+#define WORD_OF(pack) WORD##pack
+#define LOAD(first, end, in, from, rows, cols, step, tr, tc, pack)                             \
     TILES(                                                                                     \
-        first, end, rows, cols,                                                                \
-        GLOBAL const ELEMENT *const p = in + (from + r0 + tx + (c0 + ty) * (INDEX)(step));     \
-        LOCAL ELEMENT *const to = tile + ty * (TILE + 1) + tx,                                 \
-        if (WITHIN(r0 + tx, rows) && WITHIN(c0 + ty + y, cols)) {                              \
-            to[y * (TILE + 1)] = p[(i64)y * (step)];                                           \
+        first, end, rows, cols, tr, tc, (tr) / (pack), (tc) / (pack),                          \
+        const INDEX r = r0 + tx * (pack); const INDEX c = c0 + ty * (pack);                    \
+        GLOBAL const ELEMENT *const p = in + (from + r + c * (INDEX)(step));                   \
+        LOCAL WORD_OF(pack) *const to =                                                        \
+            (LOCAL WORD_OF(pack) *)pool + tx * ((tc) / (pack) + 1) + ty,                       \
+        if (WITHIN(r + dx * (pack), rows, tr) && WITHIN(c + dy * (pack), cols, tc)) {          \
+            WORD_OF(pack) word[pack];                                                          \
+            UNROLL                                                                             \
+            for (int j = 0; j < (pack); j++)                                                   \
+                word[j] = *(GLOBAL const WORD_OF(pack) *)(p + dx * (pack) +                    \
+                                                          (i64)(dy * (pack) + j) * (step));    \
+            UNROLL                                                                             \
+            for (int k = 0; k < (pack); k++) {                                                 \
+                WORD_OF(pack) turned = 0;                                                      \
+                UNROLL                                                                         \
+                for (int j = 0; j < (pack); j++)                                               \
+                    turned |= (WORD_OF(pack))(ELEMENT)(word[j] >> k * BITS) << j * BITS;       \
+                to[(k * ((tr) / (pack)) + dx) * ((tc) / (pack) + 1) + dy] = turned;            \
+            }                                                                                  \
         })
-#define STORE(first, end, to, rows, cols, step)                                                \
+#define STORE(first, end, to, rows, cols, step, tr, tc, pack)                                  \
     TILES(                                                                                     \
-        first, end, rows, cols,                                                                \
-        GLOBAL ELEMENT *const p = out + (to + (r0 + ty) * (INDEX)(step) + c0 + tx);            \
-        LOCAL const ELEMENT *const from = tile + tx * (TILE + 1) + ty,                         \
-        if (WITHIN(r0 + ty + y, rows) && WITHIN(c0 + tx, cols)) {                              \
-            p[(i64)y * (step)] = from[y];                                                      \
-        })
-#define ROW_TILES(rows) CEIL_DIV(rows, TILE)
-#define COL_TILES(cols) CEIL_DIV(cols, TILE)
+        first, end, rows, cols, tr, tc, (tc) / (pack), tr, const INDEX r = r0 + ty;            \
+        const INDEX c = c0 + tx * (pack);                                                      \
+        GLOBAL ELEMENT *const p = out + (to + r * (INDEX)(step) + c);                          \
+        LOCAL const WORD_OF(pack) *const from = (LOCAL const WORD_OF(pack) *)pool + tx,        \
+        const int y = ty + dy;                                                                 \
+        if (WITHIN(r + dy, rows, tr) && WITHIN(c + dx * (pack), cols, tc))                     \
+            *(GLOBAL WORD_OF(pack) *)(p + dx * (pack) + (i64)dy * (step)) =                    \
+                from[(y % (pack) * ((tr) / (pack)) + y / (pack)) * ((tc) / (pack) + 1) + dx];)
 
 KERNEL(THREADS, 1, 1)
 move(GLOBAL ELEMENT *RESTRICT out TIMES(INPUTS, INPUT))
 {
 #if TILE
-    SHARED(pool, TILE * (TILE + 1) * sizeof(ELEMENT));
-    LOCAL ELEMENT *const tile = (LOCAL ELEMENT *)pool;
-    const int tx = THREAD_X % TILE, ty = THREAD_X / TILE;
+    SHARED(pool, POOL_BYTES);
 #endif
     const int block = BLOCK_X;
     TIMES(PIECES, PIECE_OF)

@@ -73,6 +73,50 @@ bool moves_gpu_odd(const optune_task *task, char *why)
            optune_refuse(why, "nearly all of it is moved in vectors of 16 bytes");
 }
 
+/* Neighbours in rows and columns that can be packed, `most` or less. */
+static int64_t moves_pack(const moves_piece *p, int64_t most)
+{
+    const pattern_loops *l = &p->loops;
+    const int last = l->rank - 1;
+    int64_t v = host_max(most, 1);
+    while (p->in_offset % v || p->out_offset % v || l->extent[last] % v ||
+           l->extent[last - 1] % v)
+        v /= 2;
+    for (int d = 0; d <= last; d++)
+        while ((d != last - 1 && l->stride[MOVES_IN][d] % v) ||
+               (d != last && l->stride[MOVES_OUT][d] % v))
+            v /= 2;
+    return v;
+}
+
+moves_tile_size moves_tile_size_of(const moves_piece *p, const moves_launch *by)
+{
+    const pattern_loops *l = &p->loops;
+    const int64_t rows = gpu_power2(l->extent[l->rank - 2]);
+    const int64_t cols = gpu_power2(l->extent[l->rank - 1]), all = by->tile * by->tile;
+    moves_tile_size t = {by->tile, by->tile, moves_pack(p, by->pack)};
+    if (cols < by->tile) {
+        t.cols = cols;
+        t.rows = host_min(all / cols, rows);
+    } else if (rows < by->tile) {
+        t.rows = rows;
+        t.cols = host_min(all / rows, cols);
+    }
+    return t;
+}
+
+/* Bytes of shared memory that the tiles of any piece take. */
+static int64_t moves_shared(const moves *m, const moves_launch *by, int64_t bytes)
+{
+    int64_t most = 0;
+    for (int i = 0; i < m->n; i++)
+        if (by->tile && m->piece[i].mode == MOVES_TILES) {
+            const moves_tile_size t = moves_tile_size_of(&m->piece[i], by);
+            most = host_max(most, t.rows * (t.cols + t.pack) * bytes);
+        }
+    return most;
+}
+
 static int64_t moves_elements(const moves_piece *p)
 {
     int64_t n = 1;
@@ -86,8 +130,9 @@ static int64_t moves_blocks(const moves_piece *p, const moves_launch *by)
     const pattern_loops *l = &p->loops;
     if (p->mode == MOVES_TILES) {
         const int64_t rows = l->extent[l->rank - 2], cols = l->extent[l->rank - 1];
-        return moves_elements(p) / (rows * cols) * host_ceil(rows, by->tile) *
-               host_ceil(cols, by->tile);
+        const moves_tile_size t = moves_tile_size_of(p, by);
+        return moves_elements(p) / (rows * cols) * host_ceil(rows, t.rows) *
+               host_ceil(cols, t.cols);
     }
     const int64_t items = moves_elements(p) / moves_vector(p, by->vector);
     return host_ceil(items, by->threads * by->each);
@@ -120,14 +165,16 @@ static void moves_define_piece(optune_plan *plan, int module, const optune_call 
     gpu_define_offset(plan, module, name, "i", outer, l->extent, l->stride[MOVES_OUT],
                       p->out_offset);
     if (tiles) {
-        const char *const tile =
-            "%s(%" PRId64 ", %" PRId64 ", %s%d, %" PRId64 ", %" PRId64 ", %" PRId64 ")";
+        const char *const tile = "%s(%" PRId64 ", %" PRId64 ", %s%d, %" PRId64 ", %" PRId64
+                                 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ")";
+        const moves_tile_size t = moves_tile_size_of(p, by);
         char what[32];
         snprintf(what, sizeof(what), "in%d, FROM", p->input);
         snprintf(text, sizeof(text), tile, "LOAD", first, end, what, i, l->extent[last - 1],
-                 l->extent[last], l->stride[MOVES_IN][last]);
+                 l->extent[last], l->stride[MOVES_IN][last], t.rows, t.cols, t.pack);
         snprintf(stores, sizeof(stores), tile, "STORE", first, end, "TO", i,
-                 l->extent[last - 1], l->extent[last], l->stride[MOVES_OUT][last - 1]);
+                 l->extent[last - 1], l->extent[last], l->stride[MOVES_OUT][last - 1], t.rows,
+                 t.cols, t.pack);
     } else if (p->mode == MOVES_FILL)
         snprintf(text, sizeof(text),
                  "FILL(%" PRId64 ", %" PRId64 ", 0x%" PRIx64 ", TO%d, %" PRId64 ", %" PRId64
@@ -162,12 +209,19 @@ void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
     optune_plan_define(plan, module, "THREADS", by->threads);
     optune_plan_define(plan, module, "EACH", by->each);
     optune_plan_define(plan, module, "TILE", by->tile);
+    optune_plan_define(plan, module, "BITS", 8 * bytes);
+    optune_plan_define(plan, module, "POOL_BYTES", moves_shared(m, by, bytes));
+    for (int64_t n = 1; n <= host_max(by->pack, 1); n *= 2) {
+        char name[24];
+        snprintf(name, sizeof(name), "WORD%" PRId64, n);
+        optune_plan_define_text(plan, module, name, moves_bits(n * bytes));
+    }
     optune_stage stage = {.phase = OPTUNE_TIMED,
                           .module = module,
                           .function = "move",
                           .grid = {first},
                           .block = {by->threads},
-                          .shared = by->tile * (by->tile + 1) * bytes};
+                          .shared = moves_shared(m, by, bytes)};
     stage.arg[stage.n_args++] = optune_output_arg(0);
     for (int i = 0; i < call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
@@ -185,14 +239,19 @@ static void moves_piece_work(const moves_piece *p, const moves_launch *by, int64
     const double items = elements / (double)v;
     for (int t = p->mode == MOVES_FILL ? MOVES_OUT : MOVES_IN; t <= MOVES_OUT; t++) {
         const int64_t step = l->stride[t][l->rank - 1];
-        if (tiles) /* a row of the tile at a time, which begins anywhere */
-            *moved += gpu_sectors(elements / (double)by->tile, by->tile * bytes);
-        else if (step == 0 || step == 1)
+        if (tiles) { /* a row of the tile at a time, which begins anywhere */
+            const moves_tile_size size = moves_tile_size_of(p, by);
+            const int64_t run = t == MOVES_IN ? size.rows : size.cols;
+            *moved += gpu_sectors(elements / (double)run, run * bytes);
+        } else if (step == 0 || step == 1)
             *moved += elements * (double)bytes;
         else /* a sector for each, some of which a cache still has */
             *moved += gpu_sectors(items, host_min(step * bytes, 32)) / 2;
     }
-    *instructions += items * (tiles ? 16 : 12 + 5 * (double)l->rank);
+    const double pack = tiles ? (double)moves_tile_size_of(p, by).pack : 1;
+    *instructions += items * (!tiles     ? 12 + 5 * (double)l->rank
+                              : pack > 1 ? 4 + 12 / pack
+                                         : 16);
 }
 
 double moves_gpu_estimate(const optune_task *task, const moves *m, const moves_launch *by)
@@ -209,7 +268,7 @@ double moves_gpu_estimate(const optune_task *task, const moves *m, const moves_l
         .blocks = blocks,
         .threads = by->threads,
         .registers = 24,
-        .shared = by->tile * (by->tile + 1) * bytes,
+        .shared = moves_shared(m, by, bytes),
         .instructions = instructions / threads + 20,
         .bytes = moved / (double)blocks,
         .waits = by->tile ? 1 + each / 16 : 1 + (double)by->each / 8,
@@ -222,6 +281,6 @@ bool moves_gpu_fits(const optune_task *task, const moves *m, const moves_launch 
 {
     const int64_t bytes = pattern_bytes(task->call->output[0].dtype);
     return gpu_grid_fits(moves_all_blocks(m, by), why) &&
-           gpu_fits(task, (const int64_t[]){by->threads, 1, 1},
-                    by->tile * (by->tile + 1) * bytes, 24, why);
+           gpu_fits(task, (const int64_t[]){by->threads, 1, 1}, moves_shared(m, by, bytes), 24,
+                    why);
 }

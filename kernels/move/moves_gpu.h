@@ -23,10 +23,19 @@ uint64_t moves_fill_bits(optune_dtype dtype, double fill);
 /* The longest of all pieces. */
 int64_t moves_longest_vector(const optune_task *task, const moves *m);
 
-/* How a launch moves all pieces; tile 0: by rows only. */
+/* How a launch moves all pieces; tile 0: by rows only. `pack` elements of a tile, at most 8 bytes,
+ * are loaded and stored at once, where a piece has them so; 0 counts as 1. */
 typedef struct moves_launch {
-    int64_t threads, vector, each, tile;
+    int64_t threads, vector, each, tile, pack;
 } moves_launch;
+
+/* What a block has of a piece of tiles: `rows` along the input and `cols` along the output, as
+ * many elements as a square tile; more along one where the other is short. */
+typedef struct moves_tile_size {
+    int64_t rows, cols, pack;
+} moves_tile_size;
+
+moves_tile_size moves_tile_size_of(const moves_piece *p, const moves_launch *by);
 
 void moves_gpu_plan(const optune_task *task, optune_plan *plan, const moves *m,
                     const moves_launch *by);

@@ -243,6 +243,8 @@ static const char *const samples[] = {
     "layout_transform(f64[2,9,5,16], src_layout=NHWC, dst_layout=NCHW8c)",
     "layout_transform(i8[1,8,5,5], src_layout=NCHW, dst_layout=NCHW4c)",
     "layout_transform(f32[32,16,3,3], src_layout=OIHW, dst_layout=OIHW8i16o)",
+    "layout_transform(f32[1,32,13,11], src_layout=NCHW, dst_layout=NCHW16c)",
+    "layout_transform(bf16[2,48,12,11], src_layout=NCHW, dst_layout=NHWC)",
     NULL,
 };
 

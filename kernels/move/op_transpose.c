@@ -97,6 +97,10 @@ static const char *const samples[] = {
     "transpose(f64[19,24])",
     "transpose(i8[5,70])",
     "transpose(i32[3,4,5,6], axes=[3,1,0,2])",
+    "transpose(i8[2,136,260], axes=[0,2,1])",
+    "transpose(bf16[66,70,3], axes=[1,0,2])",
+    "transpose(bf16[130,70])",
+    "transpose(i16[12,300])",
     NULL,
 };
 

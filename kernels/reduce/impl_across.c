@@ -88,7 +88,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const reduce_loops r = reduce_loops_of(task->call);
     const int64_t bytes = reduce_bytes(task->call);
     int64_t vector = host_min(reduce_vector(&r, reduce_row(&r), 4), 16 / bytes);
-    while (vector > 1 && r.outputs / vector < 128 * gpu_cores(task))
+    /* Few outputs are spread over more threads, but those of a warp still read a line of 128 bytes:
+     * parts give the rest. */
+    while (vector > 1 && vector * bytes > 4 && r.outputs / vector < 128 * gpu_cores(task))
         vector /= 2;
     int64_t along = 32;
     while (along > 8 && along / 2 * vector >= reduce_row(&r))
@@ -108,9 +110,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "along", along);
     optune_config_choose_int(config, space, "across", across);
     optune_config_choose_int(config, space, "vector", vector);
-    optune_config_choose_int(config, space, "unroll", 4);
-    optune_config_choose_int(config, space, "parts",
-                             reduce_parts(task, &r, blocks, 16 * across));
+    const int64_t parts = reduce_parts(task, &r, blocks, 16 * across);
+    /* Narrow types have as much under way by more lines at once. */
+    const bool longer = bytes < 4 && vector * bytes <= 4 && r.count >= 32 * across * parts;
+    optune_config_choose_int(config, space, "unroll", longer ? 8 : 4);
+    optune_config_choose_int(config, space, "parts", parts);
     optune_config_nearest(config, space);
 }
 

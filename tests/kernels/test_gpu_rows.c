@@ -306,6 +306,48 @@ static void test_added_by_memory(void **state)
     check_refuses(add, bytes, NULL, 0, "no such type");
     static const char many[] = "scatter_add(f32[50257,768], i64[8192,768], f32[8192,768])";
     assert_int_equal(untuned(add, many, "each"), 4);
+    /* In slabs where the cache holds them, but not all, and where much is added. */
+    static const char few[] =
+        "scatter_add(f32[1,30522,768], i64[1,128,768], f32[1,128,768], axis=1)";
+    static const char halves[] = "scatter_add(bf16[50257,768], i64[8192,768], bf16[8192,768])";
+    assumed.device.l2 = 50 << 20;
+    assert_int_equal(untuned(add, many, "slabs"), 8);
+    assert_int_equal(untuned(add, halves, "slabs"), 4);
+    assert_int_equal(untuned(add, few, "slabs"), 1);
+    assumed.device.l2 = 200 << 20;
+    assert_int_equal(untuned(add, halves, "slabs"), 1);
+    assumed.device.l2 = 0;
+    check_takes(add, "scatter_add(f32[29,52], i64[31,52], f32[31,52])", "slabs", 8);
+    check_takes(add, "scatter_add(i64[9,3,5], i64[9,2,5], i64[9,2,5], axis=1)", "slabs", 2);
+    check_refuses(add, "scatter_add(f32[19,37], i64[50,37], f32[50,37])", "slabs", 2, "1 slabs");
+    check_refuses(add, "scatter_add(f32[29,52], i64[0,52], f32[0,52])", "slabs", 2, "no updates");
+}
+
+/* Narrow types move in words of 4 bytes, and a tile is long where it cannot be wide. */
+static void test_narrow(void **state)
+{
+    (void)state;
+    const int cores = (int)assumed.device.cores;
+    static const char move[] = "transpose_tiled.gpu";
+    static const char bytes[] = "transpose(i8[8192,8192])", odd_bytes[] = "transpose(i8[99,8192])";
+    assert_int_equal(untuned(move, bytes, "pack"), 4);
+    assert_int_equal(untuned(move, bytes, "tile"), 128);
+    assert_int_equal(untuned(move, "transpose(bf16[8192,8192])", "pack"), 2);
+    assert_int_equal(untuned(move, "transpose(f32[8192,8192])", "pack"), 1);
+    assert_int_equal(untuned(move, odd_bytes, "pack"), 1);
+    check_takes(move, "transpose(f32[64,64])", "pack", 2);
+    check_refuses(move, "transpose(f32[64,64])", "pack", 4, "8 bytes");
+    check_refuses(move, odd_bytes, "pack", 2, "pieces allow 1");
+    static const char blocked[] =
+        "layout_transform(f32[32,64,112,112], src_layout=NCHW, dst_layout=NCHW16c)";
+    assert_int_equal(untuned("layout_transform_tiled.gpu", blocked, "tile"), 32);
+    assert_int_equal(untuned("layout_transform_tiled.gpu", blocked, "threads"), 256);
+    assumed.device.cores = 132;
+    assert_int_equal(untuned("max_across.gpu", "max(i8[8192,16384], axis=[0])", "vector"), 4);
+    assert_int_equal(untuned("max_across.gpu", "max(i8[8192,16384], axis=[0])", "unroll"), 8);
+    assert_int_equal(untuned("max_across.gpu", "max(bf16[8192,8192], axis=[0])", "vector"), 2);
+    assert_int_equal(untuned("max_across.gpu", "max(f32[8192,8192], axis=[0])", "vector"), 1);
+    assumed.device.cores = cores;
 }
 
 /* Whether the first row whose implementation has this in its name takes a call. */
@@ -421,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup(test_half_floats, assume_sm_80),
         cmocka_unit_test_setup(test_untuned, assume_sm_80),
         cmocka_unit_test_setup(test_added_by_memory, assume_sm_80),
+        cmocka_unit_test_setup(test_narrow, assume_sm_80),
         cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_staged, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),

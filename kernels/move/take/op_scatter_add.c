@@ -116,6 +116,8 @@ static const char *const samples[] = {
     "scatter_add(i32[1,3], i32[5,3], i32[5,3], axis=0)",
     "scatter_add(f16[4,30], i32[4,31], f16[4,31], axis=1)",
     "scatter_add(bf16[33,27], i64[61,27], bf16[61,27], axis=0)",
+    "scatter_add(f32[29,52], i64[31,52], f32[31,52], axis=0)",
+    "scatter_add(bf16[3,7,40], i32[3,11,40], bf16[3,11,40], axis=1)",
     NULL,
 };
 
