@@ -150,7 +150,10 @@ gather_lines.gpu|gather|gather(f32[40,1000],i32[40,700],axis=1)
 scatter_add_atomic.cuda|scatter_add|scatter_add(bf16[33,27],i64[61,27],bf16[61,27],axis=0)
 pad_linear.gpu|pad|pad(bf16[3,19,31],before=[0,1,1],after=[0,1,2])
 depthwise_conv2d_strips.gpu|conv2d|conv2d(bf16[2,8,19,24],const bf16[8,1,3,3],padding=[1],groups=8)
-softmax_across.gpu|softmax|softmax(f16[5,300,40],axis=1)'
+softmax_across.gpu|softmax|softmax(f16[5,300,40],axis=1)
+softmax_shared.gpu|softmax|softmax(f32[40,20001])
+sum_staged.gpu|sum|sum(f32[9000,49],axis=[1])
+transpose_tiled.gpu|transpose|transpose(i8[300,260])'
 FRESH_SECONDS=12 # of one, which takes a few
 ask_fresh() { # IMPL
     local status

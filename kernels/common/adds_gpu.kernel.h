@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums in memory that all blocks add to, in any order: GLOBAL_ADD(type, p, v) adds v, a float that
- * 16 bits hold for those types, to the element at `p`, rounded to its type: f32 f64 i32 i64 f16 or
- * bf16. CUDA's; tests put an emulation in front of a body (tests/races/words.h).
+ * Sums in memory that all blocks add to, in any order: GLOBAL_ADD(type, base, n, at, v) adds v, a
+ * Sums in memory that all blocks add to, in any order: GLOBAL_ADD(type, base, n, at, v) adds v (a
+ * float for what 16 bits hold) to element `at` of the `n` at `base`, rounded to its type: f32 f64 i32
+ * theirs exchanged for the same bits, so that memory ends on whole words. CUDA's; tests put an
+ * emulation in front of a body (tests/races/words.h).
  */
 #ifndef OPTUNE_KERNELS_COMMON_ADDS_GPU_H
 #define OPTUNE_KERNELS_COMMON_ADDS_GPU_H
@@ -11,44 +13,35 @@
 
 #ifdef OT_CUDA
 
-#define GLOBAL_ADD(type, p, v) GLOBAL_ADD_OF(type, p, v)
-#define GLOBAL_ADD_OF(type, p, v) ot_add_##type(p, v)
+#define GLOBAL_ADD(type, base, n, at, v) GLOBAL_ADD_OF(type, base, n, at, v)
+#define GLOBAL_ADD_OF(type, base, n, at, v) ot_add_##type(base, n, at, v)
 
-INLINE void ot_add_f32(float *p, const float v)
+INLINE void ot_add_f32(float *base, const i64 n, const i64 at, const float v)
 {
-    atomicAdd(p, v);
+    (void)n;
+    atomicAdd(base + at, v);
 }
 
-INLINE void ot_add_f64(double *p, const double v)
+INLINE void ot_add_f64(double *base, const i64 n, const i64 at, const double v)
 {
-    atomicAdd(p, v);
+    (void)n;
+    atomicAdd(base + at, v);
 }
 
-INLINE void ot_add_i32(i32 *p, const i32 v)
+INLINE void ot_add_i32(i32 *base, const i64 n, const i64 at, const i32 v)
 {
-    atomicAdd(p, v);
+    (void)n;
+    atomicAdd(base + at, v);
 }
 
-INLINE void ot_add_i64(i64 *p, const i64 v)
+INLINE void ot_add_i64(i64 *base, const i64 n, const i64 at, const i64 v)
 {
-    atomicAdd((u64 *)p, (u64)v);
+    (void)n;
+    atomicAdd((u64 *)(base + at), (u64)v);
 }
 
-/* Of 16-bit floats memory adds two that share a word: a sum with -0 is the neighbour as it was. */
-#define OT_ADD_PAIR(name, pair_type, to)                                                       \
-    INLINE void name(u16 *p, const float v)                                                    \
-    {                                                                                          \
-        const u32 x = (u32)to(v);                                                              \
-        const u32 pair = (u64)p & 2 ? x << 16 | 0x8000u : 0x80000000u | x;                     \
-        void *const word = (void *)((u64)p & ~(u64)3);                                         \
-        asm volatile("red.global.add.noftz." pair_type                                         \
-                     " [%0], %1;" ::"l"(__cvta_generic_to_global(word)),                       \
-                     "r"(pair)                                                                 \
-                     : "memory");                                                              \
-    }
-
-/* Where it does not, the word is exchanged. */
-#define OT_ADD_HALF(name, of, to)                                                              \
+/* One of 16 bits: its word is exchanged. */
+#define OT_ADD_ALONE(name, of, to)                                                             \
     INLINE void name(u16 *p, const float v)                                                    \
     {                                                                                          \
         u32 *const word = (u32 *)((u64)p & ~(u64)3);                                           \
@@ -60,16 +53,44 @@ INLINE void ot_add_i64(i64 *p, const i64 v)
             old = atomicCAS(word, seen, (seen & ~(0xFFFFu << by)) | sum << by);                \
         } while (old != seen);                                                                 \
     }
+OT_ADD_ALONE(ot_add_alone_f16, float_of_half, half_of_float)
+OT_ADD_ALONE(ot_add_alone_bf16, float_of_bfloat, bfloat_of_float)
+
+/* Memory adds two that share a word: a sum with -0 is the neighbour as it was. What is no element
+ * of these is not summed, as it may be no number. */
+#define OT_ADD_PAIR(name, alone, pair_type, to)                                                \
+    INLINE void name(u16 *base, const i64 n, const i64 at, const float v)                      \
+    {                                                                                          \
+        u16 *const p = base + at;                                                              \
+        const i64 beside = (u64)p & 2 ? at - 1 : at + 1;                                       \
+        if (beside < 0 || beside >= n) {                                                       \
+            alone(p, v);                                                                       \
+            return;                                                                            \
+        }                                                                                      \
+        const u32 x = (u32)to(v);                                                              \
+        const u32 pair = (u64)p & 2 ? x << 16 | 0x8000u : 0x80000000u | x;                     \
+        void *const word = (void *)((u64)p & ~(u64)3);                                         \
+        asm volatile("red.global.add.noftz." pair_type                                         \
+                     " [%0], %1;" ::"l"(__cvta_generic_to_global(word)),                       \
+                     "r"(pair)                                                                 \
+                     : "memory");                                                              \
+    }
+#define OT_ADD_EACH(name, alone)                                                               \
+    INLINE void name(u16 *base, const i64 n, const i64 at, const float v)                      \
+    {                                                                                          \
+        (void)n;                                                                               \
+        alone(base + at, v);                                                                   \
+    }
 
 #if OT_CC >= 60
-OT_ADD_PAIR(ot_add_f16, "f16x2", half_of_float)
+OT_ADD_PAIR(ot_add_f16, ot_add_alone_f16, "f16x2", half_of_float)
 #else
-OT_ADD_HALF(ot_add_f16, float_of_half, half_of_float)
+OT_ADD_EACH(ot_add_f16, ot_add_alone_f16)
 #endif
 #if OT_CC >= 90
-OT_ADD_PAIR(ot_add_bf16, "bf16x2", bfloat_of_float)
+OT_ADD_PAIR(ot_add_bf16, ot_add_alone_bf16, "bf16x2", bfloat_of_float)
 #else
-OT_ADD_HALF(ot_add_bf16, float_of_bfloat, bfloat_of_float)
+OT_ADD_EACH(ot_add_bf16, ot_add_alone_bf16)
 #endif
 
 #endif

@@ -28,7 +28,8 @@ void races_global_add(int type, __global void *p, const void *v);
 enum { RACES_ADD_f32, RACES_ADD_f64, RACES_ADD_i32, RACES_ADD_i64, RACES_ADD_f16, RACES_ADD_bf16 };
 #define RACES_ADD_OF(type) RACES_ADD_##type
 #define RACES_ADD(type) RACES_ADD_OF(type)
-#define GLOBAL_ADD(type, p, v) races_global_add(RACES_ADD(type), p, &(v))
+#define GLOBAL_ADD(type, base, n, at, v)                                                         \
+    ((void)(n), races_global_add(RACES_ADD(type), (base) + (at), &(v)))
 
 #define TEAM_COPY(y, x) __typeof__(x) y = x
 #define TEAM_SWAP(y, x, reach) races_swap(&(y), &(x), (int)sizeof(x), reach)

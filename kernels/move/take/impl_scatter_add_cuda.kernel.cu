@@ -98,8 +98,7 @@ INLINE void add_slab(GLOBAL const PLACE *RESTRICT indices, GLOBAL const STORED *
             const i64 counted = place[e] < 0 ? (i64)place[e] + N : (i64)place[e];
             const i64 row = counted < 0 ? 0 : MIN(counted, (i64)N - 1);
             const SCALAR v = (SCALAR)VALUE_OF(update[e]);
-            GLOBAL STORED *const to = out + ((i64)outer * N + row) * INNER + inner;
-            GLOBAL_ADD(TYPE, to, v);
+            GLOBAL_ADD(TYPE, out, ELEMENTS, ((i64)outer * N + row) * INNER + inner, v);
         }
 }
 
