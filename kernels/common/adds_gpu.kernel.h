@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums in memory that all blocks add to, in any order: GLOBAL_ADD(type, base, n, at, v) adds v, a
  * Sums in memory that all blocks add to, in any order: GLOBAL_ADD(type, base, n, at, v) adds v (a
- * float for what 16 bits hold) to element `at` of the `n` at `base`, rounded to its type: f32 f64 i32
- * theirs exchanged for the same bits, so that memory ends on whole words. CUDA's; tests put an
+ * float for what 16 bits hold) to element `at` of the `n` at `base`, rounded to its type: f32 f64
+ * i32 i64 f16 or bf16. An element of 16 bits that shares no word with another of these has the rest
+ * of its word exchanged for the same bits, so that memory ends on whole words. CUDA's; tests put an
  * emulation in front of a body (tests/races/words.h).
  */
 #ifndef OPTUNE_KERNELS_COMMON_ADDS_GPU_H
