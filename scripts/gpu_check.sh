@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpu_check.sh BUNDLE OUT [TARGET [PART...]]: all that a machine with a GPU is asked, part by part:
 #
-#   fresh      what has not run on a device yet  right      the GPU tests
+#   fresh      bodies that are new               right      the GPU tests
 #   conv2d     ResNet-50, batch 1
 #   sanitize   compute-sanitizer, small samples  trials     how many a second
 #   dense      matrix products                   bandwidth  what is bound by memory
@@ -138,8 +138,8 @@ run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 [[ -s $out/records.log ]] && run device.txt 20 "$optune" import "$out/records.log"
 
 # ---- fresh ---------------------------------------------------------------------------------------
-# Defaults whose bodies no device has run yet: each by itself with a deadline, so that one that
-# never ends is named, killed, and left out of what follows; then the same under the sanitizer.
+# Defaults whose bodies are new: each by itself with a deadline, so that one that never ends is
+# named, killed, and left out of what follows; then the same under the sanitizer.
 fresh='cumsum_lookback.cuda|cumsum|cumsum(f32[600000])
 cumsum_lookback_across.cuda|cumsum|cumsum(f32[700,33],axis=0)
 topk_filter.cuda|topk|topk(f32[3,5017],k=5)

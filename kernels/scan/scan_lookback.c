@@ -7,7 +7,7 @@ enum {
     LOOK = 32,        /* tiles of a line among neighbours that a block goes back over at most */
     HEAD = 8,         /* words of HEAD in the bodies */
     NOTES = 16,       /* bytes of `notes` there */
-    PATIENCE = 65536, /* some 40 ms: what is waited for takes microseconds */
+    PATIENCE = 65536, /* some 50 ms: what is waited for takes microseconds */
     TOLD_SHARE = 8,   /* tiles tell at most such a part of the bytes that are moved */
 };
 

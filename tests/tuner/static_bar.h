@@ -385,7 +385,7 @@ static const row rows[] = {
       {"global.least", AT_LEAST, 600, 424},
       {"copies_in_flight", AT_LEAST, 1, 0},
       {"narrow", AT_MOST, 0, 0}}},
-    {"dense_nbits", /* as fast as the weight is read: 20 instructions for a word of it */
+    {"dense_nbits", /* as fast as the weight is read: 18 to 25 instructions for a word of it */
      NBITS("8"),
      "dense_nbits_decode.cuda",
      "sm_80", /* not in the loop */
