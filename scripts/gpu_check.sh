@@ -140,20 +140,20 @@ run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 # ---- fresh ---------------------------------------------------------------------------------------
 # Defaults whose bodies are new: each by itself with a deadline, so that one that never ends is
 # named, killed, and left out of what follows; then the same under the sanitizer.
-fresh='cumsum_lookback.cuda|cumsum|cumsum(f32[600000])
-cumsum_lookback_across.cuda|cumsum|cumsum(f32[700,33],axis=0)
-topk_filter.cuda|topk|topk(f32[3,5017],k=5)
-dense_nbits_decode.cuda|dense_nbits|dense_nbits(bf16[3,256],u8[40,128],bf16[40,8],bits=4,group=32)
-conv2d_wgmma.cuda|conv2d|conv2d(bf16[1,64,14,14],const bf16[64,64,3,3],padding=[1,1])
-take_rows.gpu|take|take(f32[1000,64],i32[37])
-gather_lines.gpu|gather|gather(f32[40,1000],i32[40,700],axis=1)
-scatter_add_atomic.cuda|scatter_add|scatter_add(bf16[33,27],i64[61,27],bf16[61,27],axis=0)
-pad_linear.gpu|pad|pad(bf16[3,19,31],before=[0,1,1],after=[0,1,2])
-depthwise_conv2d_strips.gpu|conv2d|conv2d(bf16[2,8,19,24],const bf16[8,1,3,3],padding=[1],groups=8)
-softmax_across.gpu|softmax|softmax(f16[5,300,40],axis=1)
-softmax_shared.gpu|softmax|softmax(f32[40,20001])
-sum_staged.gpu|sum|sum(f32[9000,49],axis=[1])
-transpose_tiled.gpu|transpose|transpose(i8[300,260])'
+fresh='cumsum_lookback.cuda
+cumsum_lookback_across.cuda
+topk_filter.cuda
+dense_nbits_decode.cuda
+conv2d_wgmma.cuda
+take_rows.gpu
+gather_lines.gpu
+scatter_add_atomic.cuda
+pad_linear.gpu
+depthwise_conv2d_strips.gpu
+softmax_across.gpu
+softmax_shared.gpu
+sum_staged.gpu
+transpose_tiled.gpu'
 FRESH_SECONDS=12 # of one, which takes a few
 ask_fresh() { # IMPL
     local status
@@ -177,22 +177,43 @@ unsafe() {
         END { for (impl in last) if (last[impl] ~ /HANGS|was not asked/) print impl }' \
         "$out/tests.txt" 2>/dev/null
 }
+# The contract's samples of one implementation under a tool.
+sanitize_contract() { # NUMBER SECONDS TOOL IMPL
+    local own=$work/san$1 options=()
+    [[ $3 == racecheck ]] && options=(--racecheck-num-workers 2)
+    mkdir -p "$own"
+    {
+        printf '\n$ %s: %s, %d s\n' "$3" "$4" "$2"
+        XDG_RUNTIME_DIR=$own OPTUNE_DB=$own/db OPTUNE_CACHE=$own/cache OPTUNE_TEST_IMPL=$4 \
+            OPTUNE_TEST_CONFIGS=0 OPTUNE_TEST_THIN=3 \
+            LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+            timeout -k 2 "$2" compute-sanitizer --tool "$3" "${options[@]}" \
+            --target-processes all --port $((49152 + $1 % 160 * 100)) --max-connections 100 \
+            --error-exitcode 9 --log-file "$own/log" "$bundle/tests/kernels_test_impl" \
+            "${target%% *}" >"$own/said" 2>&1
+        echo "[exit $?]"
+        tail -n 3 "$own/said"
+        head -n 40 "$own/log" 2>/dev/null
+    } >"$own.txt"
+}
 part_fresh() {
-    local impl op workload tool rest number=900
-    while IFS='|' read -r impl op workload; do
+    local impl tool rest number=900
+    while read -r impl; do
         ask_fresh "$impl" >>"$out/tests.txt"
     done <<<"$fresh"
     command -v compute-sanitizer >/dev/null || return 0
-    while IFS='|' read -r impl op workload; do
-        unsafe | grep -qxF "$impl" && continue
-        for tool in memcheck racecheck; do
+    # All at once: nothing is timed here.
+    for tool in memcheck racecheck; do
+        while read -r impl; do
+            unsafe | grep -qxF "$impl" && continue
+            while (($(jobs -rp | wc -l) >= cores)); do sleep 0.2; done
             number=$((number + 1)) rest=$(part_left)
             ((rest >= 8)) || break
-            sanitize $number $((rest < 15 ? rest : 15)) $tool "$op" "$workload" "--impl $impl" \
-                </dev/null
-            cat "$work/san$number.txt" >>"$out/tests.txt"
-        done
-    done <<<"$fresh"
+            sanitize_contract $number $((rest < 40 ? rest : 40)) $tool "$impl" </dev/null &
+        done <<<"$fresh"
+    done
+    wait
+    cat "$work"/san9*.txt >>"$out/tests.txt" 2>/dev/null
 }
 
 # ---- right ---------------------------------------------------------------------------------------
