@@ -291,6 +291,10 @@ static void test_untuned(void **state)
     assert_int_equal(untuned(strips, plain, "each"), 4);
     check_refuses(strips, plain, "wide", 8, "16 bytes");
     check_refuses(strips, odd, "wide", 2, "rows of 57");
+    check_refuses(strips,
+                  "conv2d(f32[8,64,64,64], f32[64,1,3,3], padding=[100], dilation=[100], "
+                  "groups=64)",
+                  NULL, 0, "201 x 201 are too large to unroll");
     check_refuses(strips, "conv2d(f32[1,8,9,9], f32[8,4,3,3], groups=2)", NULL, 0,
                   "not depthwise");
 }
