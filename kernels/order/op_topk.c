@@ -99,6 +99,8 @@ static const char *const samples[] = {
     "topk(f64[130,9], k=3, axis=0, ret_type=values)",
     "topk(i32[7,201], k=8)",
     "topk(i64[2,133], k=2, is_ascend=true, dtype=i64)",
+    "topk(i32[3,1037], k=9, is_ascend=true)",
+    "topk(i64[2,2001], k=70, ret_type=values)",
     "topk(f32[20000], k=40)",
     "topk(f64[2,9001], k=33, is_ascend=true)",
     NULL,
