@@ -65,7 +65,7 @@ def test_warm_and_cold(bench):
     warm, = rows(bench("--no-ours", "--json", call))
     cold, = rows(bench("--no-ours", "--json", "--policy", "cold", call))
     assert costs(warm) == {"cublas": 1, "cublaslt": 2}
-    assert costs(cold) == {"cublas": 2, "cublaslt": 3}  # overwritten before each run
+    assert costs(cold) == {"cublas": 2, "cublaslt": 3}  # flushed before each run
     assert warm["call"] == call and warm["winner"] is None and warm["over_winner"] is None
     for way in warm["ways"] + cold["ways"]:
         assert way["low"] == way["cost"] == way["high"] and way["samples"] >= 12

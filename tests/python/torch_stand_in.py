@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """As much of PyTorch as bench/torch_peers uses, over numpy: written out as a package `torch` of its
 own, so that the bench is tried where there is neither PyTorch nor a GPU. Its clock moves by work: a
-run takes a microsecond, the first after memory was filled two. What a way costs more is in COSTS; a
-fused attention refuses float32, and `tf32` in TORCH_STAND_IN rounds products."""
+run takes a microsecond, the first after other memory was read two. What a way costs more is in
+COSTS; a fused attention refuses float32, and `tf32` in TORCH_STAND_IN rounds products."""
 
 import pathlib
 
@@ -16,23 +16,23 @@ import numpy
 __version__ = "stand-in"
 float64, float32, float16, bool = "f8", "f4", "f2", "?"
 bfloat16 = "f4"  # numpy has none
-uint8 = "u1"
+int32 = "i4"
 contiguous_format, channels_last = "NCHW", "NHWC"
 COSTS = {"cublaslt": 1, "NHWC": 2, "MATH": 5}
 now = 0
-filled = False
+flushed = False
 recorded = None
 library = "cublas"
 backend = "MATH"
 
 
 def work(cost=0):
-    global now, filled
+    global now, flushed
     if recorded is not None:
         recorded.append(cost)
         return
-    now += 1 + filled + cost
-    filled = False
+    now += 1 + flushed + cost
+    flushed = False
 
 
 class Tensor:
@@ -61,15 +61,14 @@ class Tensor:
     def __truediv__(self, other): return self.of(self.array / other.array)
     def __lt__(self, other): return self.of(self.array < other)
 
-    def fill_(self, value):
-        global filled
-        filled = True
+    def sum(self):
+        global flushed
+        flushed = True
 
 
 source = numpy.random.default_rng(0)
 manual_seed = set_grad_enabled = lambda value: None
 def rand(dims, device): return Tensor(source.random(dims).astype("f4"))
-def empty(size, dtype, device): return Tensor(numpy.empty(1, dtype))
 def ones(*dims, dtype, device): return Tensor(numpy.ones(dims, dtype))
 def zeros_like(tensor, dtype): return Tensor(numpy.zeros(tensor.shape, dtype))
 
