@@ -287,8 +287,13 @@ static void replace(const feeding *f)
     int64_t before, after;
     if (f->gone) {
         snprintf(path, sizeof path, "%s/store", store_dir);
-        ot_remove_tree(path);
-        check_ok(ot_write_file(path, "", 0, &why));
+        /* The import may be making it anew in between. */
+        int status = -1;
+        for (int tries = 0; tries < 1000 && status < 0; tries++) {
+            ot_remove_tree(path);
+            status = ot_write_file(path, "", 0, &why);
+        }
+        check_ok(status);
         return;
     }
     check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &why));
