@@ -10,7 +10,7 @@
 #include "kernels/common/gpu.kernel.h"
 #include "kernels/common/mma_gpu.kernel.h"
 
-#if defined(OT_CUDA) || defined(cp_async_16)
+#ifdef CP_ASYNC_WAIT /* CUDA has it */
 #define STAGED_ASYNC 1
 #else
 #define STAGED_ASYNC 0
