@@ -291,13 +291,9 @@ static void finish(ot_builder *b, unit *u)
         if (was_refused(ot_text_str(&u->compiler->child.text)))
             u->status = OPTUNE_ETOOL;
         take_message(u);
-    } else {
-        const int kept = ot_cache_keep(u->made, u->path, &err);
-        if (kept < 0) {
-            u->outcome = OPTUNE_OUTCOME_COMPILE;
-            u->status = kept == OPTUNE_EIO ? kept : OPTUNE_OK; /* a full disk is nobody's fault */
-            ot_copy(u->message, sizeof u->message, err.text);
-        }
+    } else if (ot_cache_keep(u->made, u->path, &err) < 0) {
+        u->outcome = OPTUNE_OUTCOME_COMPILE;
+        ot_copy(u->message, sizeof u->message, err.text);
     }
     unlink(u->source);
     unlink(u->made);

@@ -112,7 +112,7 @@ int ot_cache_keep(const char *made, const char *path, optune_err *err)
     const bool good = read_module(made, &bytes, hex);
     ot_text_release(&bytes);
     if (!good)
-        return optune_fail(err, OPTUNE_ETOOL, "the compiler left no module");
+        return optune_fail(err, OPTUNE_EIO, "the compiler left no module");
     /* First the digest: a module without it, or with another's, is made again. */
     const int status = ot_write_cached(sum, hex, strlen(hex), err);
     if (status < 0)
