@@ -3,8 +3,8 @@
  * Sums in memory that all blocks add to, in any order: GLOBAL_ADD(type, base, n, at, v) adds v (a
  * float for what 16 bits hold) to element `at` of the `n` at `base`, rounded to its type: f32 f64
  * i32 i64 f16 or bf16. An element of 16 bits that shares no word with another of these has the rest
- * of its word exchanged for the same bits, so that memory ends on whole words. CUDA's; tests put an
- * emulation in front of a body (tests/races/words.h).
+ * of its word exchanged for the same bits, so that memory ends on whole words. CUDA's, from compute
+ * capability 6.0 on; tests put an emulation in front of a body (tests/races/words.h).
  */
 #ifndef OPTUNE_KERNELS_COMMON_ADDS_GPU_H
 #define OPTUNE_KERNELS_COMMON_ADDS_GPU_H
@@ -75,22 +75,16 @@ OT_ADD_ALONE(ot_add_alone_bf16, float_of_bfloat, bfloat_of_float)
                      "r"(pair)                                                                 \
                      : "memory");                                                              \
     }
-#define OT_ADD_EACH(name, alone)                                                               \
-    INLINE void name(u16 *base, const i64 n, const i64 at, const float v)                      \
-    {                                                                                          \
-        (void)n;                                                                               \
-        alone(base + at, v);                                                                   \
-    }
 
-#if OT_CC >= 60
 OT_ADD_PAIR(ot_add_f16, ot_add_alone_f16, "f16x2", half_of_float)
-#else
-OT_ADD_EACH(ot_add_f16, ot_add_alone_f16)
-#endif
 #if OT_CC >= 90
 OT_ADD_PAIR(ot_add_bf16, ot_add_alone_bf16, "bf16x2", bfloat_of_float)
 #else
-OT_ADD_EACH(ot_add_bf16, ot_add_alone_bf16)
+INLINE void ot_add_bf16(u16 *base, const i64 n, const i64 at, const float v)
+{
+    (void)n;
+    ot_add_alone_bf16(base + at, v);
+}
 #endif
 
 #endif

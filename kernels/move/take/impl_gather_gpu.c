@@ -3,6 +3,7 @@
  * in often. CUDA and OpenCL. */
 #include "kernels/host/gpu_cost.h"
 #include "kernels/host/pattern_gpu.h"
+#include "kernels/move/moves_gpu.h"
 #include "kernels/move/take/take.h"
 
 /* The output as [outer][rows][columns]: of an innermost axis rows are lines, n elements of the data
@@ -152,8 +153,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    static const char *const element[] = {
-        [1] = "unsigned char", [2] = "u16", [4] = "u32", [8] = "u64"};
     const optune_call *call = task->call;
     const lines l = lines_of(call);
     const shares s = shares_of(task, &l, config);
@@ -161,8 +160,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     int64_t piece = 16;
     while (l.n * l.bytes % piece)
         piece /= 2;
-    optune_plan_define_text(plan, m, "ELEMENT", element[l.bytes]);
-    optune_plan_define_text(plan, m, "PIECE", element[host_min(piece, 4)]);
+    optune_plan_define_text(plan, m, "ELEMENT", moves_bits(l.bytes));
+    optune_plan_define_text(plan, m, "PIECE", moves_bits(host_min(piece, 4)));
     optune_plan_define(plan, m, "PIECE_WORDS", host_max(piece / 4, 1));
     optune_plan_define_text(plan, m, "INDEX",
                             call->input[1].type.dtype.bits == 32 ? "i32" : "i64");
