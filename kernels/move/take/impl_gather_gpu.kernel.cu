@@ -11,19 +11,12 @@
  * Macros: ELEMENT INDEX, PIECE PIECE_WORDS (a line is moved in such), INNERMOST ROWS COLUMNS N
  * WIDTH THREADS LANES EACH HOLDS PARTS.
  */
-#include "kernels/common/gpu.kernel.h"
+#include "kernels/common/looked_up.kernel.h"
 
 #define TEAMS (THREADS / LANES)
 
 VECTOR(indices_vector, INDEX, WIDTH);
 VECTOR(elements_vector, ELEMENT, WIDTH);
-
-/* An index below 0 counts from the end; what is outside is the first or the last. */
-INLINE i64 place(const INDEX index)
-{
-    const i64 at = index < 0 ? (i64)index + N : (i64)index;
-    return at < 0 ? 0 : MIN(at, (i64)N - 1);
-}
 
 #if HOLDS
 
@@ -74,7 +67,7 @@ gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices
             if (mine && column < COLUMNS) {
                 UNROLL
                 for (int v = 0; v < WIDTH; v++)
-                    y.v[v] = held[team * N + (int)place(x[e].v[v])];
+                    y.v[v] = held[team * N + (int)place_of((i64)x[e].v[v], N)];
                 STORE_VECTOR((GLOBAL elements_vector *)(out + from + column), y);
             }
         }
@@ -108,8 +101,9 @@ gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices
             UNROLL
             for (int v = 0; v < WIDTH; v++)
                 y[e].v[v] =
-                    INNERMOST ? data[(row + e * TEAMS) * N + place(x[e].v[v])]
-                              : data[(outer * N + place(x[e].v[v])) * COLUMNS + column + v];
+                    INNERMOST
+                        ? data[(row + e * TEAMS) * N + place_of((i64)x[e].v[v], N)]
+                        : data[(outer * N + place_of((i64)x[e].v[v], N)) * COLUMNS + column + v];
         }
     UNROLL
     for (int e = 0; e < EACH; e++)

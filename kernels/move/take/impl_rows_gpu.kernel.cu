@@ -7,7 +7,7 @@
  * Macros: WORD WIDTH (a unit is so many words), INDEX, COUNTER (of units), OUTER N COUNT, SLICES
  * (OUTER * COUNT), UNITS THREADS LANES EACH FLAT.
  */
-#include "kernels/common/gpu.kernel.h"
+#include "kernels/common/looked_up.kernel.h"
 
 #define TEAMS (THREADS / LANES)
 #define AT_ONCE (LANES * EACH)
@@ -18,9 +18,8 @@ VECTOR(unit, WORD, WIDTH);
 /* The slice of data that comes to lie at slice `to`: first of its units. */
 INLINE i64 looked_up(GLOBAL const INDEX *RESTRICT indices, const i64 to)
 {
-    const i64 outer = OUTER == 1 ? 0 : to / COUNT, index = indices[to - outer * COUNT];
-    const i64 counted = index < 0 ? index + N : index;
-    return (outer * N + (counted < 0 ? 0 : MIN(counted, (i64)N - 1))) * UNITS;
+    const i64 outer = OUTER == 1 ? 0 : to / COUNT;
+    return (outer * N + place_of(indices[to - outer * COUNT], N)) * UNITS;
 }
 
 #if FLAT

@@ -10,6 +10,7 @@
  * EACH.
  */
 #include "kernels/common/adds_gpu.kernel.h"
+#include "kernels/common/looked_up.kernel.h"
 
 enum { V = 16 / sizeof(STORED) };
 
@@ -95,8 +96,7 @@ INLINE void add_slab(GLOBAL const PLACE *RESTRICT indices, GLOBAL const STORED *
     UNROLL
     for (int e = 0; e < EACH; e++)
         if (update_of(s, first + e * THREADS, &at, &outer, &inner)) {
-            const i64 counted = place[e] < 0 ? (i64)place[e] + N : (i64)place[e];
-            const i64 row = counted < 0 ? 0 : MIN(counted, (i64)N - 1);
+            const i64 row = place_of((i64)place[e], N);
             const SCALAR v = (SCALAR)VALUE_OF(update[e]);
             GLOBAL_ADD(TYPE, out, ELEMENTS, ((i64)outer * N + row) * INNER + inner, v);
         }
