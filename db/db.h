@@ -53,6 +53,7 @@ int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_aren
  * store that was made by an older version lists hints from then on, and all when rebuilt. */
 int ot_store_find_hints(ot_store *store, const char *call, const char *target, int most,
                         ot_arena *arena, optune_record **record, int *n, optune_err *err);
+bool ot_store_may_hint(ot_store *store); /* false: it has none of them */
 /* Every record, in key order; stops when fn returns non-zero and returns that. */
 typedef int (*ot_record_fn)(void *arg, const optune_record *record);
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);

@@ -68,11 +68,11 @@ typedef struct contest {
 
 /* ---- who enters -------------------------------------------------------------------------- */
 
-static bool may_be_selected(const ot_choice *choice, const char *impl)
+static bool may_be_selected(const optune_task *task, const ot_choice *choice, const char *impl)
 {
     for (int i = 0; i < choice->n; i++)
         if (!strcmp(choice->row[i].candidate.impl->name, impl))
-            return choice->row[i].candidate.refusal == OT_VALID;
+            return ot_choice_refusal(task, choice, i) == OT_VALID;
     return false;
 }
 
@@ -94,7 +94,8 @@ static void enter(seat *s, const optune_impl *impl, const optune_config *config,
 }
 
 /* Facts come cheapest first: each implementation's best, then what else is near. */
-static void enter_facts(seat *s, const ot_choice *choice, const ot_fact *fact, int n)
+static void enter_facts(const optune_task *task, seat *s, const ot_choice *choice,
+                        const ot_fact *fact, int n)
 {
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < n; i++) {
@@ -102,7 +103,7 @@ static void enter_facts(seat *s, const ot_choice *choice, const ot_fact *fact, i
             const optune_impl *impl = ot_impl_find(r->impl);
             const double most = fact[0].record.cost * (pass ? NEAR : FAR);
             if (fact[i].currency != OT_STALE && r->outcome == OPTUNE_OUTCOME_OK && impl &&
-                r->cost <= most && may_be_selected(choice, r->impl) &&
+                r->cost <= most && may_be_selected(task, choice, r->impl) &&
                 of_impl(s, impl) < (pass ? MOST_OF_ONE : 1))
                 enter(s, impl, &r->config, r->error);
         }
@@ -131,7 +132,7 @@ static int gather(contest *c, seat *s, optune_err *err)
         if (n)
             qsort(fact, (size_t)n, sizeof *fact, cheaper);
         if (s->measured)
-            enter_facts(s, choice, fact, n);
+            enter_facts(&task, s, choice, fact, n);
     }
     ot_choice_free(choice);
     return status;
