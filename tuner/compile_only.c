@@ -177,7 +177,18 @@ static int renew(ot_run *run, const optune_task *task, const built *b, attempt *
     return status;
 }
 
-/* The fallback, then random configs until there are enough; arithmetic is asked first. */
+/* Whether this index is there; else it is from now on. */
+static bool met(int64_t *list, int *n, int64_t index)
+{
+    for (int i = 0; i < *n; i++)
+        if (list[i] == index)
+            return true;
+    list[(*n)++] = index;
+    return false;
+}
+
+/* The fallback, then random configs, each once, until there are enough; arithmetic is asked
+ * first. */
 static int build(ot_run *run, const optune_task *task, built *b, int wanted, optune_err *err)
 {
     optune_space *space = NULL;
@@ -188,7 +199,9 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
     if (status < 0)
         return status;
     char refusal[OPTUNE_WHY_SIZE] = "";
-    if (ot_space_fallback(space, &config, refusal))
+    int64_t *had = ot_alloc((size_t)(wanted + 1) * sizeof *had);
+    int n_had = 0;
+    if (ot_space_fallback(space, &config, refusal) && !met(had, &n_had, config.index))
         status = submit(run, task, b, &config, &end, err);
     else if (!b->failed++)
         optune_refuse(b->failure, "its fallback config is refused: %.200s", refusal);
@@ -196,15 +209,19 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
         list->fallback = true;
     for (int have = 1; have < wanted && b->drawn < DRAWS * wanted && status >= 0; b->drawn++) {
         char why[OPTUNE_WHY_SIZE] = "";
-        ot_space_nth(space, ot_space_random(space, &rng), &config);
+        const int64_t index = ot_space_random(space, &rng);
+        ot_space_nth(space, index, &config);
         if (!ot_space_valid(space, &config, why)) {
             if (!b->refused++)
                 ot_copy(b->refusal, sizeof b->refusal, why);
             continue;
         }
+        if (met(had, &n_had, index))
+            continue;
         status = submit(run, task, b, &config, &end, err);
         have++;
     }
+    free(had);
     while (list) {
         attempt *a = list;
         while (status >= 0 && !a->job.done && !ot_context_stopped(run->o))

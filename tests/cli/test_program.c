@@ -92,6 +92,8 @@ static void the_least_number_wins(void **state)
     json_decref(form);
     form = json_load_file(results, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(form, "results")), 6);
+    entry = json_object_get(json_array_get(json_object_get(form, "results"), 0), "times");
+    assert_non_null(json_object_get(entry, "compilation")); /* what readers of T4 look for */
     json_decref(form);
     o = optune("import", cache, results);
     assert_int_equal(o.code, 0);
