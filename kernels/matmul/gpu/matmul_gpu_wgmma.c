@@ -188,9 +188,8 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
     const double products = (double)(w.bm * w.bn * w.kb) / PRODUCTS;
     const double reads = (double)((w.bm + w.bm / 64 * w.bn) * w.kb) / SHARED;
     const double written = p->y_cycles * (double)(w.bn * w.kb / MATMUL_GPU_WGMMA_ROW);
-    const double y_line = p->y_cycles > 0
-                              ? p->y_bytes * (double)w.kb / MATMUL_GPU_WGMMA_ROW
-                              : (double)w.kb / (double)w.cluster;
+    const double y_line = p->y_cycles > 0 ? p->y_bytes * (double)w.kb / MATMUL_GPU_WGMMA_ROW
+                                          : (double)w.kb / (double)w.cluster;
     const double step = fmax(fmax(products, reads), written);
     const bool ahead = w.persistent && w.producer; /* the next tile while this one is stored */
     const gpu_work work = {
@@ -200,8 +199,8 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
         .shared = matmul_gpu_wgmma_shared(&w),
         .instructions = steps * 20 + (double)sums * (w.boxes ? 1.5 : 3),
         .bytes = (double)(w.bm * w.bn * out) * (w.boxes ? 1 : 2), /* pairs: half a sector */
-        .cached =
-            steps * ((double)(w.bm * w.kb) + (double)w.bn * y_line) + (double)(w.bm * w.bn * out),
+        .cached = steps * ((double)(w.bm * w.kb) + (double)w.bn * y_line) +
+                  (double)(w.bm * w.bn * out),
         .waits = gpu_exposed(steps, w.stages - 1, step) - ahead + 1,
         .barriers = w.producer ? 1 : steps,
         .pipe = steps * step,

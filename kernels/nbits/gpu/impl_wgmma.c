@@ -8,7 +8,10 @@
 #include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
 #include "kernels/nbits/gpu/nbits_gpu.h"
 
-enum { CHUNK = 32, MOST_SUMS = 128 }; /* elements of one scale that a thread unpacks; of a thread */
+enum {
+    CHUNK = 32,
+    MOST_SUMS = 128
+}; /* elements of one scale that a thread unpacks; of a thread */
 
 /* A warp's instructions for a row of 64 elements, of which it writes 16 at once. */
 static const double ROW_CYCLES = 2.2, ROW_CYCLES_FLOAT = 3.4;
@@ -112,7 +115,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 OPTUNE_IMPL(nbits_gpu, wgmma) = {
     .op = "dense_nbits",
     .name = "dense_nbits_wgmma.cuda",
-    .summary = "products of warpgroups of a weight unpacked on its way, for compute capability 9.0",
+    .summary =
+        "products of warpgroups of a weight unpacked on its way, for compute capability 9.0",
     .applies = applies,
     .space = space,
     .fallback = fallback,
