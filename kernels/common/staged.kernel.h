@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU bodies: a run of memory of STAGED_T is copied to shared memory, or from there, by all THREADS
- * of a block, 64 at least, in vectors of 16 bytes, STAGED_V elements, whatever the run's own alignment. On CUDA
- * all of it is under way at once and passes through no register.
+ * GPU bodies: a run of memory of STAGED_T is copied to shared memory, or from there, by all
+ * THREADS of a block, 64 at least, in vectors of 16 bytes, STAGED_V elements, whatever the run's
+ * own alignment. On CUDA all that comes is under way at once and passes through no register.
  */
 #ifndef OPTUNE_KERNELS_COMMON_STAGED_H
 #define OPTUNE_KERNELS_COMMON_STAGED_H

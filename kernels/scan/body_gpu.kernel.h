@@ -2,8 +2,8 @@
 /*
  * What GPU bodies of scans share. Macros from the plan: see kernels/scan/body.kernel.h, and
  * THREADS, PARTS (of a line), LINE_BLOCKS (blocks for one part of all lines), EACH, IN_OF, IN_ONE
- * (one as it is read), OUT_T (what is written) and RESULT_BY. Integers that accumulate are unsigned,
- * so that they wrap; 16-bit floats accumulate in float, and each result is rounded once.
+ * (one as it is read), OUT_T (what is written) and RESULT_BY. Integers that accumulate are
+ * unsigned, so that they wrap; 16-bit floats accumulate in float, and each result is rounded once.
  */
 #ifndef OPTUNE_KERNELS_SCAN_BODY_GPU_H
 #define OPTUNE_KERNELS_SCAN_BODY_GPU_H

@@ -59,7 +59,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              (int)HELD);
     if (team > 1 && team / 2 >= s.n)
         return optune_refuse(why, "half of a team has nothing to do");
-    if (rows_of(config) >= 2 * s.outer && rows_of(config) > 2)
+    if (rows_of(config) >= 2 * s.outer &&
+        (threads > 64 || optune_config_int(config, "each") > 1))
         return optune_refuse(why, "half of a block has no row");
     return gpu_grid_fits(host_ceil(s.outer, rows_of(config)), why) &&
            gpu_fits(task, (const int64_t[]){threads, 1, 1}, room(task, &s, config),
