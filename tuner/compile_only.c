@@ -163,6 +163,20 @@ static int submit(ot_run *run, const optune_task *task, built *b, const optune_c
     return status;
 }
 
+/* What the system refused to a compiler, it may grant now; if not, no candidate is to blame. */
+static int renew(ot_run *run, const optune_task *task, const built *b, attempt *a,
+                 optune_err *err)
+{
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    int status = ot_plan_make(task, b->impl, &a->config, plan, err);
+    if (status >= 0)
+        status = ot_builder_renew(run->builder, task, plan, &a->job, err);
+    if (status >= 0 && a->job.status < 0)
+        status = optune_fail(err, a->job.status, "cannot compile: %.900s", a->job.message);
+    free(plan);
+    return status;
+}
+
 /* Whether this index is there; else it is from now on. */
 static bool met(int64_t *list, int *n, int64_t index)
 {
@@ -214,9 +228,11 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
             ot_builder_wait(run->builder, &a->job, 0.2);
         if (ot_context_stopped(run->o) && status >= 0)
             status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
-        if (a->job.done)
+        if (a->job.done && a->job.status < 0 && status >= 0)
+            status = renew(run, task, b, a, err);
+        if (a->job.done && a->job.status >= 0)
             conclude(run, b, a);
-        else
+        else if (!a->job.done)
             ot_builder_forget(run->builder, &a->job);
         list = a->next;
         free(a);
