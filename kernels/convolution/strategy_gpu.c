@@ -43,11 +43,11 @@ static bool depthwise_of_few_taps(const optune_task *task, char *why)
             optune_refuse(why, "many taps, which have a row of their own"));
 }
 
-/* Rows that fall into no vectors. */
+/* Many taps, and rows that fall into no vectors. */
 static bool depthwise_of_odd_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return depthwise(task, why) && conv2d_shape_of(task->call, &s) &&
+    return depthwise_of_many_taps(task, why) && conv2d_shape_of(task->call, &s) &&
            (s.w % 4 || s.ow % 4 || optune_refuse(why, "its rows are vectors of four"));
 }
 
@@ -55,7 +55,8 @@ static bool depthwise_of_whole_rows(const optune_task *task, char *why)
 {
     return depthwise(task, why) &&
            (!depthwise_of_odd_rows(task, NULL) ||
-            optune_refuse(why, "rows that are no vectors, which have a row of their own"));
+            optune_refuse(why, "many taps and rows that are no vectors, which have a row of "
+                               "their own"));
 }
 
 static bool other_shapes(const optune_task *task, char *why)

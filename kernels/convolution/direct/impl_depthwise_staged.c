@@ -38,9 +38,7 @@ static staged staged_of(const optune_call *call, const optune_config *config)
 
 static int64_t shared_of(const staged *t)
 {
-    const int64_t in = t->in_rows * t->in_columns;
-    const int64_t out = t->s.ow % WIDE ? t->rows * t->across * WIDE : 0;
-    return t->planes * host_max(in, out) * 4;
+    return t->planes * t->in_rows * t->in_columns * 4;
 }
 
 static int64_t items_of(const staged *t)
@@ -72,15 +70,12 @@ static bool applies(const optune_task *task, char *why)
            optune_refuse(why, "one plane is too large for 32-bit offsets");
 }
 
-enum { EACH = 5, DOWN = 6 };
-static const int64_t each[EACH] = {1, 2, 4, 7, 8}, down[DOWN] = {1, 2, 4, 8, 14, 16};
-
 static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
     gpu_space_threads(space);
-    optune_space_ints(space, "each", EACH, each);
-    optune_space_ints(space, "down", DOWN, down);
+    optune_space_ints(space, "each", 5, (const int64_t[]){1, 2, 4, 7, 8});
+    optune_space_ints(space, "down", 6, (const int64_t[]){1, 2, 4, 8, 14, 16});
 }
 
 static int64_t registers_of(const staged *t)
@@ -114,8 +109,6 @@ static double estimate(const optune_task *task, const optune_config *config)
     const double rows = (double)((t.each - 1) * t.s.sh + (t.s.kh - 1) * t.s.dh + 1);
     const double warps = (double)t.threads / 32, threads = (double)t.threads;
     const double copied = (double)(t.planes * t.in_rows * t.in_columns) / threads;
-    const double stored =
-        t.s.ow % WIDE ? (double)(t.planes * t.rows * t.s.ow) / threads : 0;
     const double loads = rows * (double)t.vectors;
     const double moved = 4 * (double)t.s.n *
                          (double)(t.s.ci * t.s.h * t.s.w + t.s.co * t.s.oh * t.s.ow) /
@@ -125,35 +118,42 @@ static double estimate(const optune_task *task, const optune_config *config)
         .threads = t.threads,
         .registers = registers_of(&t),
         .shared = shared_of(&t),
-        .instructions = copied * 14 + taps + loads + outputs * taps + stored * 10 +
+        .instructions = copied * 14 + taps + loads + outputs * taps +
                         2 * outputs + 60,
         .bytes = moved,
         .cached = 4 * threads * (copied + outputs),
         .waits = 2,
-        .barriers = t.s.ow % WIDE ? 3 : 1,
-        .pipe = warps * (loads * 4 + copied * 2 + stored * 2 + outputs),
+        .barriers = 1,
+        .pipe = warps * (loads * 4 + copied * 2 + outputs),
     };
     return gpu_cost(task, &w);
 }
 
-/* What the estimate likes best. */
+/* Four strips below each other of seven rows, where windows overlap, or as many as make a plane;
+ * small blocks, so that a core has others while one waits for its input. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    optune_config best;
-    double least = INFINITY;
-    optune_config_nearest(config, space);
-    best = *config;
-    for (int i = 0; i < 2 * EACH * DOWN; i++) {
-        optune_config_choose_int(config, space, "threads", gpu_threads(task, i % 2 ? 256 : 128));
-        optune_config_choose_int(config, space, "each", each[i / 2 % EACH]);
-        optune_config_choose_int(config, space, "down", down[i / 2 / EACH]);
-        const double cost = valid(task, config, NULL) ? estimate(task, config) : NAN;
-        if (cost < least) {
-            least = cost;
-            best = *config;
-        }
+    conv2d_shape s;
+    shape_of(task->call, &s);
+    int64_t down = 4, each = 7, threads = gpu_threads(task, 128);
+    for (;;) {
+        optune_config_choose_int(config, space, "threads", threads);
+        optune_config_choose_int(config, space, "each", each);
+        optune_config_choose_int(config, space, "down", down);
+        if (valid(task, config, NULL))
+            break;
+        if (down > 1)
+            down /= 2;
+        else if (each > 1)
+            each /= 2;
+        else if (threads < 1024 && host_ceil(s.ow, WIDE) > threads)
+            threads *= 2;
+        else
+            break;
+        if (each == 3)
+            each = 4;
     }
-    *config = best;
+    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -2,8 +2,7 @@
 /*
  * Depthwise convolution in NCHW of float32: PLANES bands of planes, what their windows see of the
  * input, lie in shared memory with zeros around, where every row begins at a vector whatever its
- * length in memory. A band has DOWN strips below each other. Outputs whose rows are no vectors pass
- * through shared memory, too, so that neighbouring threads store neighbours.
+ * length in memory. A band has DOWN strips below each other.
  *
  * Macros: the shape, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS PLANES DOWN EACH WIDE KEEPS.
  */
@@ -19,7 +18,6 @@
 #define IN_ROWS ((ROWS - 1) * SH + (KH - 1) * DH + 1)
 #define IN_COLUMNS (((ACROSS - 1) * SW + VECTORS) * WIDE)
 #define IN_ELEMENTS (PLANES * IN_ROWS * IN_COLUMNS)
-#define OUT_ELEMENTS (OW % WIDE ? PLANES * ROWS * ACROSS * WIDE : 0)
 
 VECTOR(vec, float, WIDE);
 
@@ -54,7 +52,7 @@ KERNEL(THREADS, 1, 1)
 depthwise(GLOBAL const float *RESTRICT data, GLOBAL const float *RESTRICT weight,
           GLOBAL OUT_T *RESTRICT out EPILOGUE_PARAMETERS)
 {
-    SHARED(pool, MAX(IN_ELEMENTS, OUT_ELEMENTS) * sizeof(float));
+    SHARED(pool, IN_ELEMENTS * sizeof(float));
     LOCAL float *const held = (LOCAL float *)pool;
     const int strip = THREAD_X % STRIPS, p = THREAD_X / STRIPS;
     const bool mine = p < PLANES && ITEM(p) < ITEMS;
@@ -85,35 +83,6 @@ depthwise(GLOBAL const float *RESTRICT data, GLOBAL const float *RESTRICT weight
             STRIP_ADD(acc, row, taps, i)
         }
     }
-#if OW % WIDE
-    BARRIER(); /* the input has been read */
-    if (mine) {
-        UNROLL
-        for (int e = 0; e < EACH; e++) {
-            vec v;
-            UNROLL
-            for (int l = 0; l < WIDE; l++)
-                v.v[l] = acc[e][l];
-            *(LOCAL vec *)(held + ((p * DOWN * EACH + down + e) * ACROSS) * WIDE + x) = v;
-        }
-    }
-    BARRIER();
-    UNROLL_BY(4)
-    for (int i = THREAD_X; i < PLANES * ROWS * OW; i += THREADS) {
-        const int row = i / OW, q = row / ROWS, column = i % OW;
-        const int y = (int)(ITEM(q) % BANDS) * ROWS + row % ROWS;
-        if (y < OH && ITEM(q) < ITEMS) {
-            const INDEX to = ITEM(q) / BANDS * (OH * OW) + (INDEX)y * OW + column;
-            float value = held[row * (ACROSS * WIDE) + column];
-#if EPILOGUE
-            EPILOGUE_APPLY(value, (to))
-            out[to] = EPILOGUE_WRITE(value);
-#else
-            out[to] = (OUT_T)(RESULT_BY(value));
-#endif
-        }
-    }
-#else
     if (mine) {
         const int y = (int)(ITEM(p) % BANDS) * ROWS + down;
         const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
@@ -123,16 +92,20 @@ depthwise(GLOBAL const float *RESTRICT data, GLOBAL const float *RESTRICT weight
                 vec v;
                 UNROLL
                 for (int l = 0; l < WIDE; l++) {
+                    if (OW % WIDE == 0 || x + l < OW) {
 #if EPILOGUE
-                    float value = acc[e][l];
-                    EPILOGUE_APPLY(value, (to + e * OW + l))
-                    v.v[l] = EPILOGUE_WRITE(value);
+                        float value = acc[e][l];
+                        EPILOGUE_APPLY(value, (to + e * OW + l))
+                        v.v[l] = EPILOGUE_WRITE(value);
 #else
-                    v.v[l] = acc[e][l];
+                        v.v[l] = acc[e][l];
 #endif
+                        if (OW % WIDE)
+                            out[to + e * OW + l] = v.v[l];
+                    }
                 }
-                STORE_VECTOR((GLOBAL vec *)(out + to + e * OW), v);
+                if (OW % WIDE == 0)
+                    STORE_VECTOR((GLOBAL vec *)(out + to + e * OW), v);
             }
     }
-#endif
 }

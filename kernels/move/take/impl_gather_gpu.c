@@ -138,15 +138,14 @@ static double estimate(const optune_task *task, const optune_config *config)
     return gpu_cost(task, &w);
 }
 
-/* A slab of two sectors a row, of one or of half of one, as three, one or one of them fit a core:
- * threads beside each other, 0 where none fits. */
+/* Threads beside each other for a slab of two sectors a row, or of one, of which three fit a core:
+ * while one is read another is looked up in. 0 where they do not: a block with a core of its own
+ * takes twice what look-ups in the cache do. */
 static int64_t slab_lanes(const optune_task *task, const lines *l)
 {
-    const int64_t most = gpu_max_shared(task), thread = l->vector * l->bytes;
+    const int64_t most = gpu_max_shared(task) / 3, thread = l->vector * l->bytes;
     int64_t lanes = host_max(2 * SECTOR / thread, 1);
-    while (lanes > 1 && lanes * thread > SECTOR && l->n * lanes * thread > most / 3)
-        lanes /= 2;
-    while (lanes > 1 && lanes * thread > SECTOR / 2 && l->n * lanes * thread > most)
+    while (lanes > 1 && lanes * thread > SECTOR && l->n * lanes * thread > most)
         lanes /= 2;
     return l->n * lanes * thread <= most ? lanes : 0;
 }
@@ -156,14 +155,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const lines l = lines_of(task->call);
     const int64_t slab = l.innermost ? 0 : slab_lanes(task, &l), line = l.n * l.bytes;
-    const int64_t most = l.innermost ? gpu_max_shared(task) / 4 : gpu_max_shared(task);
-    const int64_t used = host_min(slab * l.vector * l.bytes, SECTOR);
+    const int64_t most = gpu_max_shared(task) / 4;
     const bool shared = l.innermost ? line <= most && l.columns * SECTOR >= line
-                                    : slab && l.rows * used >= line;
+                                    : slab && l.rows * SECTOR >= line;
     int64_t threads = gpu_threads(task, 256), each = 4;
     int64_t lanes = !shared ? 32 : l.innermost ? threads : slab;
-    if (shared && !l.innermost && line * slab * l.vector > most / 4)
-        threads = gpu_threads(task, line * slab * l.vector > most / 2 ? 1024 : 512);
     while (lanes > 1 && lanes * l.vector / 2 >= l.columns)
         lanes /= lanes == 1024 ? 4 : 2;
     while (each > 1 && (shared && l.innermost ? lanes * l.vector * each / 2 >= l.columns
