@@ -107,7 +107,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                     20 + s.each * l.vector, why);
 }
 
-/* A look-up in memory moves a sector, and those of a line find each other's in the cache. */
+/* A look-up in memory moves a sector, and those of a line find each other's in the cache. Slabs of
+ * which fewer than three fit a core are not read while another is looked up in; narrow ones leave
+ * a part of each sector. */
 static double estimate(const optune_task *task, const optune_config *config)
 {
     const lines l = lines_of(task->call);
@@ -135,7 +137,9 @@ static double estimate(const optune_task *task, const optune_config *config)
         .barriers = s.shared ? 1 : 0,
         .pipe = s.shared ? outputs / 32 * 4 : warps * s.each * l.vector * 24,
     };
-    return gpu_cost(task, &w);
+    const bool poor = s.shared && !l.innermost &&
+                      (3 * w.shared > gpu_max_shared(task) || s.round * l.bytes < SECTOR);
+    return gpu_cost(task, &w) * (poor ? 4 : 1);
 }
 
 /* Threads beside each other for a slab of two sectors a row, or of one, of which three fit a core:
