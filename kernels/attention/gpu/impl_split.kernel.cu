@@ -32,22 +32,6 @@ VECTOR(in_v, IN_T, VV);
 #define TARGET GLOBAL IN_T *RESTRICT out
 #endif
 
-/* What a thread has of the keys of the KB from `from` on; zeros beyond the end. */
-#define FETCH_KEYS(from)                                                                       \
-    UNROLL for (int i = 0; i < TURNS; i++)                                                     \
-    {                                                                                          \
-        const int key = (from) + i * TEAMS + team;                                             \
-        UNROLL for (int e = 0; e < K_VECS; e++)                                                \
-        {                                                                                      \
-            const int d = (e * LANES + lane) * KV;                                             \
-            if (key < end && d < D)                                                            \
-                line[i][e] = *(GLOBAL const in_k *)(k + key * D + d);                          \
-            else {                                                                             \
-                UNROLL for (int c = 0; c < KV; c++) line[i][e].v[c] = 0;                       \
-            }                                                                                  \
-        }                                                                                      \
-    }
-
 KERNEL(THREADS, 1, 1)
 attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
           GLOBAL const IN_T *RESTRICT v, TARGET MASK_PARAMETER)
@@ -61,7 +45,6 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
     const int head = BLOCK_Y, first = BLOCK_X * PART;
     const int end = MIN(keys_of_rows(0, ROWS), first + PART);
     float query[ROWS][K_VECS * KV], acc[ROWS][VV], most[ROWS], sum[ROWS];
-    in_k line[TURNS][K_VECS];
     k += (i64)head * SKV * D;
     v += (i64)head * SKV * DV;
     UNROLL
@@ -77,10 +60,25 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             query[r][e] = d < D ? IN_OF(q[((i64)head * ROWS + r) * D + d]) * SCALE_OF : 0;
         }
     }
-    FETCH_KEYS(first)
     UNROLL_BY(1)
     for (int key0 = first; key0 < end; key0 += KB) {
         float score[TURNS][ROWS], higher[ROWS];
+        in_k line[TURNS][K_VECS];
+        UNROLL
+        for (int i = 0; i < TURNS; i++) {
+            const int key = key0 + i * TEAMS + team;
+            UNROLL
+            for (int e = 0; e < K_VECS; e++) {
+                const int d = (e * LANES + lane) * KV;
+                if (key < end && d < D)
+                    line[i][e] = *(GLOBAL const in_k *)(k + key * D + d);
+                else {
+                    UNROLL
+                    for (int c = 0; c < KV; c++)
+                        line[i][e].v[c] = 0;
+                }
+            }
+        }
         UNROLL
         for (int r = 0; r < ROWS; r++)
             higher[r] = most[r];
@@ -104,7 +102,6 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
                 higher[r] = LARGER(score[i][r], higher[r]);
             }
         }
-        FETCH_KEYS(key0 + KB) /* while weights are made, and values read */
         if (lane == 0) {
             UNROLL
             for (int r = 0; r < ROWS; r++)
