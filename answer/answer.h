@@ -105,6 +105,9 @@ json_t *ot_tuner_value(const optune_entity *entity);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
 ot_stores *ot_stores_new(const atomic_bool *stop);
 void ot_stores_free(ot_stores *stores); /* nobody reads any more; NULL is fine */
+/* stores_told.c: `err` says why the first cannot be read; now also what helps, and what the others
+ * have. Gives `status`. */
+int ot_stores_told(const optune *o, int status, optune_err *err);
 /* Whoever looks into a store enters before he takes it from the handle and leaves when done:
  * what other threads replace meanwhile stays open until then. May be nested, also with o->lock
  * held. Neither waits for anybody. */
