@@ -278,10 +278,15 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
                                    optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    const int64_t each = scan_elem(&s) == 4 ? 16 : 8;
-    int64_t width = s.out.bits < 32 ? 64 : 32, threads = gpu_threads(task, 256);
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8, width = s.out.bits < 32 ? 64 : 32;
+    int64_t threads = gpu_threads(task, 256);
     while (width > 4 && width / 2 >= s.at.inner)
         width /= 2;
+    /* Twice the rows while every core has some blocks: fewer tiles wait for each other. */
+    if (s.at.outer * host_ceil(s.at.inner, width) *
+            host_ceil(s.at.n, threads / width * 2 * each) >=
+        8 * gpu_cores(task))
+        each *= 2;
     while (threads > 64 && threads > width && threads / 2 / width * each >= s.at.n)
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
