@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU bodies: a run of memory of STAGED_T is copied to shared memory by all THREADS of a block, 64
- * at least, in vectors of 16 bytes, STAGED_V elements, whatever the run's own alignment. On CUDA
- * all of it is under way at once and passes through no register.
+ * GPU bodies: a run of memory of STAGED_T is copied to shared memory, or from there, by all
+ * THREADS of a block, 64 at least, in vectors of 16 bytes, STAGED_V elements, whatever the run's
+ * own alignment. On CUDA all that comes is under way at once and passes through no register.
  */
 #ifndef OPTUNE_KERNELS_COMMON_STAGED_H
 #define OPTUNE_KERNELS_COMMON_STAGED_H
@@ -63,6 +63,25 @@ INLINE void stage(LOCAL STAGED_T *pool, GLOBAL const STAGED_T *run, const int sk
 #if STAGED_ASYNC
     CP_ASYNC_WAIT(0);
 #endif
+}
+
+/* The same in the other direction: run[i] = pool[skip + i]. A barrier must come before. */
+INLINE void unstage(GLOBAL STAGED_T *run, LOCAL const STAGED_T *pool, const int skip, const int n,
+                    const int t)
+{
+    GLOBAL STAGED_T *const to = run - skip;
+    const int first = STAGED_FIRST(skip), last = STAGED_LAST(skip, n);
+    const int head = MIN(first * STAGED_V, skip + n);
+    const int behind = MAX(last * STAGED_V, head) + t;
+    UNROLL_BY(4)
+    for (int c = first + t; c < last; c += THREADS) {
+        const staged_vec v = *(LOCAL const staged_vec *)(pool + c * STAGED_V);
+        STORE_VECTOR((GLOBAL staged_vec *)(to + c * STAGED_V), v);
+    }
+    if (skip + t < head)
+        to[skip + t] = pool[skip + t];
+    if (behind < skip + n)
+        to[behind] = pool[behind];
 }
 
 #endif

@@ -4,7 +4,7 @@
 #include "kernels/order/gpu/keys_gpu.kernel.h"
 
 KERNEL(THREADS, 1, 1)
-pieces(GLOBAL const bits *RESTRICT data, GLOBAL item *RESTRICT to)
+pieces(GLOBAL const stored *RESTRICT data, GLOBAL item *RESTRICT to)
 {
     SHARED(pieces_pool, PIECE * sizeof(item));
     LOCAL item *const s = (LOCAL item *)pieces_pool;

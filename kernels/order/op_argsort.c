@@ -49,6 +49,8 @@ static const char *const samples[] = {
     "argsort(i32[9,70,3], axis=1)",
     "argsort(i64[2,333])",
     "argsort(f32[70000])",
+    "argsort(f16[3,1037])",
+    "argsort(bf16[33,32], axis=0, is_ascend=false)",
     NULL,
 };
 

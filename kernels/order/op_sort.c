@@ -46,6 +46,8 @@ static const char *const samples[] = {
     "sort(i64[2,333])",
     "sort(i64[17,18], axis=0, is_ascend=false)",
     "sort(f32[70000])",
+    "sort(bf16[3,1037])",
+    "sort(f16[33,32], axis=0, is_ascend=false)",
     NULL,
 };
 

@@ -103,6 +103,10 @@ static const char *const samples[] = {
     "topk(i64[2,2001], k=70, ret_type=values)",
     "topk(f32[20000], k=40)",
     "topk(f64[2,9001], k=33, is_ascend=true)",
+    "topk(bf16[3,2037], k=9)",
+    "topk(f16[2,3037], k=70, ret_type=values)",
+    "topk(f16[5,300,3], k=4, axis=1, is_ascend=true)",
+    "topk(bf16[2,9001], k=33, is_ascend=true, dtype=i64)",
     NULL,
 };
 

@@ -2,18 +2,22 @@
 /* What kernels/order/order_rows.h declares. */
 #include "kernels/order/order_rows.h"
 
-bool order_applies(const optune_task *task, char *why)
+bool order_fits(const optune_task *task, char *why)
 {
     if (!order_lines_known(task->call))
         return optune_refuse(why, "needs constant shapes behind the lines");
     const order_shape s = order_shape_of(task->call);
     if (s.at.n < 1 || s.at.outer < 1 || s.at.inner < 1)
         return optune_refuse(why, "there is nothing to order");
-    if (!host_computes(s.data))
-        return optune_refuse(why, "orders f32, f64, i32 and i64 only");
     if (s.at.n > INT32_MAX)
         return optune_refuse(why, "counts in 31 bits along the axis");
     return true;
+}
+
+bool order_applies(const optune_task *task, char *why)
+{
+    return order_fits(task, why) && (host_computes(task->call->input[0].type.dtype) ||
+                                     optune_refuse(why, "orders f32, f64, i32 and i64 only"));
 }
 
 bool order_narrow(const optune_task *task, char *why)
@@ -50,10 +54,10 @@ int order_module_of_lines(const optune_task *task, optune_plan *plan)
 {
     const order_shape s = order_shape_of(task->call);
     const int m = optune_plan_module(plan);
-    optune_plan_define_text(plan, m, "SRC", host_c_type(s.data));
-    optune_plan_define_text(plan, m, "INDEX", host_c_type(s.index));
-    optune_plan_define(plan, m, "BITS", s.data.bits);
-    optune_plan_define(plan, m, "FLOATING", host_is_float(s.data));
+    optune_plan_define_text(plan, m, "INDEX",
+                            s.indices < 0 ? "i32" : host_c_type(s.index));
+    optune_plan_define(plan, m, "BITS", order_key_bits(&s));
+    optune_plan_define(plan, m, "FLOATING", host_is_real(s.data));
     optune_plan_define(plan, m, "DESCEND", !s.ascend);
     optune_plan_define(plan, m, "VALUES", s.values >= 0);
     optune_plan_define(plan, m, "INDICES", s.indices >= 0);
@@ -66,6 +70,7 @@ int order_module_of_lines(const optune_task *task, optune_plan *plan)
 int order_module(const optune_task *task, optune_plan *plan)
 {
     const int m = order_module_of_lines(task, plan);
+    optune_plan_define_text(plan, m, "SRC", host_c_type(task->call->input[0].type.dtype));
     host_lead_define(plan, m, "OUTER", task->call, 0, order_lead(task->call),
                      2 + task->call->n_outputs);
     return m;

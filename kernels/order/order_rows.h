@@ -10,14 +10,22 @@
 
 #include "kernels/order/order.h"
 
+/* What any body asks, and what those ask that compare what is stored. */
+bool order_fits(const optune_task *task, char *why);
 bool order_applies(const optune_task *task, char *why);
 
 /* Items of two words have no vector form. */
 bool order_narrow(const optune_task *task, char *why);
 
+/* A key is of 32 bits at least. */
+static inline int64_t order_key_bits(const order_shape *s)
+{
+    return host_max(s->data.bits, 32);
+}
+
 static inline int64_t order_item_bytes(const order_shape *s)
 {
-    return s->data.bits / 8 * (s->indices >= 0 ? 2 : 1);
+    return order_key_bits(s) / 8 * (s->indices >= 0 ? 2 : 1);
 }
 
 static inline int64_t order_lines(const order_shape *s)

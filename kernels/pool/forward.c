@@ -7,8 +7,8 @@ double pool_forward_flops(const optune_call *call)
     pool_shape s;
     return pool_forward_shape(call, &s) && optune_tensor_known(&call->output[0])
                ? (double)optune_tensor_elements(&call->output[0]) *
-                                              (double)(s.y.kernel * s.x.kernel)
-                                        : 0;
+                     (double)(s.y.kernel * s.x.kernel)
+               : 0;
 }
 
 void pool_forward_reference(const optune_call *call, const void *const *in,

@@ -5,9 +5,9 @@
 #define ROW(op_)                                                                               \
     {                                                                                          \
         .op = op_, .name = op_ "_window.gpu", .summary = "a thread for each window",           \
-        .applies = pool_window_applies, .space = pool_gpu_space,                               \
-        .fallback = pool_gpu_fallback, .valid = pool_gpu_valid, .plan = pool_window_plan,      \
-        .estimate = pool_gpu_estimate                                                          \
+        .applies = pool_window_applies, .space = pool_window_space,                            \
+        .fallback = pool_window_fallback, .valid = pool_window_valid,                          \
+        .plan = pool_window_plan, .estimate = pool_window_estimate                             \
     }
 
 OPTUNE_IMPLS(pool, window) = {ROW("max_pool2d"), ROW("avg_pool2d"), {0}};

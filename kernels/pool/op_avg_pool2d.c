@@ -91,6 +91,9 @@ static const char *const samples[] = {
     "ceil_mode=true, count_include_pad=true)",
     "avg_pool2d(f32[1,2,7,8,3], pool_size=[2,2], strides=[2,2], layout=NCHW3c)",
     "avg_pool2d(f64[1,1,8,9,8], pool_size=[3,3], padding=[1,1], layout=NCHW8c)",
+    "avg_pool2d(f16[1,3,17,24], pool_size=[3,3], padding=[1,1])",
+    "avg_pool2d(f32[1,2,9,20], pool_size=[4,3], strides=[2,1], padding=[2,1,1,1], "
+    "ceil_mode=true)",
     NULL,
 };
 

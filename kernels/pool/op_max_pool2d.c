@@ -88,6 +88,7 @@ static const char *const samples[] = {
     "max_pool2d(f32[1,2,11,10,32], pool_size=[3,3], dilation=[2,2], padding=[1,2], "
     "layout=NCHW32c)",
     "max_pool2d(f64[1,1,8,9,8], pool_size=[3,3], padding=[1,1], layout=NCHW8c)",
+    "max_pool2d(bf16[1,3,19,48], pool_size=[3,3], strides=[2,2], padding=[1,1])",
     NULL,
 };
 

@@ -12,7 +12,7 @@
 
 pool_shape pool_gpu_shape(const optune_call *call);
 
-/* Windows are computed in 16-bit floats, too. */
+/* 16-bit floats are stored, too, and computed in float. */
 static inline bool pool_window_applies(const optune_task *task, char *why)
 {
     const pool_shape s = pool_gpu_shape(task->call);
@@ -27,16 +27,25 @@ static inline bool pool_gpu_applies(const optune_task *task, char *why)
     return pool_applies(task, &s, why) && gpu_computes(task->call->output[0].dtype, why);
 }
 
-void pool_gpu_space(const optune_task *task, optune_space *space);
+void pool_window_space(const optune_task *task, optune_space *space);
 
-bool pool_gpu_valid(const optune_task *task, const optune_config *config, char *why);
+bool pool_window_valid(const optune_task *task, const optune_config *config, char *why);
 
-void pool_gpu_fallback(const optune_task *task, const optune_space *space,
-                       optune_config *config);
+void pool_window_fallback(const optune_task *task, const optune_space *space,
+                          optune_config *config);
 
-double pool_gpu_estimate(const optune_task *task, const optune_config *config);
+double pool_window_estimate(const optune_task *task, const optune_config *config);
 
 void pool_window_plan(const optune_task *task, const optune_config *config, optune_plan *plan);
+
+void pool_gather_space(const optune_task *task, optune_space *space);
+
+bool pool_gather_valid(const optune_task *task, const optune_config *config, char *why);
+
+void pool_gather_fallback(const optune_task *task, const optune_space *space,
+                          optune_config *config);
+
+double pool_gather_estimate(const optune_task *task, const optune_config *config);
 
 /* Of a maximum, a stage before it notes which element each window takes. */
 void pool_gather_plan(const optune_task *task, const optune_config *config, optune_plan *plan);

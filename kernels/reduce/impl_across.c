@@ -106,6 +106,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         along /= 2;
         across *= 2;
     }
+    /* A core holds few blocks, however small they are. */
+    while (along * across < 128 && along * vector < reduce_row(&r) &&
+           tiles_of(&r, 2 * along, vector) * (r.outputs / reduce_row(&r)) >=
+               8 * gpu_cores(task))
+        along *= 2;
     const int64_t blocks = tiles_of(&r, along, vector) * (r.outputs / reduce_row(&r));
     optune_config_choose_int(config, space, "along", along);
     optune_config_choose_int(config, space, "across", across);
@@ -113,7 +118,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t parts = reduce_parts(task, &r, blocks, 16 * across);
     /* Narrow types have as much under way by more lines at once. */
     const bool longer = bytes < 4 && vector * bytes <= 4 && r.count >= 32 * across * parts;
-    optune_config_choose_int(config, space, "unroll", longer ? 8 : 4);
+    const int64_t lines = host_ceil(r.count, across * parts); /* of a thread */
+    const bool once = lines > 4 && lines <= 8;
+    optune_config_choose_int(config, space, "unroll", longer || once ? 8 : 4);
     optune_config_choose_int(config, space, "parts", parts);
     optune_config_nearest(config, space);
 }

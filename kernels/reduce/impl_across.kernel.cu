@@ -40,12 +40,21 @@ reduce(GLOBAL const IN_T *RESTRICT in, GLOBAL MADE *RESTRICT out)
                     sum[l] = combine(sum[l], map((SCALAR)IN_OF(v[u].v[l])));
             }
         }
-        for (; r < to; r += ACROSS) {
-            const INDEX i = r;
-            const vec v = *(GLOBAL const vec *)(base + LINE_OFFSET);
+        if (r < to) { /* what is left is in flight at once, too: lines behind it are the last */
+            vec v[AT_ONCE];
             UNROLL
-            for (int l = 0; l < V; l++)
-                sum[l] = combine(sum[l], map((SCALAR)IN_OF(v.v[l])));
+            for (int u = 0; u < AT_ONCE; u++) {
+                const INDEX i = MIN(r + u * ACROSS, to - 1);
+                v[u] = *(GLOBAL const vec *)(base + LINE_OFFSET);
+            }
+            UNROLL
+            for (int u = 0; u < AT_ONCE; u++) {
+                UNROLL
+                for (int l = 0; l < V; l++) {
+                    const SCALAR more = combine(sum[l], map((SCALAR)IN_OF(v[u].v[l])));
+                    sum[l] = r + u * ACROSS < to ? more : sum[l];
+                }
+            }
         }
     }
     UNROLL

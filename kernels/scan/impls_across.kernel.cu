@@ -12,16 +12,16 @@
             x[e] = in[base + (i + e) * INNER];                                                 \
         UNROLL                                                                                 \
         for (int e = 0; e < EACH; e++) {                                                       \
-            const DTYPE next = OP(carry, (DTYPE)x[e]);                                         \
+            const DTYPE next = OP(carry, LOADED(x[e]));                                         \
             store(i + e) carry = next;                                                         \
         }                                                                                      \
     }                                                                                          \
     for (; i < end; i++) {                                                                     \
-        const DTYPE next = OP(carry, (DTYPE)in[base + i * INNER]);                             \
+        const DTYPE next = OP(carry, LOADED(in[base + i * INNER]));                             \
         store(i) carry = next;                                                                 \
     }
 #define NOTHING(i)
-#define PUT(i) out[base + (i)*INNER] = EXCLUSIVE ? carry : next;
+#define PUT(i) out[base + (i)*INNER] = STORED(EXCLUSIVE ? carry : next);
 
 #if PARTS > 1
 KERNEL(THREADS, 1, 1)
@@ -39,7 +39,7 @@ amounts(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT sums)
 #endif
 
 KERNEL(THREADS, 1, 1)
-scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
+scan(GLOBAL const IN *RESTRICT in, GLOBAL OUT_T *RESTRICT out
 #if PARTS > 1
      ,
      GLOBAL const DTYPE *RESTRICT sums

@@ -24,7 +24,7 @@
 #define GROUPS MAX((i64)1, CEIL_DIV((i64)OUTER, TEAMS)) /* a range of lines may be empty */
 
 VECTOR(vec_in, IN, V);
-VECTOR(vec_out, DTYPE, V);
+VECTOR(vec_out, OUT_T, V);
 
 /* What the lanes of a team in a warp amount to together, and *below, what is before this one:
  * halves of ever more of them exchange what they amount to. */
@@ -64,7 +64,7 @@ INLINE DTYPE scan_warps(LOCAL DTYPE *sums, DTYPE all, DTYPE *ahead)
 /* Element i of a line that lies at `base` and has `end` of them. */
 INLINE DTYPE element(GLOBAL const IN *RESTRICT in, i64 base, i64 i, i64 end)
 {
-    return i < end ? (DTYPE)in[base + i] : NEUTRAL;
+    return i < end ? LOADED(in[base + i]) : NEUTRAL;
 }
 
 /* Where a thread's elements of a tile are: in registers, or behind `stage`. */
@@ -95,7 +95,7 @@ INLINE void load_tile(GLOBAL const IN *RESTRICT in, i64 base, i64 from, i64 firs
             UNROLL
             for (int e = 0; e < V; e++) {
                 const i64 i = first + r * (LANES * V) + e;
-                VECTOR_OF(r).v[e] = i < end ? in[base + i] : (IN)PRODUCT;
+                VECTOR_OF(r).v[e] = i < end ? in[base + i] : IN_NEUTRAL;
             }
         }
     }
@@ -114,10 +114,10 @@ INLINE DTYPE scan_tile(HERE, LOCAL DTYPE *sums, DTYPE before[EACH / V], DTYPE *a
     UNROLL
     for (int r = 0; r < EACH / V; r++) {
         const vec_in x = VECTOR_OF(r);
-        DTYPE amount = (DTYPE)x.v[0], below;
+        DTYPE amount = LOADED(x.v[0]), below;
         UNROLL
         for (int e = 1; e < V; e++)
-            amount = OP(amount, (DTYPE)x.v[e]);
+            amount = OP(amount, LOADED(x.v[e]));
         amount = scan_lanes(amount, lane, &below);
         before[r] = OP(all, below);
         all = OP(all, amount);
@@ -226,7 +226,7 @@ KERNEL_IN_TURNS(THREADS, RESIDENT)
 #else
 KERNEL(THREADS, 1, 1)
 #endif
-scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
+scan(GLOBAL const IN *RESTRICT in, GLOBAL OUT_T *RESTRICT out
 #if TILES > 1
      ,
      GLOBAL u64 *RESTRICT told
@@ -290,8 +290,8 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
         vec_out y;
         UNROLL
         for (int e = 0; e < V; e++) {
-            const DTYPE next = OP(sum, (DTYPE)x.v[e]);
-            y.v[e] = EXCLUSIVE ? sum : next;
+            const DTYPE next = OP(sum, LOADED(x.v[e]));
+            y.v[e] = STORED(EXCLUSIVE ? sum : next);
             sum = next;
         }
         const i64 i = first + r * (LANES * V);

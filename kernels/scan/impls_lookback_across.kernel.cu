@@ -22,7 +22,7 @@ INLINE DTYPE scan_tile(GLOBAL const IN *RESTRICT in, i64 base, i64 from, i64 end
     DTYPE amount = NEUTRAL, all = NEUTRAL;
     UNROLL
     for (int e = 0; e < EACH; e++)
-        x[e] = first + e < end ? (DTYPE)in[base + (first + e) * INNER] : NEUTRAL;
+        x[e] = first + e < end ? LOADED(in[base + (first + e) * INNER]) : NEUTRAL;
     UNROLL
     for (int e = 0; e < EACH; e++)
         amount = OP(amount, x[e]);
@@ -62,7 +62,7 @@ KERNEL_IN_TURNS(THREADS, 1)
 #else
 KERNEL(THREADS, 1, 1)
 #endif
-scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
+scan(GLOBAL const IN *RESTRICT in, GLOBAL OUT_T *RESTRICT out
 #if TILES > 1
      ,
      GLOBAL u64 *RESTRICT told
@@ -133,7 +133,7 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
     for (int e = 0; e < EACH; e++) {
         const DTYPE next = OP(ahead, x[e]);
         if (first + e < end)
-            out[base + (first + e) * INNER] = EXCLUSIVE ? ahead : next;
+            out[base + (first + e) * INNER] = STORED(EXCLUSIVE ? ahead : next);
         ahead = next;
     }
 }

@@ -12,7 +12,7 @@
 
 INLINE DTYPE element(GLOBAL const IN *RESTRICT in, i64 line, i64 i, i64 end)
 {
-    return line < OUTER && i < end ? (DTYPE)in[line * N + i] : NEUTRAL;
+    return line < OUTER && i < end ? LOADED(in[line * N + i]) : NEUTRAL;
 }
 
 /* What is before this thread's `x` in its team, and in *all what the team amounts to. */
@@ -57,7 +57,7 @@ amounts(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT sums)
 #endif
 
 KERNEL(THREADS, 1, 1)
-scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
+scan(GLOBAL const IN *RESTRICT in, GLOBAL OUT_T *RESTRICT out
 #if PARTS > 1
      ,
      GLOBAL const DTYPE *RESTRICT sums
@@ -90,7 +90,7 @@ scan(GLOBAL const IN *RESTRICT in, GLOBAL DTYPE *RESTRICT out
         for (int e = 0; e < EACH; e++) {
             const DTYPE next = OP(sum, x[e]);
             if (line < OUTER && i + e < end)
-                out[line * N + i + e] = EXCLUSIVE ? sum : next;
+                out[line * N + i + e] = STORED(EXCLUSIVE ? sum : next);
             sum = next;
         }
     }

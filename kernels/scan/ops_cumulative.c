@@ -63,6 +63,10 @@ static const char *const sum_samples[] = {
     "cumsum(bool[13,70], axis=1, dtype=i32)",
     "cumsum(i32[70000])",
     "cumsum(f32[2,811,3], axis=1)",
+    "cumsum(bf16[3,304], axis=1, exclusive=true)",
+    "cumsum(f16[2,411,19], axis=1)",
+    "cumsum(bf16[20000])",
+    "cumsum(bf16[5,129], axis=1, dtype=f32)",
     NULL,
 };
 
@@ -160,6 +164,8 @@ static const char *const product_samples[] = {
     "cumprod(f32[61], dtype=f64)",
     "cumprod(i32[9,77], axis=1)",
     "cumprod(i32[6,40], axis=0, dtype=i64)",
+    "cumprod(bf16[3,104], axis=1, exclusive=true)",
+    "cumprod(f16[5,17,9], axis=1)",
     NULL,
 };
 

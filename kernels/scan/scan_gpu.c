@@ -2,6 +2,34 @@
 /* What kernels/scan/scan_gpu.h declares. */
 #include "kernels/scan/scan_gpu.h"
 
+static const char *scan_stored(optune_dtype in)
+{
+    return gpu_is_half(in) ? gpu_stored_type(in) : host_c_type(in);
+}
+
+bool scan_gpu_applies(const optune_task *task, char *why)
+{
+    const optune_dtype in = task->call->input[0].type.dtype, out = task->call->output[0].dtype;
+    if (!gpu_is_half(in) && !gpu_is_half(out))
+        return scan_applies(task, why) && gpu_computes(in, why) && gpu_computes(out, why);
+    return scan_fits(task, why) &&
+           ((scan_stored(in) && gpu_stored_type(out)) ||
+            optune_refuse(why, "has no C type for a dtype of the call"));
+}
+
+/* What a scan accumulates in is what its output is, or stores. */
+int scan_gpu_module(const optune_task *task, optune_plan *plan)
+{
+    const optune_dtype in = task->call->input[0].type.dtype;
+    const int m = scan_module_of_lines(task, plan, scan_stored(in));
+    gpu_define_stored(plan, m, task->call);
+    optune_plan_define(plan, m, "IN_ONE",
+                       !gpu_is_half(in)                 ? 1
+                       : in.code == OPTUNE_DTYPE_BFLOAT ? 0x3F80
+                                                        : 0x3C00);
+    return m;
+}
+
 /* Parts of a line that give every unit of the device something, of `least` elements each. */
 static int64_t scan_parts(const optune_task *task, const scan_shape *s, int64_t blocks,
                           int64_t least)
@@ -24,7 +52,8 @@ static void scan_gpu_plan(const optune_task *task, const optune_config *config,
 {
     const scan_shape s = scan_shape_of(task->call);
     const int64_t parts = optune_config_int(config, "parts");
-    const int m = scan_module(task, plan, false);
+    const int m = scan_gpu_module(task, plan);
+    host_lead_define(plan, m, "OUTER", task->call, 0, scan_lead(task->call), 3);
     gpu_define_index(plan, m, task->call);
     optune_plan_define(plan, m, "THREADS", threads);
     optune_plan_define(plan, m, "PARTS", parts);
@@ -143,7 +172,7 @@ double scan_team_estimate(const optune_task *task, const optune_config *config)
         /* Neighbours are `each` elements apart: so many lines of a cache for one instruction. */
         .pipe = rounds * warps * (double)(2 * each * host_min(each * elem / 4, 32)),
     };
-    return scan_gpu_cost(task, w, parts, (double)(s.at.outer * s.at.n * elem));
+    return scan_gpu_cost(task, w, parts, (double)(s.at.outer * s.at.n * s.out.bits / 8));
 }
 
 void scan_team_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -206,7 +235,7 @@ double scan_across_estimate(const optune_task *task, const optune_config *config
     const int64_t parts = optune_config_int(config, "parts");
     const double values = (double)host_ceil(s.at.n, parts); /* of a thread */
     const double lines = (double)s.at.outer * (double)s.at.n *
-                         gpu_sectors(1, host_min(s.at.inner, threads) * elem) *
+                         gpu_sectors(1, host_min(s.at.inner, threads) * s.out.bits / 8) *
                          (double)host_ceil(s.at.inner, threads);
     const gpu_work w = {
         .blocks = scan_across_blocks(&s, threads) * parts,

@@ -11,11 +11,11 @@
 #include "kernels/host/pattern_gpu.h"
 #include "kernels/scan/scan_rows.h"
 
-static inline bool scan_gpu_applies(const optune_task *task, char *why)
-{
-    return scan_applies(task, why) && gpu_computes(task->call->input[0].type.dtype, why) &&
-           gpu_computes(task->call->output[0].dtype, why);
-}
+/* 16-bit floats are read and written, too. */
+bool scan_gpu_applies(const optune_task *task, char *why);
+
+/* A module with what GPU bodies share but OUTER. */
+int scan_gpu_module(const optune_task *task, optune_plan *plan);
 
 /* ---- team: a contiguous axis -------------------------------------------------------------- */
 

@@ -120,7 +120,7 @@ void scan_lookback_space(const optune_task *task, optune_space *space)
 /* Neighbours that are loaded at once: every line begins at a multiple of them. */
 static int64_t lookback_vector(const scan_shape *s)
 {
-    int64_t v = 16 / scan_elem(s);
+    int64_t v = 16 / (s->out.bits / 8);
     while (s->at.outer > 1 && s->at.n % v)
         v /= 2;
     return v;
@@ -153,6 +153,8 @@ bool scan_lookback_valid(const optune_task *task, const optune_config *config, c
     const int64_t each = value_of(config, "each");
     if (team > threads)
         return optune_refuse(why, "a team is larger than its block");
+    if (each % lookback_vector(&s))
+        return optune_refuse(why, "%" PRId64 " elements are less than a vector", each);
     if (team > 4 && team / 4 * each >= s.at.n)
         return optune_refuse(why, "%" PRId64 " threads for %" PRId64 " elements", team, s.at.n);
     if (threads > 64 && threads / team >= 2 * s.at.outer)
@@ -222,7 +224,7 @@ void scan_lookback_plan(const optune_task *task, const optune_config *config, op
 {
     const scan_shape s = scan_shape_of(task->call);
     const tiling t = lookback_tiling(&s, config);
-    const int m = scan_module_of_lines(task, plan);
+    const int m = scan_gpu_module(task, plan);
     optune_plan_define(plan, m, "TEAM", value_of(config, "team"));
     optune_plan_define(plan, m, "V", lookback_vector(&s));
     optune_plan_define(plan, m, "STAGED", staged_bytes(&s, config));
@@ -276,7 +278,8 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
                                    optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    int64_t each = scan_elem(&s) == 4 ? 16 : 8, width = 32, threads = gpu_threads(task, 256);
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8, threads = gpu_threads(task, 256);
+    int64_t width = s.out.bits < 32 ? 64 : 32;
     while (width > 4 && width / 2 >= s.at.inner)
         width /= 2;
     /* Twice the rows while every core has some blocks: fewer tiles wait for each other. */
@@ -310,7 +313,7 @@ double scan_lookback_across_estimate(const optune_task *task, const optune_confi
     };
     return lookback_cost(task, &s, &t, w,
                          gpu_sectors(rows, lines * s.in.bits / 8) +
-                             gpu_sectors(rows, lines * elem));
+                             gpu_sectors(rows, lines * s.out.bits / 8));
 }
 
 void scan_lookback_across_plan(const optune_task *task, const optune_config *config,
@@ -318,7 +321,7 @@ void scan_lookback_across_plan(const optune_task *task, const optune_config *con
 {
     const scan_shape s = scan_shape_of(task->call);
     const tiling t = lookback_across_tiling(&s, config);
-    const int m = scan_module_of_lines(task, plan);
+    const int m = scan_gpu_module(task, plan);
     optune_plan_define(plan, m, "WIDTH", value_of(config, "width"));
     optune_plan_define(plan, m, "LOOK", LOOK);
     lookback_stages(task, config, plan, m, &t);

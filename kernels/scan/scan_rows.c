@@ -2,7 +2,7 @@
 /* What kernels/scan/scan_rows.h declares. */
 #include "kernels/scan/scan_rows.h"
 
-bool scan_applies(const optune_task *task, char *why)
+bool scan_fits(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
     if (!scan_rows_known(call))
@@ -10,6 +10,14 @@ bool scan_applies(const optune_task *task, char *why)
     const scan_shape s = scan_shape_of(call);
     if (s.at.n < 1 || s.at.outer < 1 || s.at.inner < 1)
         return optune_refuse(why, "there is nothing to scan");
+    return true;
+}
+
+bool scan_applies(const optune_task *task, char *why)
+{
+    if (!scan_fits(task, why))
+        return false;
+    const scan_shape s = scan_shape_of(task->call);
     if (!host_computes(s.out))
         return optune_refuse(why, "accumulates in f32, f64, i32 or i64 only");
     if (!host_c_type(s.in))
@@ -46,15 +54,15 @@ static void scan_store_fallback(const optune_task *task, const optune_space *spa
                               scan_bytes(task) > host_far(task) ? "stream" : "plain");
 }
 
-int scan_module_of_lines(const optune_task *task, optune_plan *plan)
+int scan_module_of_lines(const optune_task *task, optune_plan *plan, const char *in)
 {
     const scan_shape s = scan_shape_of(task->call);
     const int m = optune_plan_module(plan);
-    optune_plan_define_text(plan, m, "IN", host_c_type(s.in));
+    optune_plan_define_text(plan, m, "IN", in);
     optune_plan_define_text(plan, m, "DTYPE",
-                            host_is_float(s.out) ? host_c_type(s.out)
-                            : s.out.bits == 32   ? "u32"
-                                                 : "u64");
+                            host_is_real(s.out) ? s.out.bits == 64 ? "double" : "float"
+                            : s.out.bits == 32  ? "u32"
+                                                : "u64");
     optune_plan_define(plan, m, "N", s.at.n);
     optune_plan_define(plan, m, "INNER", s.at.inner);
     optune_plan_define(plan, m, "PRODUCT", s.product);
@@ -64,7 +72,8 @@ int scan_module_of_lines(const optune_task *task, optune_plan *plan)
 
 int scan_module(const optune_task *task, optune_plan *plan, bool stream)
 {
-    const int m = scan_module_of_lines(task, plan);
+    const scan_shape s = scan_shape_of(task->call);
+    const int m = scan_module_of_lines(task, plan, host_c_type(s.in));
     host_lead_define(plan, m, "OUTER", task->call, 0, scan_lead(task->call), 3);
     optune_plan_define(plan, m, "STREAM", stream);
     return m;

@@ -10,16 +10,19 @@
 
 #include "kernels/scan/scan.h"
 
+/* What any body asks, and what those ask that compute in the types they store. */
+bool scan_fits(const optune_task *task, char *why);
 bool scan_applies(const optune_task *task, char *why);
 
+/* Bytes of what accumulates: 16-bit floats do so in float. */
 static inline int64_t scan_elem(const scan_shape *s)
 {
-    return s->out.bits / 8;
+    return s->out.bits < 32 ? 4 : s->out.bits / 8;
 }
 
-/* A module with what the bodies share but OUTER, which is how many lines there are in front of the
- * axis; returns its index. */
-int scan_module_of_lines(const optune_task *task, optune_plan *plan);
+/* A module with what the bodies share, which read elements of C type `in`, but OUTER, which is how
+ * many lines there are in front of the axis; returns its index. */
+int scan_module_of_lines(const optune_task *task, optune_plan *plan, const char *in);
 
 /* A module with everything that those for CPUs share; returns its index. */
 int scan_module(const optune_task *task, optune_plan *plan, bool stream);

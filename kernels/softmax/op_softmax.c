@@ -148,6 +148,8 @@ static const char *const samples[] = {
     "softmax(f32[2,6,4,5], axis=-3)",
     "softmax(f64[6,45])",
     "softmax(f64[2,9,21], axis=1)",
+    "softmax(f16[37,127])",
+    "softmax(bf16[19,197])",
     NULL,
 };
 

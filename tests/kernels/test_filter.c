@@ -2,7 +2,7 @@
 /*
  * The body of topk_filter.cuda over the emulation (tests/races), where it has to begin a batch
  * anew: a line in the worst order, of which everything passes the limit, equal elements, NaNs; of
- * 32 and 64 bits, a line by one block or by four.
+ * 16, 32 and 64 bits, a line by one block or by four.
  * Random inputs, as the contract tests have, never make it do that.
  */
 #include "support/check.h"
@@ -22,54 +22,57 @@ static const char *files[] = {"kernels/common/gpu.kernel.h",
                               "kernels/order/gpu/impl_filter.kernel.cu",
                               NULL};
 
-static float element(int pattern, int i, uint64_t *rng)
+static double element(int pattern, int i, uint64_t *rng)
 {
     switch (pattern) {
     case 0: /* a few of the best first, the others last */
-        return (float)(i < K / 2 ? N - i : i);
+        return i < K / 2 ? N - i : i;
     case 1: /* the best first */
-        return (float)-i;
+        return -i;
     case 2: /* equal ones, the best in the middle */
-        return i == N / 2 ? 1 : 0;
+        return i == N / 2;
     case 3: /* ever better, with NaNs between */
-        return i % 3 ? (float)(i / 7) : NAN;
+        return i % 3 ? i / 7 : NAN;
     case 4: /* fewer numbers than are asked for */
-        return i % 1000 == 999 ? (float)i : NAN;
+        return i % 1000 == 999 ? i : NAN;
     case 5: /* the best are the first ones of as many threads */
-        return (float)(i % 4 ? -N - i : -i);
+        return i % 4 ? -N - i : -i;
     default:
-        return (float)optune_random_below(rng, 1000);
+        return (double)optune_random_below(rng, 1000);
     }
 }
 
 /* NaN behind all numbers; equal ones, of which NaNs are, in the order of their indices. */
-static bool before(const float *x, int a, int b)
+static bool before(const double *x, int a, int b)
 {
     if (isnan(x[a]) || isnan(x[b]))
         return isnan(x[a]) == isnan(x[b]) ? a < b : isnan(x[b]);
     return x[a] > x[b] || (x[a] == x[b] && a < b);
 }
 
-/* The elements of a pattern as they are, or as doubles. */
+/* The elements of a pattern as floats of so many bits. */
 static void test_orders(int bits, int parts)
 {
     static words w;
-    static float in[N];
-    static double wide[N], values[K];
+    static double in[N];
+    static uint64_t stored[N], values[K];
     static int32_t indices[K];
     static uint64_t best[4 * K * 2]; /* what parts keep, with the index */
+    const optune_dtype dtype = {OPTUNE_DTYPE_FLOAT, bits, 1};
     const size_t size = (size_t)bits / 8;
     uint64_t rng = 7;
     char name[64];
     snprintf(name, sizeof name, "tests/data/filter_%d_%d.cu", bits, parts);
     files[1] = name;
     words_open(&w, "sm_80", files);
-    const words_array data = {bits == 32 ? (void *)in : wide, N * size, NULL};
+    const words_array data = {stored, N * size, NULL};
     const words_array out = {values, K * size, NULL};
     for (int pattern = 0; pattern < 7; pattern++) {
         int want[K], n = 0;
         for (int i = 0; i < N; i++)
             in[i] = element(pattern, i, &rng);
+        ot_elements_set(dtype, stored, 0, N, in);
+        ot_elements(dtype, stored, 0, N, in); /* as they were rounded */
         for (int i = 0; i < N; i++) { /* into its place among the best so far */
             int at = n;
             while (at > 0 && before(in, i, want[at - 1]))
@@ -81,8 +84,6 @@ static void test_orders(int bits, int parts)
                 want[j] = want[j - 1];
             want[at] = i;
         }
-        for (int i = 0; i < N; i++)
-            wide[i] = in[i];
         const words_array all[] = {WORDS_ARRAY(best), data, out, WORDS_ARRAY(indices)};
         w.blocks = parts;
         if (parts == 1) {
@@ -104,6 +105,7 @@ static void test_orders(int bits, int parts)
 static void test_words(void **state)
 {
     (void)state;
+    test_orders(16, 1);
     test_orders(32, 1);
     test_orders(64, 1);
 }
@@ -111,6 +113,7 @@ static void test_words(void **state)
 static void test_parts(void **state)
 {
     (void)state;
+    test_orders(16, 4);
     test_orders(32, 4);
     test_orders(64, 4);
 }

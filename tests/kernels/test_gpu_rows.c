@@ -342,8 +342,10 @@ static void test_added_by_memory(void **state)
     assumed.device.l2 = 0;
     check_takes(add, "scatter_add(f32[29,52], i64[31,52], f32[31,52])", "slabs", 8);
     check_takes(add, "scatter_add(i64[9,3,5], i64[9,2,5], i64[9,2,5], axis=1)", "slabs", 2);
-    check_refuses(add, "scatter_add(f32[19,37], i64[50,37], f32[50,37])", "slabs", 2, "1 slabs");
-    check_refuses(add, "scatter_add(f32[29,52], i64[0,52], f32[0,52])", "slabs", 2, "no updates");
+    check_refuses(add, "scatter_add(f32[19,37], i64[50,37], f32[50,37])", "slabs", 2,
+                  "1 slabs");
+    check_refuses(add, "scatter_add(f32[29,52], i64[0,52], f32[0,52])", "slabs", 2,
+                  "no updates");
 }
 
 /* Narrow types move in words of 4 bytes, and a tile is long where it cannot be wide. */
@@ -352,7 +354,8 @@ static void test_narrow(void **state)
     (void)state;
     const int cores = (int)assumed.device.cores;
     static const char move[] = "transpose_tiled.gpu";
-    static const char bytes[] = "transpose(i8[8192,8192])", odd_bytes[] = "transpose(i8[99,8192])";
+    static const char bytes[] = "transpose(i8[8192,8192])",
+                      odd_bytes[] = "transpose(i8[99,8192])";
     assert_int_equal(untuned(move, bytes, "pack"), 4);
     assert_int_equal(untuned(move, bytes, "tile"), 128);
     assert_int_equal(untuned(move, "transpose(bf16[8192,8192])", "pack"), 2);
@@ -437,6 +440,57 @@ static void test_staged(void **state)
     assert_int_equal(untuned("softmax_shared.gpu", words, "threads"), 1024);
     assert_int_equal(untuned("softmax_shared.gpu", halves, "threads"), 512);
     check_refuses("softmax_shared.gpu", "softmax(f32[1024,60000])", NULL, 0, "does not hold");
+    static const char ragged[] = "softmax(f16[524288,127])";
+    assert_true(prefers("softmax_staged.gpu", ragged));
+    assert_false(prefers("softmax_staged.gpu", "softmax(f16[524288,128])"));
+    assert_false(prefers("softmax_staged.gpu", "softmax(f16[8192,1027])"));
+    assert_int_equal(untuned("softmax_staged.gpu", ragged, "team"), 16);
+    check_refuses("softmax_staged.gpu", ragged, "team", 2, "would keep 64");
+}
+
+/* 16-bit floats are ordered and summed as others are. */
+static void test_half_lines(void **state)
+{
+    (void)state;
+    check_takes("topk_filter.cuda", "topk(bf16[32,50257], k=50)", NULL, 0);
+    check_takes("sort_runs.gpu", "sort(f16[4,50257])", NULL, 0);
+    check_takes("argsort_bitonic.gpu", "argsort(bf16[64,512])", NULL, 0);
+    check_takes("cumsum_lookback.cuda", "cumsum(bf16[32,50257], axis=1)", NULL, 0);
+    check_takes("cumprod_lookback_across.cuda", "cumprod(f16[64,1024], axis=0)", NULL, 0);
+    check_refuses("topk_filter.cuda", "topk(f16[8,4096], k=5)", "each", 4,
+                  "less than a vector");
+    check_refuses("cumsum_lookback.cuda", "cumsum(f16[8,4096], axis=1)", "each", 4,
+                  "less than a vector");
+    check_refuses("topk_filter.cuda", "topk(i8[8,4096], k=5)", NULL, 0, "orders f32");
+    check_refuses("cumsum_team.gpu", "cumsum(i16[8,4096], axis=1)", NULL, 0, "accumulates in");
+}
+
+/* Windows of a row share vectors, as far as rows are multiples of them. */
+static void test_windows(void **state)
+{
+    (void)state;
+    static const char window[] = "max_pool2d_window.gpu";
+#define STEM(type, width)                                                                      \
+    "max_pool2d(" type "[64,64,112," width "], pool_size=[3,3], strides=[2,2], padding=[1])"
+    assert_int_equal(untuned(window, STEM("bf16", "112"), "wide"), 8);
+    assert_int_equal(untuned(window, STEM("f32", "112"), "wide"), 4);
+    assert_int_equal(untuned(window, STEM("bf16", "111"), "wide"), 1);
+    check_refuses(window, STEM("f32", "111"), "wide", 2, "no multiples of 2");
+    check_refuses(window, STEM("f32", "112"), "wide", 8, "more than 16 bytes");
+    check_refuses(window, "max_pool2d(f32[2,4,16,16,16], pool_size=[2,2], layout=NCHW16c)",
+                  "wide", 4, "no multiples of 4");
+    /* Gradients are gathered by tiles, unless windows that hold an element are too many. */
+    static const char huge[] = "avg_pool2d_grad(f32[1,1,113,113], f32[1,1,224,224], "
+                               "pool_size=[112,112])";
+    check_takes("max_pool2d_grad_tiled.gpu",
+                "max_pool2d_grad(bf16[8,64,56,56], bf16[8,64,112,112], "
+                "pool_size=[3,3], strides=[2,2], padding=[1])",
+                NULL, 0);
+    check_refuses("avg_pool2d_grad_tiled.gpu", huge, NULL, 0, "too many for shared memory");
+    check_takes("avg_pool2d_grad_gather.gpu", huge, NULL, 0);
+    /* Few lines fill no block, so that more columns do. */
+    assert_int_equal(untuned("sum_across.gpu", "sum(f32[7,5000003], axis=[0])", "along"), 128);
+    assert_int_equal(untuned("sum_across.gpu", "sum(f32[7,5000003], axis=[0])", "unroll"), 8);
 }
 
 static int stages(const char *name, const char *text)
@@ -487,6 +541,8 @@ int main(void)
         cmocka_unit_test_setup(test_untuned, assume_sm_80),
         cmocka_unit_test_setup(test_added_by_memory, assume_sm_80),
         cmocka_unit_test_setup(test_narrow, assume_sm_80),
+        cmocka_unit_test_setup(test_half_lines, assume_sm_80),
+        cmocka_unit_test_setup(test_windows, assume_sm_80),
         cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_staged, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),

@@ -9,7 +9,7 @@ static int64_t value_of(const optune_config *config, const char *knob)
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!gpu_is_cuda(task, 60, why) || !order_applies(task, why))
+    if (!gpu_is_cuda(task, 60, why) || !order_gpu_applies(task, why))
         return false;
     const order_shape s = order_shape_of(task->call);
     if (s.at.inner != 1)
@@ -27,7 +27,7 @@ static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
     gpu_space_threads(space);
-    optune_space_ints(space, "each", 3, (const int64_t[]){4, 8, 16});
+    optune_space_ints(space, "each", 4, (const int64_t[]){4, 8, 16, 32});
     optune_space_ints(space, "room", 4, (const int64_t[]){512, 1024, 2048, 4096});
     optune_space_ints(space, "parts", 8, (const int64_t[]){1, 4, 8, 16, 32, 64, 256, 1024});
 }
@@ -42,6 +42,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const order_shape s = order_shape_of(task->call);
     const int64_t threads = value_of(config, "threads"), each = value_of(config, "each");
     const int64_t room = value_of(config, "room"), parts = value_of(config, "parts");
+    if (each < 128 / s.data.bits)
+        return optune_refuse(why, "%" PRId64 " elements are less than a vector", each);
     if (s.k > threads)
         return optune_refuse(why, "%" PRId64 " threads have a best each, k is %" PRId64,
                              threads, s.k);
@@ -62,7 +64,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const order_shape s = order_shape_of(task->call);
-    const int64_t each = s.data.bits == 32 ? 16 : 8;
+    const int64_t each = s.data.bits == 64 ? 8 : 16;
     int64_t threads = gpu_threads(task, s.k <= 128 ? 128 : 256), parts = 1, room = 512;
     while (threads > 64 && threads / 2 >= s.k && threads / 2 * each >= s.at.n)
         threads /= 2;
@@ -138,7 +140,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     const order_shape s = order_shape_of(task->call);
     const int64_t threads = value_of(config, "threads"), parts = value_of(config, "parts");
-    const int m = order_module_of_lines(task, plan);
+    const int m = order_gpu_lines(task, plan);
     host_lead_define_gpu(plan, m, "OUTER", "LEAD_PARAMETERS", task->call, 0,
                          order_lead(task->call));
     optune_plan_define(plan, m, "THREADS", threads);

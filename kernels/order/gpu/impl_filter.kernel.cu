@@ -26,7 +26,7 @@
 /* A thread always has room for one item more. */
 #define CUT MIN(ROOM - THREADS, MAX(2 * K, 64))
 
-VECTOR(vec_bits, bits, V);
+VECTOR(vec_stored, stored, V);
 
 /* Numbers elements of a line, and a batch behind it. */
 #if N < 0x70000000
@@ -127,23 +127,20 @@ INLINE item admit(LOCAL item *s, LOCAL int *count, item limit, item x, int t)
 
 /* Elements of this thread of the batch at `at`. Vectors behind `last` are not: they are read as
  * that one is, and known by their place. */
-INLINE void load_batch(GLOBAL const bits *RESTRICT line, place at, place last, int t,
-                       bits b[EACH])
+INLINE void load_batch(GLOBAL const stored *RESTRICT line, place at, place last, int t,
+                       vec_stored v[EACH / V])
 {
-    vec_bits v[EACH / V];
     if (at + BATCH <= last) {
         UNROLL
         for (int r = 0; r < EACH / V; r++)
-            v[r] = *(GLOBAL const vec_bits *)(line + at + (r * THREADS + t) * V);
+            v[r] = *(GLOBAL const vec_stored *)(line + at + (r * THREADS + t) * V);
     } else {
         UNROLL
         for (int r = 0; r < EACH / V; r++)
-            v[r] = *(GLOBAL const vec_bits *)(line + MIN(at + (r * THREADS + t) * V, last));
+            v[r] = *(GLOBAL const vec_stored *)(line + MIN(at + (r * THREADS + t) * V, last));
     }
-    UNROLL
-    for (int e = 0; e < EACH; e++)
-        b[e] = v[e / V].v[e % V];
 }
+#define ELEMENT(e) LOADED(b[(e) / V].v[(e) % V])
 #define PLACE_OF(e) (at + ((e) / V * THREADS + t) * V + (e) % V)
 
 KERNEL_RESIDENT(THREADS, 1, 1, MAX(1, 1024 / THREADS))
@@ -151,7 +148,7 @@ filter(
 #if PARTS > 1
     GLOBAL item *RESTRICT best,
 #endif
-    GLOBAL const bits *RESTRICT data OUTPUTS LEAD_PARAMETERS)
+    GLOBAL const stored *RESTRICT data OUTPUTS LEAD_PARAMETERS)
 {
     SHARED(filter_pool, ROOM * sizeof(item) + 16);
     LOCAL item *const s = (LOCAL item *)filter_pool;
@@ -166,15 +163,15 @@ filter(
     const place from = (place)(N * part / PARTS), end = (place)(N * (part + 1) / PARTS);
     /* Where the last vector is, or one that is far enough. */
     const place last = (place)MIN(rest, ((i64)N + 2 * BATCH) / V * V - skew);
-    GLOBAL const bits *const line = data + base;
+    GLOBAL const stored *const line = data + base;
     place at = (from + skew) / V * V - skew;
-    bits b[EACH];
+    vec_stored b[EACH / V];
     load_batch(line, at, last, t, b);
     item limit = last_item();
     UNROLL
     for (int e = 0; e < EACH; e++) {
         const place i = PLACE_OF(e);
-        const item x = item_from(key_of(b[e]), (u64)i);
+        const item x = item_from(key_of(ELEMENT(e)), (u64)i);
         limit = i >= from && i < end && i < last + V && LESS(x, limit) ? x : limit;
     }
     s[t] = limit;
@@ -200,10 +197,10 @@ filter(
     UNROLL_BY(1)
     for (; at < end; at += BATCH) {
         const plain bar = PLAIN(value_of(KEY(limit)));
-        u32 may = at + BATCH <= last + V ? 0 : ((u32)1 << EACH) - 1;
+        u32 may = at + BATCH <= last + V ? 0 : ~(u32)0 >> (32 - EACH);
         UNROLL
         for (int e = 0; e < EACH; e++)
-            may |= MAY_PASS(b[e], bar) ? (u32)1 << e : 0;
+            may |= MAY_PASS(ELEMENT(e), bar) ? (u32)1 << e : 0;
         load_batch(line, at + BATCH, last, t, b);
         UNROLL_BY(1)
         while (may) {
@@ -211,7 +208,7 @@ filter(
             const place i = PLACE_OF(e);
             may &= may - 1;
             if (i >= from && i < end) {
-                const item x = item_from(key_of(line[i]), (u64)i);
+                const item x = item_from(key_of(LOADED(line[i])), (u64)i);
                 if (LESS(x, limit)) {
                     const int to = LOCAL_ADD(count, 1);
                     if (to < ROOM)
@@ -233,7 +230,7 @@ filter(
                 const place i = at + e * THREADS + t;
                 BARRIER();
                 if (i >= from && i < end) {
-                    const item x = item_from(key_of(line[i]), (u64)i);
+                    const item x = item_from(key_of(LOADED(line[i])), (u64)i);
                     if (LESS(x, limit))
                         s[LOCAL_ADD(count, 1)] = x;
                 }
@@ -262,7 +259,7 @@ filter(
 #define SHARE CEIL_DIV(K, PARTS)
 
 KERNEL(THREADS, 1, 1)
-merge(GLOBAL const item *RESTRICT best, GLOBAL const bits *RESTRICT data OUTPUTS LEAD_PARAMETERS)
+merge(GLOBAL const item *RESTRICT best, GLOBAL const stored *RESTRICT data OUTPUTS LEAD_PARAMETERS)
 {
     SHARED(merge_pool, ROOM * sizeof(item) + 16);
     LOCAL item *const s = (LOCAL item *)merge_pool;

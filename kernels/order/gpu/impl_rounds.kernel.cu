@@ -28,7 +28,7 @@ next_round(i64 items, GLOBAL const item *RESTRICT from, GLOBAL item *RESTRICT to
 
 KERNEL(THREADS, 1, 1)
 last_round(i64 items, GLOBAL const item *RESTRICT from,
-           GLOBAL const bits *RESTRICT data OUTPUTS)
+           GLOBAL const stored *RESTRICT data OUTPUTS)
 {
     SHARED(last_pool, PIECE * sizeof(item));
     LOCAL item *const s = (LOCAL item *)last_pool;

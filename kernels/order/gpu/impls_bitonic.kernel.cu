@@ -5,7 +5,7 @@
 #define TEAMS (THREADS / TEAM)
 
 KERNEL(THREADS, 1, 1)
-order(GLOBAL const bits *RESTRICT data OUTPUTS)
+order(GLOBAL const stored *RESTRICT data OUTPUTS)
 {
     SHARED(pool, TEAMS * PIECE * sizeof(item));
     const int lane = THREAD_X % TEAM, which = THREAD_X / TEAM;

@@ -68,7 +68,7 @@ merge(i64 run, GLOBAL const item *RESTRICT from, GLOBAL item *RESTRICT to)
 }
 
 KERNEL(THREADS, 1, 1)
-finish(i64 run, GLOBAL const item *RESTRICT from, GLOBAL const bits *RESTRICT data OUTPUTS)
+finish(i64 run, GLOBAL const item *RESTRICT from, GLOBAL const stored *RESTRICT data OUTPUTS)
 {
     SHARED(finish_pool, PIECE * sizeof(item));
     LOCAL item *const s = (LOCAL item *)finish_pool;

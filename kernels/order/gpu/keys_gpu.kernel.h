@@ -2,7 +2,9 @@
 /*
  * GPU bodies that order things: what is compared, and pieces in shared memory. Keys and items
  * are those of kernels/order/keys.kernel.h, with its macros from the plan; data is read as the
- * bits that it is. PIECE, a power of two, items are sorted by TEAM threads.
+ * bits that it is, of STORED_BITS. Those of 16-bit floats (HALF: of float16) are the upper half of
+ * what becomes a key, as they are of float32's. PIECE, a power of two, items are sorted by TEAM
+ * threads.
  */
 #ifndef OPTUNE_KERNELS_SORT_KEYS_GPU_H
 #define OPTUNE_KERNELS_SORT_KEYS_GPU_H
@@ -11,13 +13,24 @@
 
 #if BITS == 32
 typedef u32 bits;
-#define INFINITE 0x7F800000u
+#define INFINITE (HALF ? 0x7C000000u : 0x7F800000u)
 #else
 typedef u64 bits;
 #define INFINITE 0x7FF0000000000000u
 #endif
 #define SIGN ((bits)1 << (BITS - 1))
 #define LINES ((i64)OUTER * INNER)
+
+/* Elements as they lie in memory. */
+#if STORED_BITS == 16
+typedef u16 stored;
+#define LOADED(b) ((bits)(b) << 16)
+#define STORED(b) ((stored)((b) >> 16))
+#else
+typedef bits stored;
+#define LOADED(b) (b)
+#define STORED(b) (b)
+#endif
 
 /* An item orders by key, then by index where indices are wanted. */
 #if !INDICES
@@ -90,17 +103,17 @@ INLINE i64 line_at(i64 line, i64 n)
     return line / INNER * (n * INNER) + line % INNER;
 }
 
-INLINE item item_at(GLOBAL const bits *RESTRICT data, i64 lines, i64 line, i64 i)
+INLINE item item_at(GLOBAL const stored *RESTRICT data, i64 lines, i64 line, i64 i)
 {
     if (line >= lines || i >= N)
         return last_item();
-    return item_from(key_of(data[line_at(line, N) + i * INNER]), (u64)i);
+    return item_from(key_of(LOADED(data[line_at(line, N) + i * INNER])), (u64)i);
 }
 
 #if VALUES && INDICES
-#define OUTPUTS , GLOBAL bits *RESTRICT values, GLOBAL INDEX *RESTRICT indices
+#define OUTPUTS , GLOBAL stored *RESTRICT values, GLOBAL INDEX *RESTRICT indices
 #elif VALUES
-#define OUTPUTS , GLOBAL bits *RESTRICT values
+#define OUTPUTS , GLOBAL stored *RESTRICT values
 #else
 #define OUTPUTS , GLOBAL INDEX *RESTRICT indices
 #endif
@@ -114,7 +127,7 @@ INLINE item item_at(GLOBAL const bits *RESTRICT data, i64 lines, i64 line, i64 i
         indices[ot_to] = (INDEX)ot_index;                                                      \
     } while (0)
 #elif VALUES
-#define PUT(x, line, i) values[line_at(line, K) + (i)*INNER] = value_of(KEY(x))
+#define PUT(x, line, i) values[line_at(line, K) + (i)*INNER] = STORED(value_of(KEY(x)))
 #else
 #define PUT(x, line, i) indices[line_at(line, K) + (i)*INNER] = (INDEX)INDEX_OF(x)
 #endif

@@ -7,11 +7,28 @@ static int64_t order_threads_of(const optune_config *config)
     return optune_config_int(config, "threads");
 }
 
+bool order_gpu_applies(const optune_task *task, char *why)
+{
+    return order_fits(task, why) &&
+           (gpu_is_half(task->call->input[0].type.dtype) || order_applies(task, why));
+}
+
+int order_gpu_lines(const optune_task *task, optune_plan *plan)
+{
+    const optune_dtype data = task->call->input[0].type.dtype;
+    const int m = order_module_of_lines(task, plan);
+    optune_plan_define(plan, m, "STORED_BITS", data.bits);
+    optune_plan_define(plan, m, "HALF", gpu_is_half(data) && data.code == OPTUNE_DTYPE_FLOAT);
+    return m;
+}
+
 static int order_gpu_module(const optune_task *task, const optune_config *config,
                             optune_plan *plan, int64_t piece, int64_t team)
 {
     const order_shape s = order_shape_of(task->call);
-    const int m = order_module(task, plan);
+    const int m = order_gpu_lines(task, plan);
+    host_lead_define(plan, m, "OUTER", task->call, 0, order_lead(task->call),
+                     2 + task->call->n_outputs);
     optune_plan_define(plan, m, "PIECE", piece);
     optune_plan_define(plan, m, "THREADS", order_threads_of(config));
     optune_plan_define(plan, m, "TEAM", team);
@@ -118,7 +135,7 @@ static int64_t order_padded(const order_shape *s)
 
 bool order_bitonic_applies(const optune_task *task, char *why)
 {
-    if (!order_applies(task, why))
+    if (!order_gpu_applies(task, why))
         return false;
     const order_shape s = order_shape_of(task->call);
     const int64_t n = order_padded(&s);
@@ -184,7 +201,7 @@ void order_bitonic_plan(const optune_task *task, const optune_config *config, op
 
 bool order_runs_applies(const optune_task *task, char *why)
 {
-    if (!order_applies(task, why))
+    if (!order_gpu_applies(task, why))
         return false;
     const order_shape s = order_shape_of(task->call);
     if (s.at.n <= ORDER_PIECE_LEAST)
@@ -278,7 +295,7 @@ void order_runs_plan(const optune_task *task, const optune_config *config, optun
 
 bool order_rounds_applies(const optune_task *task, char *why)
 {
-    if (!order_applies(task, why))
+    if (!order_gpu_applies(task, why))
         return false;
     const order_shape s = order_shape_of(task->call);
     if (s.at.n <= ORDER_PIECE_LEAST)

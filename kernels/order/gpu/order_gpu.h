@@ -13,6 +13,12 @@
 
 enum { ORDER_PIECE_LEAST = 256, ORDER_PIECE_MOST = 4096, ORDER_MOST_PASSES = 14 };
 
+/* 16-bit floats are ordered as the upper halves of keys of 32 bits. */
+bool order_gpu_applies(const optune_task *task, char *why);
+
+/* A module with what GPU bodies share but OUTER. */
+int order_gpu_lines(const optune_task *task, optune_plan *plan);
+
 static inline void order_pieces_knob(optune_space *space)
 {
     optune_space_ints(space, "piece", 5, (const int64_t[]){256, 512, 1024, 2048, 4096});

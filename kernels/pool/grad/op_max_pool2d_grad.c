@@ -83,6 +83,8 @@ static const char *const samples[] = {
     "padding=[1,1], layout=NCHW16c)",
     "max_pool2d_grad(f32[1,2,3,4,3], f32[1,2,7,8,3], pool_size=[2,2], strides=[2,2], "
     "layout=NCHW3c)",
+    "max_pool2d_grad(bf16[1,3,19,24], bf16[1,3,37,48], pool_size=[3,3], strides=[2,2], "
+    "padding=[1,1])",
     NULL,
 };
 

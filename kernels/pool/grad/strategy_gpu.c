@@ -5,5 +5,7 @@
 OPTUNE_STRATEGY(pool_grad, gpu) = {
     .family = "pool_grad",
     .key = "gpu",
-    .rows = (const optune_strategy_row[]){{.impl = "gather.gpu"}, {0}},
+    .rows = (const optune_strategy_row[]){{.impl = "tiled.gpu", .plevel = 12},
+                                          {.impl = "gather.gpu"},
+                                          {0}},
 };
