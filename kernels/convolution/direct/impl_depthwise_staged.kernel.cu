@@ -2,7 +2,8 @@
 /*
  * Depthwise convolution in NCHW of float32: PLANES bands of planes, what their windows see of the
  * input, lie in shared memory with zeros around, where every row begins at a vector whatever its
- * length in memory. A band has DOWN strips below each other.
+ * length in memory; some threads of a warp move one, so that nothing is divided. A band has DOWN
+ * strips below each other.
  *
  * Macros: the shape, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS PLANES DOWN EACH WIDE KEEPS.
  */
@@ -19,6 +20,8 @@
 #define IN_COLUMNS (((ACROSS - 1) * SW + VECTORS) * WIDE)
 #define IN_ELEMENTS (PLANES * IN_ROWS * IN_COLUMNS)
 
+#define LANES (IN_COLUMNS > 16 ? 32 : IN_COLUMNS > 8 ? 16 : 8) /* threads of a row */
+
 VECTOR(vec, float, WIDE);
 
 /* The item that band `p` of this block is. */
@@ -27,21 +30,28 @@ VECTOR(vec, float, WIDE);
 
 INLINE void stage_bands(LOCAL float *held, GLOBAL const float *RESTRICT data)
 {
-    UNROLL_BY(4)
-    for (int i = THREAD_X; i < IN_ELEMENTS; i += THREADS) {
-        const int row = i / IN_COLUMNS, p = PLANES > 1 ? row / IN_ROWS : 0;
+    UNROLL_BY(1)
+    for (int row = THREAD_X / LANES; row < PLANES * IN_ROWS; row += THREADS / LANES) {
+        const int p = PLANES > 1 ? row / IN_ROWS : 0;
         const INDEX item = ITEM(p), plane = item / BANDS;
         const int y = (int)(item % BANDS) * (ROWS * SH) - PT + row - p * IN_ROWS;
-        const int x = i % IN_COLUMNS - PL;
-        const bool inside = y >= 0 && y < H && x >= 0 && x < W && (PLANES == 1 || item < ITEMS);
-        GLOBAL const float *const from =
+        const bool there = y >= 0 && y < H && (PLANES == 1 || item < ITEMS);
+        GLOBAL const float *const line =
             data +
-            (inside ? ((i64)(plane / CO) * CI + plane % CO / CO_G) * (H * W) + y * W + x : 0);
+            (there ? ((i64)(plane / CO) * CI + plane % CO / CO_G) * (H * W) + (i64)y * W : 0);
+        UNROLL
+        for (int c = 0; c < CEIL_DIV(IN_COLUMNS, LANES); c++) {
+            const int at = c * LANES + THREAD_X % LANES, x = at - PL;
+            const bool inside = there && x >= 0 && x < W;
+            LOCAL float *const to = held + row * IN_COLUMNS + at;
+            if (at >= IN_COLUMNS)
+                continue;
 #ifdef CP_ASYNC_WAIT
-        cp_async_4_zero(held + i, from, inside ? 4 : 0);
+            cp_async_4_zero(to, line + (inside ? x : 0), inside ? 4 : 0);
 #else
-        held[i] = inside ? *from : 0;
+            *to = inside ? line[x] : 0;
 #endif
+        }
     }
 #ifdef CP_ASYNC_WAIT
     cp_async_commit();
