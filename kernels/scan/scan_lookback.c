@@ -278,10 +278,18 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
                                    optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    const int64_t each = scan_elem(&s) == 4 ? 16 : 8;
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8;
+    enum { MOST = 32 }; /* elements of a thread */
+    const int64_t sector = 32 * 8 / host_max(s.in.bits, s.out.bits);
     int64_t width = s.out.bits < 32 ? 64 : 32, threads = gpu_threads(task, 256);
     while (width > 4 && width / 2 >= s.at.inner)
         width /= 2;
+    /* Whole lines, which wait for nobody, as far as rows of sectors are read. */
+    if (threads / width * each < s.at.n && threads / host_max(sector, 8) * MOST >= s.at.n) {
+        each = MOST;
+        while (threads / width * each < s.at.n)
+            width /= 2;
+    }
     while (threads > 64 && threads > width && threads / 2 / width * each >= s.at.n)
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
