@@ -281,12 +281,14 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
     int64_t each = scan_elem(&s) == 4 ? 16 : 8;
     enum { MOST = 32 }; /* elements of a thread */
     const int64_t sector = 32 * 8 / host_max(s.in.bits, s.out.bits);
+    const int64_t block = gpu_threads(task, scan_elem(&s) == 4 ? 512 : 256);
     int64_t width = s.out.bits < 32 ? 64 : 32, threads = gpu_threads(task, 256);
     while (width > 4 && width / 2 >= s.at.inner)
         width /= 2;
     /* Whole lines, which wait for nobody, as far as rows of sectors are read. */
-    if (threads / width * each < s.at.n && threads / host_max(sector, 8) * MOST >= s.at.n) {
+    if (threads / width * each < s.at.n && block / host_max(sector, 8) * MOST >= s.at.n) {
         each = MOST;
+        threads = block;
         while (threads / width * each < s.at.n)
             width /= 2;
     }

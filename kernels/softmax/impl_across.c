@@ -113,10 +113,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const softmax_shape s = softmax_gpu_shape(task);
     int64_t vector = longest(task, &s);
-    /* Of a short axis a thread has all, of fewer lines. */
+    /* Of a short axis of narrow elements, where little is moved for what is computed, a thread has
+     * all, of fewer lines. */
     enum { ALL = 40 }; /* registers with elements */
     const int64_t some = host_min(vector, ALL * 4 / softmax_elem(&s) / s.n);
-    if (some > 0 && some * softmax_stored(task) >= 4 &&
+    if (softmax_stored(task) < 4 && some * softmax_stored(task) >= 4 &&
         s.outer * s.inner / some >= 1024 * gpu_cores(task)) {
         while (vector > some)
             vector /= 2;
