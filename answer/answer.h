@@ -104,6 +104,9 @@ json_t *ot_tuner_value(const optune_entity *entity);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
 ot_stores *ot_stores_new(const atomic_bool *stop);
 void ot_stores_free(ot_stores *stores); /* nobody reads any more; NULL is fine */
+/* stores_told.c: `err` says why the first cannot be read; now also what helps, and what the others
+ * have. Gives `status`. */
+int ot_stores_told(const optune *o, int status, optune_err *err);
 /* Whoever looks into a store enters before he takes it from the handle and leaves when done:
  * what other threads replace meanwhile stays open until then. May be nested, also with o->lock
  * held. Neither waits for anybody. */
@@ -216,7 +219,9 @@ typedef struct ot_answer {
     ot_stamp stamp[OT_MOST_STAMPED]; /* of each store */
     int n_stamps;                  /* 0: it holds until the next commit */
     ot_setting *place;
-    struct ot_held *held; /* memory of what follows */
+    char *room;           /* behind it, of n_room bytes */
+    size_t n_room;
+    struct ot_held *held; /* memory of what follows, where that is too little */
     const void *call;     /* packed */
     int n_facts;          /* there were */
     ot_choice choice;     /* owns nothing; its config has memory for its entities alone */
@@ -231,11 +236,14 @@ typedef struct ot_answer {
 ot_setting *ot_setting_of(ot_setting **last, const optune_target *target,
                           const optune_device *device);
 void ot_setting_drop(ot_setting *place);
-/* Takes the caller's use of the place; `call` is canonical. */
-ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy);
-/* Takes what it needs of a choice, the rows of which are changed, and the facts it refers to. */
-void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
-                      int n_facts);
+/* Takes the caller's use of the place; `call` is canonical. With room for so many bytes of what it
+ * will need. */
+ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy,
+                           size_t room);
+/* Takes what it needs of a choice, the rows of which are changed, and the facts it refers to.
+ * Returns how much room it should have had. */
+size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
+                        int n_facts);
 /* What was asked, in *call. */
 optune_task ot_answer_task(const ot_answer *answer, optune_call *call);
 const char *ot_answer_config(const ot_answer *answer);

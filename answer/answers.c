@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "call/form.h"
 #include "run/run.h"
 
 enum { SLOTS = 4096, MOST_KEYS = SLOTS / 2 }; /* a power of two */
@@ -42,6 +43,8 @@ struct ot_answers {
     pthread_mutex_t lock;
     state state;
     ot_setting *place;                  /* of the last answer */
+    ot_forms *forms;
+    _Atomic size_t room;                /* that the last answer should have had */
     _Atomic(struct ot_block *) scratch; /* of an arena that nobody uses at the moment */
     int n;
     slot slot[SLOTS];
@@ -51,6 +54,7 @@ struct ot_answers *ot_answers_open(void)
 {
     struct ot_answers *all = ot_alloc(sizeof *all);
     pthread_mutex_init(&all->lock, NULL);
+    all->forms = ot_forms_open();
     return all;
 }
 
@@ -71,6 +75,7 @@ void ot_answers_close(struct ot_answers *all)
         return;
     clear(all);
     ot_setting_drop(all->place);
+    ot_forms_close(all->forms);
     ot_arena_release(&(ot_arena){atomic_load(&all->scratch)});
     pthread_mutex_destroy(&all->lock);
     free(all);
@@ -224,7 +229,9 @@ static void give_back(struct ot_answers *all, ot_arena *scratch)
 static int make(optune *o, const state *now, const optune_call *call, const char *text,
                 const char *policy, ot_answer **answer, optune_err *err)
 {
-    ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name);
+    enum { MOST_ROOM = 4 << 10 };
+    ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name,
+                                   atomic_load(&o->answers->room));
     const optune_task task = {call, &a->place->target, &a->place->device};
     ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
     ot_choice choice = {0};
@@ -236,7 +243,8 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     int status = ot_context_decide(o, &task, &a->question, policy, &facts, &n, &choice, err);
     if (status >= 0) {
         a->n_stamps = from_records(&choice) ? n_stamps : 0;
-        ot_answer_settle(a, call, &choice, n);
+        const size_t room = ot_answer_settle(a, call, &choice, n);
+        atomic_store(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM);
     }
     give_back(o->answers, &facts);
     ot_choice_release(&choice);
@@ -321,21 +329,19 @@ static bool again(optune *o, int status, int opened, int *swaps, ot_answer **fou
 }
 
 static int by_canonical_text(optune *o, state *now, const key *asked, const optune_call *call,
-                             ot_answer **answer, optune_err *err)
+                             const ot_text *text, ot_answer **answer, optune_err *err)
 {
-    ot_text text = {0};
     int status = OPTUNE_OK;
-    ot_call_print(call, &text);
-    const key canonical = key_of(ot_text_str(&text), text.n);
-    *answer = look_up(o, now, &canonical);
+    const bool same = asked->n == text->n && !memcmp(asked->data, text->s, text->n);
+    const key canonical = same ? *asked : key_of(text->s, text->n);
+    *answer = same ? NULL : look_up(o, now, &canonical);
     if (!*answer) {
-        status = make_held(o, now, call, ot_text_str(&text), NULL, answer, err);
+        status = make_held(o, now, call, text->s, NULL, answer, err);
         if (status >= 0)
             keep(o, now, &canonical, *answer);
     }
-    if (status >= 0)
+    if (status >= 0 && !same)
         keep(o, now, asked, *answer);
-    ot_text_release(&text);
     return status;
 }
 
@@ -347,9 +353,11 @@ static int by_text(optune *o, const char *workload, ot_answer **found, optune_er
     *found = NULL;
     if (status >= 0 && !(*found = look_up(o, &now, &asked))) {
         optune_call call;
-        status = ot_call_parse(workload, &call, err);
+        ot_text text = {0};
+        status = ot_form_parse(o->answers->forms, workload, asked.n, &call, &text, err);
         if (status >= 0)
-            status = by_canonical_text(o, &now, &asked, &call, found, err);
+            status = by_canonical_text(o, &now, &asked, &call, &text, found, err);
+        ot_text_release(&text);
     }
     return status;
 }
@@ -390,6 +398,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
 {
     state now;
     ot_answer *found = NULL;
+    ot_text text = {0};
     const double start = o->verbose ? ot_now() : 0;
     const unsigned turn = ot_context_enter(o);
     char packed[sizeof *call];
@@ -398,9 +407,13 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     do {
         opened = o->stores->n_opened;
         status = begin(o, &now, err);
-        if (status >= 0 && !(found = look_up(o, &now, &asked)))
-            status = by_canonical_text(o, &now, &asked, call, &found, err);
+        if (status >= 0 && !(found = look_up(o, &now, &asked))) {
+            ot_text_clear(&text);
+            ot_call_print(call, &text);
+            status = by_canonical_text(o, &now, &asked, call, &text, &found, err);
+        }
     } while (again(o, status, opened, &swaps, &found));
+    ot_text_release(&text);
     ot_context_leave(o, turn);
     status = end(o, status, false, &found, err);
     *answer = found;

@@ -24,13 +24,26 @@ static void count(doing *d, const char *name, const char *what, int64_t n)
     ot_text_printf(&d->text, "%12lld %s\n", (long long)n, what);
 }
 
+/* To write, but of nothing that is not there: neither a store nor logs it was made from. */
+static int existing(doing *d, ot_store **store)
+{
+    optune_err err = {0};
+    ot_text logs = {0};
+    ot_text_printf(&logs, "%s/logs", d->o->db);
+    const int status = ot_context_reader(d->o, store, &d->opened, &err);
+    const bool none = status == OPTUNE_ENOENT && !ot_exists(logs.s);
+    ot_text_release(&logs);
+    return none ? optune_fail(d->err, status, "%s", err.text)
+                : ot_context_writer(d->o, store, &d->opened, d->err);
+}
+
 static int check(doing *d)
 {
     ot_care care = {0};
     const bool mend = d->options->mend;
     ot_store *store;
-    int status = mend ? ot_context_writer(d->o, &store, &d->opened, d->err)
-                      : ot_context_reader(d->o, &store, &d->opened, d->err);
+    int status =
+        mend ? existing(d, &store) : ot_context_reader(d->o, &store, &d->opened, d->err);
     if (status < 0)
         return status;
     status = mend ? ot_store_mend(store, &care, d->err) : ot_store_check(store, &care, d->err);
@@ -88,7 +101,7 @@ static int compact(doing *d)
 {
     int64_t before, after;
     ot_store *store;
-    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, &d->opened, d->err));
+    OT_RETURN_UNLESS_OK(existing(d, &store));
     OT_RETURN_UNLESS_OK(ot_store_compact(store, &before, &after, d->err));
     count(d, "before", "bytes before", before);
     count(d, "after", "bytes after", after);
@@ -118,7 +131,7 @@ static int prune(doing *d)
 {
     ot_pruned pruned;
     ot_store *store;
-    OT_RETURN_UNLESS_OK(ot_context_writer(d->o, &store, &d->opened, d->err));
+    OT_RETURN_UNLESS_OK(existing(d, &store));
     const int history = d->options->history ? d->options->history : 8;
     const double days = d->options->days != 0 ? d->options->days : 30;
     OT_RETURN_UNLESS_OK(
@@ -169,7 +182,7 @@ static int forget(doing *d)
         return optune_fail(d->err, OPTUNE_EUSAGE, "forget needs a workload");
     int status = ot_context_device(d->o, d->err);
     if (status >= 0)
-        status = ot_context_writer(d->o, &store, &d->opened, d->err);
+        status = existing(d, &store);
     if (status >= 0)
         status = digests_of(d, store, workload, &arena, &digest, &n);
     if (status >= 0)

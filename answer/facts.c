@@ -421,6 +421,16 @@ static const char *printed(const optune_call *call, ot_arena *arena)
     return kept;
 }
 
+static bool may_be_hinted(optune *o)
+{
+    ot_store *store;
+    const ot_consulted *other;
+    for (int i = 0; (store = ot_context_nth_of(o, i, &other)); i++)
+        if (!(other && other->hub) && ot_store_may_hint(store))
+            return true;
+    return false;
+}
+
 /* Behind the facts that are there: of devices more like this one first, then the cheapest. What is
  * said of a call holds with anything fused behind it, as TVM has it, but what is said of just this
  * goes first. `asked`: the task's question, or NULL. */
@@ -432,10 +442,13 @@ static int add_hints(optune *o, const optune_task *task, const ot_question *aske
     ot_fact table;
     const int tables = ot_dispatch_hint(o, task, arena, &table); /* it was measured here */
     int found = 0, own;
-    const char *call = asked ? asked->call : printed(task->call, arena);
-    int status = read_hints(o, task, call, arena, hint, &found, MOST / 2, err);
+    const bool any = may_be_hinted(o);
+    int status = OPTUNE_OK;
+    if (any)
+        status = read_hints(o, task, asked ? asked->call : printed(task->call, arena), arena,
+                            hint, &found, MOST / 2, err);
     own = found;
-    if (status >= 0 && task->call->n_epilogues) {
+    if (any && status >= 0 && task->call->n_epilogues) {
         optune_call *plain = ot_alloc_raw(sizeof *plain);
         ot_call_copy(plain, task->call);
         plain->n_epilogues = plain->n_extra = 0;
@@ -467,7 +480,9 @@ static int choose_of(optune *o, const optune_task *task, const ot_question *aske
                      const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
                      ot_choice *choice, optune_err *err)
 {
-    optune_err why = {0};
+    optune_err why;
+    why.status = 0;
+    why.text[0] = '\0';
     int status = gather(o, task, asked, policy, deciding, arena, fact, n, &why);
     const int unread = ot_context_unreadable(status) ? status : 0;
     if (status < 0 && !unread)

@@ -21,6 +21,7 @@ struct ot_held {
 typedef struct keeping {
     ot_answer *to;
     char *at, *end; /* room that is left */
+    size_t lacked;  /* bytes for which there was none behind the answer, nor in a record */
 } keeping;
 
 enum { UNIT = 16, LEAST = 1024 };
@@ -37,6 +38,7 @@ static void *take(keeping *k, size_t size)
 {
     size = (size + UNIT - 1) & ~(size_t)(UNIT - 1);
     if ((size_t)(k->end - k->at) < size) {
+        k->lacked += size;
         const size_t room = size > LEAST ? size : LEAST;
         k->at = hold(k, room);
         k->end = k->at + room;
@@ -51,18 +53,19 @@ static const void *keep(keeping *k, const void *data, size_t n)
 }
 
 /* Most texts of a record are those of its question. */
-static const char *keep_text(keeping *k, const char *text)
+static const char *keep_said(keeping *k, const char *text)
 {
     const ot_question *q = &k->to->question;
     const char *const known[] = {q->call, q->target, q->device, q->policy};
-    if (!text)
-        return NULL;
-    if (!*text)
-        return "";
     for (int i = 0; i < OT_COUNT(known); i++)
         if (*known[i] == *text && !strcmp(known[i], text))
             return known[i];
     return keep(k, text, strlen(text) + 1);
+}
+
+static inline const char *keep_text(keeping *k, const char *text)
+{
+    return !text ? NULL : !*text ? "" : keep_said(k, text);
 }
 
 /* Room for what follows, if there is more than there was. */
@@ -112,21 +115,25 @@ static const optune_config *keep_config(keeping *k, const optune_config *config,
 }
 
 /* Of all that is known only what the choice refers to outlives the question. */
-void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
-                      int n_facts)
+size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
+                        int n_facts)
 {
-    keeping k = {.to = to};
+    keeping k = {.to = to, .at = to->room, .end = to->room + to->n_room};
     char packed[sizeof *call];
     const size_t size = ot_call_pack(call, packed);
-    ot_choice_row *row = choice->row;
+    ot_choice_row *const row = choice->row;
     to->n_facts = n_facts;
     to->op = call->op;
     to->flops = ot_call_static(call) ? ot_call_flops(call) : 0;
     for (int i = 0; i < choice->n; i++) {
-        const ot_fact **const fact[] = {&row[i].fact, &row[i].stale, &row[i].hint, &row[i].failed};
-        for (int f = 0; f < OT_COUNT(fact); f++)
-            if (*fact[f])
-                *fact[f] = keep_fact(&k, *fact[f]);
+        if (row[i].fact)
+            row[i].fact = keep_fact(&k, row[i].fact);
+        if (row[i].stale)
+            row[i].stale = keep_fact(&k, row[i].stale);
+        if (row[i].hint)
+            row[i].hint = keep_fact(&k, row[i].hint);
+        if (row[i].failed)
+            row[i].failed = keep_fact(&k, row[i].failed);
         row[i].hint_why = keep_text(&k, row[i].hint_why);
         row[i].stale_why = keep_text(&k, row[i].stale_why);
         row[i].fallback_why = keep_text(&k, row[i].fallback_why);
@@ -138,6 +145,8 @@ void ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *c
     to->choice.row = take(&k, (size_t)choice->n * sizeof *row);
     memcpy(to->choice.row, row, (size_t)choice->n * sizeof *row);
     to->call = keep(&k, packed, size);
+    const bool behind = k.at >= to->room && k.at <= to->room + to->n_room;
+    return k.lacked + (behind ? (size_t)(k.at - to->room) : 0);
 }
 
 void ot_setting_drop(ot_setting *place)
@@ -193,14 +202,17 @@ const char *ot_answer_config(const ot_answer *answer)
     return there;
 }
 
-ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy)
+ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *policy, size_t room)
 {
     const size_t n = strlen(call) + 1, n_policy = strlen(policy) + 1;
-    ot_answer *a = ot_alloc_raw(sizeof *a + n + n_policy);
+    const size_t head = (sizeof(ot_answer) + n + n_policy + UNIT - 1) & ~(size_t)(UNIT - 1);
+    ot_answer *a = ot_alloc_raw(head + room);
     char *text = (char *)(a + 1);
     memcpy(text, call, n);
     memcpy(text + n, policy, n_policy);
     *a = (ot_answer){.place = place,
+                     .room = (char *)a + head,
+                     .n_room = room,
                      .question = {.device = place->device.key,
                                   .target = place->target_text,
                                   .call = text,

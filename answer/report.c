@@ -225,10 +225,16 @@ static int report(reporting *all, optune_result **result, optune_err *err)
     json_t *list = json_array();
     for (int i = 0; i < n && status >= 0; i++)
         status = add_workload(all, workload[i], &limits, list, err);
-    if (status >= 0 && !all->n_records)
+    if (status >= 0 && !all->n_records) {
+        optune_err why = {0};
+        status = ot_context_store(all->o, OT_STORE_READ, &why);
         status =
-            optune_fail(err, OPTUNE_ENOENT, "no record of %s%s on %s; `optune run` makes some",
-                        workload[0], n > 1 ? " and the others" : "", all->o->device.key);
+            ot_context_unreadable(status)
+                ? optune_fail(err, status, "%s", why.text)
+                : optune_fail(err, OPTUNE_ENOENT,
+                              "no record of %s%s on %s; `optune run` makes some", workload[0],
+                              n > 1 ? " and the others" : "", all->o->device.key);
+    }
     if (status >= 0) {
         json_t *json = document(all, list);
         *result = ot_result_new(ot_strdup(ot_text_str(all->text)), json);

@@ -215,7 +215,9 @@ static int own(optune *o, int mode, ot_store **store, int *opened, optune_err *e
     *store = NULL;
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
     pthread_mutex_lock(o->lock);
-    const int status = open_one(o, o->db, mode, &o->stores->store, err);
+    int status = open_one(o, o->db, mode, &o->stores->store, err);
+    if (status < 0 && mode == OT_STORE_READ)
+        status = ot_stores_told(o, status, err);
     if (status >= 0)
         *store = o->stores->store;
     if (status >= 0 && opened)

@@ -31,7 +31,9 @@ const char *ot_age_text(double time, char text[32])
     const double age = ot_unix_time() - time;
     if (time <= 0)
         return "of unknown age";
-    if (age < 90)
+    if (age < -86400)
+        ot_format(text, 32, "dated %.0f days ahead", -age / 86400);
+    else if (age < 90)
         ot_format(text, 32, "just now");
     else if (age < 90 * 60)
         ot_format(text, 32, "%.0f min old", age / 60);

@@ -264,25 +264,46 @@ static int parse_fused(parser *s, optune_call *call)
     return OPTUNE_OK;
 }
 
-int ot_call_parse(const char *text, optune_call *call, optune_err *err)
+/* All of the text; afterwards it is known where the first operator's inputs and attributes are. */
+static int parse_whole(parser *s, optune_call *call)
 {
-    parser s = {.cursor = {.text = text, .p = text, .err = err}, .chain = -1};
-    ot_cursor *const c = &s.cursor;
-    optune_err inner = {0};
-    int status = parse_one(&s, call), misfit;
+    ot_cursor *const c = &s->cursor;
+    int status = parse_one(s, call);
     if (status < 0)
         return status;
-    const parser own = s; /* where its inputs and attributes are */
-    for (ot_skip(c); c->p[0] == '-' && c->p[1] == '>' && status >= 0; ot_skip(c)) {
+    ot_skip(c);
+    if (*c->p == '\0')
+        return OPTUNE_OK;
+    const parser own = *s;
+    for (; c->p[0] == '-' && c->p[1] == '>' && status >= 0; ot_skip(c)) {
         c->p += 2;
-        status = parse_fused(&s, call);
+        status = parse_fused(s, call);
     }
     if (status < 0)
         return status;
     if (*c->p)
         return ot_point(c, c->p, OPTUNE_ESYNTAX, "only '-> operator(...)' may follow the call");
-    memcpy(s.input_at, own.input_at, sizeof s.input_at);
-    memcpy(s.attr_at, own.attr_at, sizeof s.attr_at);
+    memcpy(s->input_at, own.input_at, sizeof s->input_at);
+    memcpy(s->attr_at, own.attr_at, sizeof s->attr_at);
+    return OPTUNE_OK;
+}
+
+int ot_call_read(const char *text, optune_call *call)
+{
+    parser s = {.cursor = {.text = text, .p = text}, .chain = -1};
+    return parse_whole(&s, call);
+}
+
+int ot_call_parse(const char *text, optune_call *call, optune_err *err)
+{
+    parser s = {.cursor = {.text = text, .p = text, .err = err}, .chain = -1};
+    ot_cursor *const c = &s.cursor;
+    optune_err inner;
+    int misfit, status = parse_whole(&s, call);
+    if (status < 0)
+        return status;
+    inner.status = 0;
+    inner.text[0] = '\0';
     status = ot_call_settle(call, &misfit, &inner);
     return status < 0
                ? ot_point_text(c, place_of(&s, call, misfit, inner.text), status, inner.text)

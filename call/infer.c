@@ -316,6 +316,15 @@ static bool follows(const optune_call *call, optune_tensor *const *tensor,
     return true;
 }
 
+/* What is used of it. */
+static void copy_type(optune_tensor *to, const optune_tensor *from)
+{
+    to->dtype = from->dtype;
+    to->rank = from->rank;
+    for (int i = 0; i < from->rank; i++)
+        to->dim[i] = from->dim[i];
+}
+
 static int infer_at(optune_call *call, int *misfit, optune_err *err)
 {
     optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
@@ -328,7 +337,7 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
         if (status < 0)
             return status;
         for (int t = 0; t < n; t++)
-            before[t] = *tensor[t];
+            copy_type(&before[t], tensor[t]);
         status = relate(call, misfit, err);
         if (status < 0)
             return status;

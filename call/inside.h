@@ -18,6 +18,9 @@ const char *ot_attr_word(const char *text); /* what a word's text says: `""` is 
 /* fuse.c: optune_call_fuse before any type is looked at. */
 int ot_call_append(optune_call *call, const optune_call *next, int chain, optune_err *err);
 
+/* call_parse.c: reads a text before any type is inferred; what is wrong with it is not said. */
+int ot_call_read(const char *text, optune_call *call);
+
 /* pattern_reference.c: walking over what references compute. */
 /* Moves to the next point of a region, the last dim fastest; false behind the last. */
 bool ot_region_next(const optune_region *region, int64_t *at);

@@ -66,6 +66,8 @@ static void note(optune_dim *a, optune_dim *b, const optune_dim was[2])
 
 bool optune_dim_unify(optune_dim *a, optune_dim *b)
 {
+    if (is_known(a) && a->min == b->min && a->max == b->max && !a->name[0] && !b->name[0])
+        return true; /* as most are */
     const bool named = a->name[0] && (!ot_dim_computed(a) || !b->name[0] || ot_dim_computed(b));
     optune_dim both = named ? *a : *b;
     both.min = a->min > b->min ? a->min : b->min;
@@ -163,7 +165,8 @@ const optune_region *ot_region_whole(const optune_tensor *type, optune_region *r
 
 bool ot_dim_same(const optune_dim *a, const optune_dim *b)
 {
-    return a->min == b->min && a->max == b->max && strcmp(a->name, b->name) == 0;
+    return a->min == b->min && a->max == b->max && *a->name == *b->name &&
+           (!*a->name || strcmp(a->name, b->name) == 0);
 }
 
 bool ot_tensor_same(const optune_tensor *a, const optune_tensor *b)

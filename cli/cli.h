@@ -135,6 +135,8 @@ void ot_say_log(void *unused, optune_log_level level, const char *text);
 /* A result to stdout, ending in a newline. */
 void ot_print_text(const char *text);
 void ot_print_result(const optune_result *result, bool json);
+/* The same for people: on a terminal lines are broken where its width ends (lines.c). */
+void ot_print_lines(const char *text);
 /* Columns that a table on stdout may have: the terminal's; 0: it is none, as wide as it wants. */
 int ot_output_width(void);
 /* What a command takes whose one option is --json. */

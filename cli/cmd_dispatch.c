@@ -129,8 +129,10 @@ static int load(const ot_cli *cli, const dispatch_values *values)
         return ot_say_failure(&err);
     if (values->at)
         code = answer(cli, d, values->at);
+    else if (values->json)
+        ot_print_text(optune_dispatch_json(d));
     else
-        ot_print_text(values->json ? optune_dispatch_json(d) : optune_dispatch_text(d));
+        ot_print_lines(optune_dispatch_text(d));
     optune_dispatch_close(d);
     return code;
 }

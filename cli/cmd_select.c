@@ -47,9 +47,10 @@ static int select_graph(const ot_cli *cli, const select_values *values)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
         status = optune_partition_select(partition, &err);
-    if (status >= 0)
-        ot_print_text(values->json ? optune_partition_json(partition)
-                                   : optune_partition_text(partition, values->explain));
+    if (status >= 0 && values->json)
+        ot_print_text(optune_partition_json(partition));
+    else if (status >= 0)
+        ot_print_lines(optune_partition_text(partition, values->explain));
     optune_partition_close(partition);
     optune_graph_close(graph);
     return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
@@ -99,8 +100,10 @@ static int run(const ot_cli *cli)
     optune_selection *selection = NULL;
     if (optune_select(cli->handle, cli->words[0], &selection, &err) < 0)
         return ot_say_failure(&err);
-    ot_print_text(values->json ? optune_selection_json(selection)
-                               : optune_selection_text(selection, values->explain));
+    if (values->json)
+        ot_print_text(optune_selection_json(selection));
+    else
+        ot_print_lines(optune_selection_text(selection, values->explain));
     optune_selection_free(selection);
     return OT_EXIT_DONE;
 }

@@ -251,7 +251,7 @@ const ot_cmd *ot_cmd_find(const char *name, optune_err *err)
 /* On a terminal at blanks, further lines beginning where the first one does. */
 static void print_within(const char *text, int indent)
 {
-    const int width = ot_output_width(), room = width > indent + 16 ? width - indent : 0;
+    const int width = ot_output_width(), room = width >= indent + 16 ? width - indent : 0;
     while (room && strlen(text) > (size_t)room) {
         int n = room;
         while (n > 0 && text[n] != ' ')
@@ -296,8 +296,10 @@ void ot_help_cmd(const ot_cmd *cmd)
     if (cmd->options)
         print_options("options", cmd->options);
     print_options("options of every command", ot_global_options);
-    if (cmd->notes)
-        printf("\n%s", cmd->notes);
+    if (cmd->notes) {
+        printf("\n");
+        ot_print_lines(cmd->notes);
+    }
 }
 
 void ot_help_all(void)
@@ -309,11 +311,12 @@ void ot_help_all(void)
         print_row((*cmd)->name, (*cmd)->summary);
     print_row("help COMMAND", "what one command accepts");
     print_options("options of every command", ot_global_options);
-    printf("\nA WORKLOAD is an operator with its types, as text; what is at its default may be "
-           "left\n"
-           "out: 'dense(f32[128,768], const f32[3072,768])'.\n"
-           "\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 no such device,\n"
-           "130 interrupted\n");
+    printf("\n");
+    ot_print_lines(
+        "A WORKLOAD is an operator with its types, as text; what is at its default may be left\n"
+        "out: 'dense(f32[128,768], const f32[3072,768])'.\n"
+        "\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 no such device,\n"
+        "130 interrupted\n");
 }
 
 optune_export_options ot_wanted_records(const ot_cli *cli, const char *impl)

@@ -121,7 +121,10 @@ void ot_print_text(const char *text)
 
 void ot_print_result(const optune_result *result, bool json)
 {
-    ot_print_text(json ? optune_result_json(result) : optune_result_text(result));
+    if (json)
+        ot_print_text(optune_result_json(result));
+    else
+        ot_print_lines(optune_result_text(result));
 }
 
 const ot_option ot_json_options[] = {
@@ -152,6 +155,25 @@ int ot_print_form(const ot_cli *cli, const optune_result *result, const ot_form 
     return OT_EXIT_DONE;
 }
 
+/* What `print` says, as lines of the terminal's. */
+static int list_text(const ot_cli *cli,
+                     int (*print)(optune *handle, const char *name, optune_err *err),
+                     const char *name)
+{
+    char *text = NULL;
+    size_t size = 0;
+    optune_err err = {0};
+    FILE *const out = stdout, *const all = open_memstream(&text, &size);
+    if (all)
+        stdout = all;
+    const int status = print(cli->handle, name, &err);
+    stdout = out;
+    if (all && fclose(all) == 0)
+        ot_print_lines(text);
+    free(text);
+    return status < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+}
+
 int ot_list_run(const ot_cli *cli,
                 int (*print)(optune *handle, const char *name, optune_err *err))
 {
@@ -160,7 +182,7 @@ int ot_list_run(const ot_cli *cli,
     optune_err err = {0};
     optune_result *result = NULL;
     if (!form->json && !form->csv && !form->markdown && !form->names)
-        return print(cli->handle, name, &err) < 0 ? ot_say_failure(&err) : OT_EXIT_DONE;
+        return list_text(cli, print, name);
     if (optune_list(cli->handle, cli->cmd->name, name, &result, &err) < 0)
         return ot_say_failure(&err);
     const int code = ot_print_form(cli, result, form);

@@ -33,6 +33,9 @@ int ot_store_put(ot_store *store, const optune_record *record, int n, int *added
                  optune_err *err);
 /* Whether exactly this record is there, whole. */
 bool ot_store_knows(ot_store *store, const optune_record *record);
+/* When the newest record of this one's question and config was made, as it says; -INFINITY: none is
+ * there, or the store cannot be read. */
+double ot_store_newest(ot_store *store, const optune_record *record);
 /* A question; NULL policy means "warm". */
 typedef struct ot_question {
     const char *device, *target, *call, *policy;
@@ -53,6 +56,7 @@ int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_aren
  * store that was made by an older version lists hints from then on, and all when rebuilt. */
 int ot_store_find_hints(ot_store *store, const char *call, const char *target, int most,
                         ot_arena *arena, optune_record **record, int *n, optune_err *err);
+bool ot_store_may_hint(ot_store *store); /* false: it has none of them */
 /* Every record, in key order; stops when fn returns non-zero and returns that. */
 typedef int (*ot_record_fn)(void *arg, const optune_record *record);
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err);

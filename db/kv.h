@@ -87,6 +87,7 @@ int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
 int ot_walk_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value);
 /* No key begins so, of a table that is there; false: or it cannot be told. */
 bool ot_walk_none(ot_snapshot *reader, ot_kv_table table, ot_bytes prefix);
+bool ot_walk_empty(ot_snapshot *reader, ot_kv_table table); /* likewise: no key at all */
 void ot_roots_release(ot_snapshot *reader);
 /* Entries of a table in key order: of pages that only one of two snapshots has. What they share
  * lies in pages that neither can change, so what differs is in these, and they are as few as the

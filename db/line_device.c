@@ -3,6 +3,8 @@
  * The line of a log that describes a device, `# optune device {...}`: a comment to AutoTVM. What
  * is not known of a device is left out; what is out of range is a problem to report.
  */
+#include <string.h>
+
 #include "base/device.h"
 #include "db/line.h"
 

@@ -304,11 +304,22 @@ static int fill_lock_file(env *e)
     return rc;
 }
 
+/* LMDB writes to the lock file of whatever it opens: a newer version's is not given to it. What
+ * cannot be told in this way, LMDB is asked. */
+static int refuse_newer(env *e, optune_err *err)
+{
+    optune_err why = {0};
+    const int status = open_peek(e, &why);
+    e->read_only = false;
+    return status == OPTUNE_EVERSION ? optune_fail(err, status, "%s", why.text) : OPTUNE_OK;
+}
+
 static int env_open(env *e, int mode, const char *data, optune_err *err)
 {
     struct stat info;
     OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
     OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
+    OT_RETURN_UNLESS_OK(refuse_newer(e, err));
     const bool copy = other_copy(e);
     if (copy && mode == OT_STORE_WRITE)
         return optune_fail(err, OPTUNE_ESTORE,

@@ -66,6 +66,17 @@ static int fill(const char *work, const char *made, const char *dir, const char 
     return status;
 }
 
+/* What there is may be damaged, or nothing; a newer version's is not replaced by what this one
+ * understands of its logs. */
+static int refuse_newer(const char *dir, optune_err *err)
+{
+    optune_err why = {0};
+    ot_store *old = NULL;
+    const int status = ot_store_open(dir, OT_STORE_READ, &old, &why);
+    ot_store_close(old);
+    return status == OPTUNE_EVERSION ? optune_fail(err, status, "%s", why.text) : OPTUNE_OK;
+}
+
 int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
                      int64_t *refused, optune_err *err)
 {
@@ -73,6 +84,7 @@ int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *s
     ot_text work = {0}, made = {0};
     *stats = (ot_store_stats){0};
     *refused = 0;
+    OT_RETURN_UNLESS_OK(refuse_newer(dir, err));
     OT_RETURN_UNLESS_OK(ot_place_make(dir, err));
     OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, OT_SWAP_LOCK, &turn, err));
     int status = ot_write_lock_open(dir, OT_WRITE_LOCK, &lock, err);

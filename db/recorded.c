@@ -69,9 +69,45 @@ static int take_text(void *arg, const char *data, size_t n)
                                             r->path, LIMIT >> 20);
 }
 
+/* NaN, Infinity and -Infinity, which Python writes for numbers that are none: null in JSON. */
+static size_t no_number(const char *p)
+{
+    static const char *const word[] = {"NaN", "Infinity", "-Infinity"};
+    for (int i = 0; i < OT_COUNT(word); i++)
+        if (strncmp(p, word[i], strlen(word[i])) == 0)
+            return strlen(word[i]);
+    return 0;
+}
+
+static void put_nulls(ot_text *text)
+{
+    ot_text own = {0};
+    const char *p = ot_text_str(text), *kept = p, *const end = p + text->n;
+    for (bool quoted = false; p < end; p++) {
+        const size_t n = !quoted && (*p == 'N' || *p == 'I' || *p == '-') ? no_number(p) : 0;
+        if (*p == '"')
+            quoted = !quoted;
+        else if (quoted && *p == '\\')
+            p++;
+        else if (n) {
+            ot_text_add_n(&own, kept, (size_t)(p - kept));
+            ot_text_add(&own, "null");
+            kept = p + n;
+            p = kept - 1;
+        }
+    }
+    if (kept != ot_text_str(text)) {
+        ot_text_add_n(&own, kept, (size_t)(end - kept));
+        ot_text_release(text);
+        *text = own;
+    }
+}
+
 static int read_text(reading *r)
 {
-    return ot_gunzip(r->path, 0, take_text, r, r->err);
+    OT_RETURN_UNLESS_OK(ot_gunzip(r->path, 0, take_text, r, r->err));
+    put_nulls(&r->text);
+    return OPTUNE_OK;
 }
 
 static char next(reading *r)
@@ -269,9 +305,11 @@ static int outcome_of(const char *word)
     return OPTUNE_OUTCOME_RUNTIME;
 }
 
+/* A config that failed has the word for it in place of its cost, or under a name of its own. */
 static int cache_entry(reading *r, const char *objective, const json_t *entry)
 {
-    const json_t *cost = json_object_get(entry, objective);
+    const json_t *cost = json_object_get(entry, "__error__");
+    cost = cost ? cost : json_object_get(entry, objective);
     if (!json_is_object(entry) || !cost)
         return wrong(r,
                      json_is_object(entry) ? "it has no value of the objective" : "no object");
@@ -390,7 +428,8 @@ static int t4_result(reading *r, const json_t *result)
             invalidity && strcmp(invalidity, "correct") ? invalidity : json_string_value(cost));
     const json_t *bench = json_object_get(times, "benchmark");
     trial.seconds =
-        number(times, "compilation") + number(times, "compilation_time") +
+        (json_object_get(times, "compilation") ? number(times, "compilation")
+                                               : number(times, "compilation_time")) +
         number(times, "framework") + number(times, "search_algorithm") +
         number(times, "validation") +
         (bench ? number(times, "benchmark") : sum(json_object_get(times, "runtimes")));
@@ -454,7 +493,9 @@ static int members(reading *r)
             status = optune_fail(r->err, OPTUNE_ESYNTAX,
                                  "'%s' is damaged or truncated at byte %zu", r->path, r->at);
         } else if (!strcmp(name, "cache")) {
-            const char *objective = json_string_value(json_object_get(head, "objective"));
+            const json_t *own = json_object_get(head, "objective");
+            const char *objective =
+                json_string_value(json_is_array(own) ? json_array_get(own, 0) : own);
             found = true;
             status = cache_head(r, head);
             if (status >= 0)
@@ -530,11 +571,15 @@ static int number_trials(reading *r)
         to->n_good += isfinite(to->trial[i].cost);
     }
     to->n_trials = n;
-    if (to->n_good < 2)
-        return optune_fail(r->err, OPTUNE_ESYNTAX,
-                           "'%s' has %d configs that ran: nothing to search", r->path,
-                           to->n_good);
     return OPTUNE_OK;
+}
+
+int ot_recorded_searchable(const ot_recorded *recorded, const char *path, optune_err *err)
+{
+    return recorded->n_good > 1 ? OPTUNE_OK
+                                : optune_fail(err, OPTUNE_ESYNTAX,
+                                              "'%s' has %d configs that ran: nothing to search",
+                                              path, recorded->n_good);
 }
 
 /* The last folder and the file without its suffixes. */

@@ -52,6 +52,8 @@ bool ot_recorded_begins(const char *path);
  * The message names the file and the entry. A cache that lacks only its closing braces is whole,
  * as for Kernel Tuner. */
 int ot_recorded_read(const char *path, ot_recorded **recorded, optune_err *err);
+/* ESYNTAX: fewer than two of its configs ran, so that no search can be replayed on it. */
+int ot_recorded_searchable(const ot_recorded *recorded, const char *path, optune_err *err);
 /* Of trials at hand: an array of {"config": {knob: number, boolean or word}, "cost": seconds or
  * null, "outcome": optune_outcome_kind, "seconds": what it took}, all with the same knobs. Its
  * kernel, device and origin are left to the caller. ESYNTAX, ELIMIT: they are no such space. */

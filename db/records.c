@@ -252,6 +252,16 @@ static bool is_hint(const optune_record *r, const char *call, const char *target
            !strncmp(r->target, target, n);
 }
 
+bool ot_store_may_hint(ot_store *store)
+{
+    ot_snapshot reader;
+    if (ot_snapshot_begin(store, &reader, NULL) < 0)
+        return true; /* who reads them is told */
+    const bool empty = ot_walk_empty(&reader, OT_TABLE_HINT);
+    ot_snapshot_end(&reader);
+    return !empty;
+}
+
 int ot_store_find_hints(ot_store *store, const char *call, const char *target, int most,
                         ot_arena *arena, optune_record **record, int *n, optune_err *err)
 {

@@ -198,6 +198,12 @@ int ot_walk_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *
     return OPTUNE_OK;
 }
 
+bool ot_walk_empty(ot_snapshot *reader, ot_kv_table table)
+{
+    const struct tree *t = reader->view ? NULL : tree_of(reader, table);
+    return t && !t->depth;
+}
+
 bool ot_walk_none(ot_snapshot *reader, ot_kv_table table, ot_bytes prefix)
 {
     const struct tree *t = reader->view ? NULL : tree_of(reader, table);

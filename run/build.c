@@ -268,11 +268,11 @@ static void take_message(unit *u)
  * takes depends on what it compiles. */
 static bool was_refused(const char *text)
 {
-    static const int why[] = {ENOSPC, EDQUOT, EAGAIN, EMFILE, ENFILE, EROFS};
+    static const int why[] = {ENOSPC, EDQUOT, EFBIG, EAGAIN, EMFILE, ENFILE, EROFS};
     for (size_t i = 0; i < OT_COUNT(why); i++)
         if (strstr(text, strerrordesc_np(why[i])))
             return true;
-    return false;
+    return strstr(text, sigdescr_np(SIGXFSZ)); /* of `ulimit -f` */
 }
 
 static void finish(ot_builder *b, unit *u)
@@ -291,9 +291,13 @@ static void finish(ot_builder *b, unit *u)
         if (was_refused(ot_text_str(&u->compiler->child.text)))
             u->status = OPTUNE_ETOOL;
         take_message(u);
-    } else if (ot_cache_keep(u->made, u->path, &err) < 0) {
-        u->outcome = OPTUNE_OUTCOME_COMPILE;
-        ot_copy(u->message, sizeof u->message, err.text);
+    } else {
+        const int kept = ot_cache_keep(u->made, u->path, &err);
+        if (kept < 0) {
+            u->outcome = OPTUNE_OUTCOME_COMPILE;
+            u->status = kept == OPTUNE_ETOOL ? OPTUNE_OK : kept; /* the system's */
+            ot_copy(u->message, sizeof u->message, err.text);
+        }
     }
     unlink(u->source);
     unlink(u->made);

@@ -105,21 +105,26 @@ static bool sum_path(const char *path, char *to, size_t size)
 int ot_cache_keep(const char *made, const char *path, optune_err *err)
 {
     char hex[33], sum[4096];
+    struct stat info;
     ot_text bytes = {0};
     chmod(made, 0600); /* whatever the compiler's umask is */
     if (!sum_path(path, sum, sizeof sum))
         return optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
     const bool good = read_module(made, &bytes, hex);
     ot_text_release(&bytes);
-    if (!good)
-        return optune_fail(err, OPTUNE_EIO, "the compiler left no module");
+    if (!good) {
+        const bool none = lstat(made, &info) < 0 ? errno == ENOENT : info.st_size == 0;
+        return none
+                   ? optune_fail(err, OPTUNE_ETOOL, "the compiler left no module")
+                   : optune_fail(err, OPTUNE_EIO, "cannot read the compiled module '%s'", made);
+    }
     /* First the digest: a module without it, or with another's, is made again. */
     const int status = ot_write_cached(sum, hex, strlen(hex), err);
     if (status < 0)
         return status;
     if (rename(made, path) < 0)
-        return optune_fail(err, OPTUNE_EIO, "the compiled module cannot be kept: %s",
-                           strerror(errno));
+        return optune_fail(err, OPTUNE_EIO, "the compiled module cannot be kept as '%s': %s",
+                           path, strerror(errno));
     return OPTUNE_OK;
 }
 

@@ -11,7 +11,8 @@ enum { OT_CACHE_KEEP_S = 3600 };
 
 /* The directory is made when absent. EIO: it is somebody else's, or others may write there. */
 int ot_cache_open(const char *dir, optune_err *err);
-/* The module `made` becomes `path`, with its digest beside it. */
+/* The module `made` becomes `path`, with its digest beside it. ETOOL: there is none; anything else
+ * is what the system refused. */
 int ot_cache_keep(const char *made, const char *path, optune_err *err);
 /* The bytes of the module at `path`; false: it is not there, or not as it was made. */
 bool ot_cache_read(const char *path, ot_text *bytes);

@@ -144,6 +144,7 @@ fresh='cumsum_lookback.cuda
 cumsum_lookback_across.cuda
 topk_filter.cuda
 dense_nbits_decode.cuda
+dense_nbits_wgmma.cuda
 conv2d_wgmma.cuda
 take_rows.gpu
 gather_lines.gpu

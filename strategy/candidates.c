@@ -196,31 +196,9 @@ static const optune_impl *first_valid(const ot_considered *considered, int n)
 
 static const optune_strategy_row generic_row = {.plevel = OT_GENERIC_PLEVEL};
 
-/* The op's generic implementation, where no row computes the call: measuring it beside those that
- * do would only take their time. A library that is no more than measured is no answer. */
-static void add_generic(const optune_task *task, const optune_strategy *strategy, bool constant,
-                        ot_considered *considered, int *n, char *why)
+static int enumerate(const optune_op *op, const optune_strategy *strategy,
+                     ot_considered *considered, int *n, optune_err *err)
 {
-    const optune_impl *generic = ot_generic_of(task->call->op);
-    if (!generic || *n == OT_MAX_CANDIDATES)
-        return;
-    ot_considered *c = &considered[*n];
-    *c = (ot_considered){.impl = generic,
-                         .plevel = generic_row.plevel,
-                         .order = *n,
-                         .refusal = OT_REFUSED_CONDITION};
-    if (!first_valid(considered, *n))
-        c->refusal = refusal(task, strategy, &generic_row, generic, constant, why);
-    ++*n;
-}
-
-static int consider(const optune_task *task, const optune_strategy *strategy,
-                    ot_considered *considered, int *n, optune_err *err)
-{
-    const optune_op *op = task->call->op;
-    const bool constant = ot_call_static(task->call);
-    char unsaid[OPTUNE_WHY_SIZE];
-    unsaid[0] = '\0';
     for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
         const optune_impl *impl = ot_impl_find(row->impl);
         if (!impl)
@@ -233,19 +211,21 @@ static int consider(const optune_task *task, const optune_strategy *strategy,
                                "strategy of '%s' names more than %d "
                                "implementations",
                                op->name, OT_MAX_CANDIDATES);
-        considered[*n] =
-            (ot_considered){.impl = impl,
-                            .plevel = ot_row_plevel(row),
-                            .order = *n,
-                            .refusal = refusal(task, strategy, row, impl, constant, unsaid)};
+        considered[*n] = (ot_considered){
+            .impl = impl, .plevel = ot_row_plevel(row), .order = *n, .refusal = OT_UNASKED};
         ++*n;
     }
-    add_generic(task, strategy, constant, considered, n, unsaid);
+    const optune_impl *generic = ot_generic_of(op);
+    if (generic && *n < OT_MAX_CANDIDATES) {
+        considered[*n] = (ot_considered){
+            .impl = generic, .plevel = generic_row.plevel, .order = *n, .refusal = OT_UNASKED};
+        ++*n;
+    }
     return OPTUNE_OK;
 }
 
-int ot_consider(const optune_task *task, const optune_strategy **strategy,
-                ot_considered *considered, int *n, optune_err *err)
+int ot_consider_rows(const optune_task *task, const optune_strategy **strategy,
+                     ot_considered *considered, int *n, optune_err *err)
 {
     const optune_op *op = task->call->op;
     *strategy = ot_strategy_find(op, task->target);
@@ -264,8 +244,45 @@ int ot_consider(const optune_task *task, const optune_strategy **strategy,
         return optune_fail(err, OPTUNE_ENOENT,
                            "operator '%s' has no strategy for target '%s' and no generic one",
                            op->name, task->target->kind);
+    return enumerate(op, *strategy, considered, n, err);
+}
+
+/* The generic implementation serves where no row computes the call: measuring it beside those that
+ * do would only take their time. A library that is no more than measured is no answer. */
+static ot_refusal ask(const optune_task *task, const optune_strategy *strategy,
+                      ot_considered *considered, int i, bool constant)
+{
+    ot_considered *c = &considered[i];
+    char unsaid[OPTUNE_WHY_SIZE];
+    const bool of_row = strategy->rows[i].impl; /* the generic one is behind them */
+    unsaid[0] = '\0';
+    if (c->refusal != OT_UNASKED)
+        return c->refusal;
+    for (int k = 0; k < i && !of_row; k++)
+        if (ask(task, strategy, considered, k, constant) == OT_VALID)
+            return c->refusal = OT_REFUSED_CONDITION;
+    return c->refusal = refusal(task, strategy, of_row ? &strategy->rows[i] : &generic_row,
+                                c->impl, constant, unsaid);
+}
+
+ot_refusal ot_considered_ask(const optune_task *task, const optune_strategy *strategy,
+                             ot_considered *considered, int i, bool constant)
+{
+    if (considered[i].refusal != OT_UNASKED)
+        return considered[i].refusal;
     const bool before = ot_refuse_quietly(true);
-    const int status = consider(task, *strategy, considered, n, err);
+    ask(task, strategy, considered, i, constant);
+    ot_refuse_quietly(before);
+    return considered[i].refusal;
+}
+
+int ot_consider(const optune_task *task, const optune_strategy **strategy,
+                ot_considered *considered, int *n, optune_err *err)
+{
+    const int status = ot_consider_rows(task, strategy, considered, n, err);
+    const bool constant = ot_call_static(task->call), before = ot_refuse_quietly(true);
+    for (int i = 0; i < *n && status >= 0; i++)
+        ask(task, *strategy, considered, i, constant);
     ot_refuse_quietly(before);
     return status;
 }

@@ -5,6 +5,7 @@
  * choice.
  */
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/record.h"
@@ -33,6 +34,18 @@ static const char *const refusal_text[] = {
     [OT_REFUSED_MATH] = "math",
     [OT_REFUSED_LIBRARY] = "library",
 };
+
+/* A copy of it with all rows asked: the caller frees its rows. */
+static ot_choice asked(const optune_task *task, const ot_choice *choice)
+{
+    ot_choice all = *choice;
+    all.row = ot_alloc((size_t)(choice->n + 1) * sizeof *all.row);
+    for (int i = 0; i < choice->n; i++) {
+        all.row[i] = choice->row[i];
+        all.row[i].candidate.refusal = ot_choice_refusal(task, &all, i);
+    }
+    return all;
+}
 
 /* ---- the runner-up ----------------------------------------------------------------------- */
 
@@ -275,6 +288,8 @@ void ot_choice_text(const optune_task *task, const ot_choice *choice, bool expla
     print_winner(choice, to);
     if (!explain)
         return;
+    const ot_choice all = asked(task, choice);
+    choice = &all;
     int width = 14;
     for (int i = 0; i < choice->n; i++) {
         const int n = (int)strlen(choice->row[i].candidate.impl->name);
@@ -285,6 +300,7 @@ void ot_choice_text(const optune_task *task, const ot_choice *choice, bool expla
         print_row(task, choice, i, width, to);
     ot_text_add(to, "\n");
     print_reasons(task, choice, to);
+    free(all.row);
 }
 
 void ot_choice_log(const optune_task *task, const ot_choice *choice, ot_text *to)
@@ -395,7 +411,7 @@ static json_t *warnings_json(const ot_choice *choice)
     return list;
 }
 
-json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
+static json_t *choice_json(const optune_task *task, const ot_choice *choice)
 {
     const ot_choice_row *winner = &choice->row[choice->winner];
     const ot_choice_row *plain = &choice->row[choice->default_row];
@@ -424,5 +440,13 @@ json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
         "candidates", rows);
     json_object_set_new(json, "warnings", warnings_json(choice));
     ot_text_release(&call);
+    return json;
+}
+
+json_t *ot_choice_json(const optune_task *task, const ot_choice *choice)
+{
+    const ot_choice all = asked(task, choice);
+    json_t *json = choice_json(task, &all);
+    free(all.row);
     return json;
 }

@@ -35,10 +35,16 @@ struct optune_space {
     /* Only whether this config is in it is asked: of splits that are made of factors no more than
      * the config's entity is listed, if it is one of theirs. NULL: all are. */
     const optune_config *sought;
+    /* Room for what a fallback was found to be, in the space and valid, with its index; n < 0: that
+     * was not asked yet. NULL: nobody lends it. */
+    optune_config *found;
     size_t used; /* of the room in which values and words of knobs lie as far as it goes */
     _Alignas(int64_t) char room[2048];
 };
 
+/* space.c: one without knobs, in memory of the caller's, and what of it is not in that. */
+void ot_space_begin(optune_space *space);
+void ot_space_end(optune_space *space);
 /* space.c: in its room, else on the heap; uninitialised. What is so taken, or NULL. */
 void *ot_space_take(optune_space *space, size_t size);
 void ot_space_give_back(optune_space *space, void *memory);
@@ -51,14 +57,22 @@ int64_t ot_knob_find(const ot_knob *knob, const int64_t *value);
 int ot_factors_as_set(int64_t *factor, int n, int n_divisors);
 
 /* team.c: behind all of an implementation's own knobs, for small calls on CPUs, whether it runs a
- * team of threads; and what it does untuned. */
+ * team of threads; and what it does untuned: whether it decided so. */
 void ot_team_space(optune_space *space);
-void ot_team_fallback(const optune_space *space, optune_config *config);
+bool ot_team_fallback(const optune_space *space, optune_config *config);
 /* team_source.c: whether a body runs a team: uses the word, not only includes the header that
  * defines it. */
 bool ot_team_runs(const char *source);
 /* Whether a config of the space has it computed by one thread. */
 bool ot_team_alone(const optune_space *space, const optune_config *config);
+
+/* candidates.c: as ot_consider, but none is asked; and asking the i-th, where nobody has: to know
+ * of an op's generic implementation is to know of all before it. `constant`: what ot_call_static
+ * says of the call. */
+int ot_consider_rows(const optune_task *task, const optune_strategy **strategy,
+                     ot_considered *considered, int *n, optune_err *err);
+ot_refusal ot_considered_ask(const optune_task *task, const optune_strategy *strategy,
+                             ot_considered *considered, int i, bool constant);
 
 /* refuse.c: ENOENT: of these candidates nobody computes the call, and why not. */
 int ot_nothing_valid(const optune_task *task, const ot_candidate *candidate, int n,

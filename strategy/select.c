@@ -19,6 +19,8 @@ typedef struct gathering {
     const optune_strategy *strategy;
     const ot_fact *fact;
     int n;
+    ot_considered *candidate; /* asked when something hangs on it */
+    bool constant;            /* all dims of the call are */
     bool strict; /* every fact's config is looked up in the space */
     bool *unfit; /* facts whose config the present space does not know; made when needed */
     char (*unfit_why)[OPTUNE_WHY_SIZE]; /* of the same, by fact; only unfit ones are written */
@@ -50,11 +52,20 @@ static bool better(const ot_fact *a, const ot_fact *b)
     return a->record.cost < b->record.cost;
 }
 
+static ot_refusal ask(const gathering *g, ot_choice_row *row)
+{
+    if (row->candidate.refusal == OT_UNASKED)
+        row->candidate.refusal = ot_considered_ask(g->task, g->strategy, g->candidate,
+                                                   row->candidate.order, g->constant);
+    return row->candidate.refusal;
+}
+
 /* The space of an implementation that refuses the call is not asked for: it may rely on what
  * was refused. */
-static bool has_space(const ot_considered *candidate)
+static bool has_space(const gathering *g, ot_choice_row *row)
 {
-    return candidate->refusal == OT_VALID || candidate->refusal == OT_REFUSED_LIBRARY;
+    const ot_refusal refusal = ask(g, row);
+    return refusal == OT_VALID || refusal == OT_REFUSED_LIBRARY;
 }
 
 static bool fits(const optune_space *space, optune_config *config, char *why)
@@ -96,7 +107,7 @@ static void find_fact(gathering *g, ot_choice_row *row)
     const optune_impl *impl = row->candidate.impl;
     optune_space *space = NULL;
     int best = best_usable(g, impl);
-    if (g->strict && best >= 0 && has_space(&row->candidate)) {
+    if (g->strict && best >= 0 && has_space(g, row)) {
         optune_err err = {0};
         const bool open = ot_space_open(g->task, impl, &space, &err) >= 0;
         while (best >= 0) {
@@ -158,20 +169,27 @@ static double high_of(const optune_record *r)
 
 /* The first of the highest plevel whose fallback was not refused; `sound`: of those that have not
  * only failed. */
-static int by_level(const ot_choice *choice, bool sound)
+static int by_level(const gathering *g, const ot_choice *choice, bool sound)
 {
-    int best = -1;
-    for (int i = 0; i < choice->n; i++)
-        if (choice->row[i].candidate.refusal == OT_VALID && !choice->row[i].fallback_why[0] &&
-            !(sound && choice->row[i].failed) &&
-            (best < 0 || precedes(&choice->row[i].candidate, &choice->row[best].candidate)))
-            best = i;
-    return best;
+    for (;;) {
+        int best = -1;
+        for (int i = 0; i < choice->n; i++) {
+            const ot_choice_row *row = &choice->row[i];
+            const ot_refusal refusal = row->candidate.refusal;
+            if ((refusal == OT_VALID || refusal == OT_UNASKED) && !row->fallback_why[0] &&
+                !(sound && row->failed) &&
+                (best < 0 || precedes(&row->candidate, &choice->row[best].candidate)))
+                best = i;
+        }
+        if (best < 0 || ask(g, &choice->row[best]) == OT_VALID)
+            return best;
+    }
 }
 
+/* Of those with a fact it is known. */
 static bool competes(const ot_choice_row *row)
 {
-    return row->candidate.refusal == OT_VALID && row->fact;
+    return row->fact && row->candidate.refusal == OT_VALID;
 }
 
 /* Medians that differ by more are no tie, however wide noise has made their intervals. Measuring
@@ -239,14 +257,9 @@ static bool in_space(const optune_task *task, const ot_choice_row *row, const ot
 static bool has_fallback(const optune_task *task, ot_arena *texts, ot_choice_row *row,
                          optune_config *config)
 {
-    optune_space *space = NULL;
-    optune_err err;
     char why[OPTUNE_WHY_SIZE];
-    err.text[0] = why[0] = '\0';
-    const bool usable = ot_space_open(task, row->candidate.impl, &space, &err) < 0
-                            ? optune_refuse(why, "%s", err.text)
-                            : ot_space_fallback(space, config, why);
-    ot_space_close(space);
+    why[0] = '\0';
+    const bool usable = ot_task_fallback(task, row->candidate.impl, config, why);
     if (!usable)
         row->fallback_why = ot_arena_copy(texts, why[0] ? why : "its `valid` does not say why");
     return usable;
@@ -286,7 +299,7 @@ static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
 {
     optune_space *space = NULL;
     bool found = false;
-    if (row->candidate.refusal != OT_VALID || !has_hint(g, row->candidate.impl))
+    if (!has_hint(g, row->candidate.impl) || ask(g, row) != OT_VALID)
         return;
     optune_err err = {0};
     const bool open = ot_space_open(g->task, row->candidate.impl, &space, &err) >= 0;
@@ -327,17 +340,17 @@ static bool choose_hinted(const optune_task *task, ot_choice *choice, optune_con
 
 /* Nothing usable is known: by plevel, whoever has a fallback that it accepts itself. Only who would
  * be chosen is asked, as opening a space costs more than all the rest. */
-static int choose_untuned(const optune_task *task, ot_choice *choice, optune_config *config,
+static int choose_untuned(const gathering *g, ot_choice *choice, optune_config *config,
                           optune_err *err)
 {
     choice->tier = OT_TIER_PLEVEL;
     do {
-        const int sound = by_level(choice, true);
-        choice->default_row = by_level(choice, false);
+        const int sound = by_level(g, choice, true);
+        choice->default_row = by_level(g, choice, false);
         choice->winner = sound < 0 ? choice->default_row : sound;
         if (choice->winner < 0)
-            return nothing_valid(task, choice, err);
-    } while (!has_fallback(task, &choice->texts, &choice->row[choice->winner], config));
+            return nothing_valid(g->task, choice, err);
+    } while (!has_fallback(g->task, &choice->texts, &choice->row[choice->winner], config));
     choice->row[choice->winner].winner = true;
     return OPTUNE_OK;
 }
@@ -356,8 +369,7 @@ static bool fastest_fits(const optune_task *task, const ot_choice *choice)
 }
 
 /* 1: a config that was trusted does not fit. */
-static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice *choice,
-                  optune_err *err)
+static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
 {
     ot_choice_release(choice);
     /* The config lies behind the rows. */
@@ -374,14 +386,16 @@ static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice
                           .unread_why = ""};
     for (int i = 0; i < n; i++) {
         ot_choice_row *row = &choice->row[i];
-        row->candidate = candidate[i];
+        row->candidate = g->candidate[i];
         row->hint_why = row->stale_why = row->fallback_why = "";
         if (g->n) {
             find_fact(g, row);
             find_others(g, &choice->texts, row);
         }
+        if (row->fact)
+            ask(g, row);
     }
-    choice->default_row = by_level(choice, false);
+    choice->default_row = by_level(g, choice, false);
     if (choice->default_row < 0)
         return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
@@ -390,7 +404,7 @@ static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice
     if (choice->winner < 0 && choose_hinted(g->task, choice, config))
         return OPTUNE_OK;
     if (choice->winner < 0)
-        return choose_untuned(g->task, choice, config, err);
+        return choose_untuned(g, choice, config, err);
     ot_choice_row *winner = &choice->row[choice->winner];
     if (!in_space(g->task, winner, winner->fact, config) ||
         (!g->strict && !fastest_fits(g->task, choice)))
@@ -401,11 +415,24 @@ static int choose(gathering *g, const ot_considered *candidate, int n, ot_choice
     return OPTUNE_OK;
 }
 
+ot_refusal ot_choice_refusal(const optune_task *task, const ot_choice *choice, int i)
+{
+    ot_considered considered[OT_MAX_CANDIDATES];
+    if (choice->row[i].candidate.refusal != OT_UNASKED)
+        return choice->row[i].candidate.refusal;
+    for (int k = 0; k <= i; k++)
+        considered[k] = choice->row[k].candidate;
+    return ot_considered_ask(task, choice->strategy, considered, i, ot_call_static(task->call));
+}
+
 void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char *why)
 {
     ot_considered considered[OT_MAX_CANDIDATES];
     for (int k = 0; k <= i; k++)
         considered[k] = choice->row[k].candidate;
+    const bool constant = ot_call_static(task->call);
+    for (int k = 0; k <= i; k++)
+        ot_considered_ask(task, choice->strategy, considered, k, constant);
     ot_considered_why(task, choice->strategy, considered, i, why);
 }
 
@@ -431,15 +458,19 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
               optune_err *err)
 {
     ot_considered candidate[OT_MAX_CANDIDATES];
-    gathering g = {.task = task, .fact = fact, .n = n_facts};
+    gathering g = {.task = task,
+                   .fact = fact,
+                   .n = n_facts,
+                   .candidate = candidate,
+                   .constant = ot_call_static(task->call)};
     int n = 0;
     *choice = (ot_choice){.winner = -1, .unread_why = ""};
-    int status = ot_consider(task, &g.strategy, candidate, &n, err);
+    int status = ot_consider_rows(task, &g.strategy, candidate, &n, err);
     if (status >= 0)
-        status = choose(&g, candidate, n, choice, err);
+        status = choose(&g, n, choice, err);
     if (status == 1) {
         g.strict = true;
-        status = choose(&g, candidate, n, choice, err);
+        status = choose(&g, n, choice, err);
         if (status == 1)
             status = optune_fail(err, OPTUNE_ENOENT,
                                  "the space of '%s' is another each time it is opened",

@@ -14,9 +14,8 @@
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-optune_space *ot_space_blank(void)
+void ot_space_begin(optune_space *space)
 {
-    optune_space *space = ot_alloc_raw(sizeof(*space)); /* each knob is set when it is added */
     space->task = NULL;
     space->impl = NULL;
     space->n_knobs = 0;
@@ -25,8 +24,14 @@ optune_space *ot_space_blank(void)
     space->problem.text[0] = '\0';
     space->where = NULL;
     space->team = false;
-    space->sought = NULL;
+    space->sought = space->found = NULL;
     space->used = 0;
+}
+
+optune_space *ot_space_blank(void)
+{
+    optune_space *space = ot_alloc_raw(sizeof(*space)); /* each knob is set when it is added */
+    ot_space_begin(space);
     return space;
 }
 
@@ -53,15 +58,20 @@ int ot_space_check(const optune_space *space, optune_err *err)
     return optune_fail(err, space->problem.status, "%s", space->problem.text);
 }
 
-void ot_space_close(optune_space *space)
+void ot_space_end(optune_space *space)
 {
-    if (!space)
-        return;
     for (int i = 0; i < space->n_knobs; i++) {
         ot_space_give_back(space, space->knob[i].value);
         ot_space_give_back(space, space->knob[i].word);
     }
     ot_where_close(space->where);
+}
+
+void ot_space_close(optune_space *space)
+{
+    if (!space)
+        return;
+    ot_space_end(space);
     free(space);
 }
 
@@ -123,8 +133,8 @@ void optune_space_digits(const optune_space *space, int64_t index, int64_t *digi
 {
     assert(index >= 0 && index < space->size);
     for (int i = 0; i < space->n_knobs; i++) {
-        digit[i] = index % space->knob[i].n;
-        index /= space->knob[i].n;
+        digit[i] = index ? index % space->knob[i].n : 0;
+        index = index ? index / space->knob[i].n : 0;
     }
 }
 
@@ -187,6 +197,8 @@ void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_
     memcpy(entity->name, k->name, sizeof entity->name);
     if (k->word)
         memcpy(entity->word, k->word[digit], sizeof entity->word);
+    else if (k->parts == 1)
+        entity->v[0] = k->value[digit];
     else
         memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof entity->v[0]);
 }
@@ -294,8 +306,42 @@ static bool same_name(const char a[OPTUNE_KNOB_NAME_SIZE], const char b[OPTUNE_K
     return !differ || strcmp(a, b) == 0;
 }
 
+/* Most configs are written as the space writes them, knob by knob; false: it is to be looked
+ * for. */
+static bool is_plain(const optune_space *space, optune_config *config)
+{
+    int64_t index = 0, radix = 1;
+    if (config->n != space->n_knobs)
+        return false;
+    for (int i = 0; i < space->n_knobs; i++) {
+        const ot_knob *knob = &space->knob[i];
+        const optune_entity *entity = &config->entity[i];
+        if (!same_name(knob->name, entity->name) || entity->kind != knob->kind ||
+            entity->scalar != knob->scalar)
+            return false;
+        int64_t digit = 0;
+        if (knob->word && entity->kind == OPTUNE_KNOB_OTHER) {
+            while (digit < knob->n && !same_name(knob->word[digit], entity->word))
+                digit++;
+        } else if (knob->parts == 1 && entity->kind == OPTUNE_KNOB_OTHER) {
+            while (digit < knob->n && knob->value[digit] != entity->v[0])
+                digit++;
+        } else {
+            digit = find_entity(knob, entity);
+        }
+        if (digit < 0 || digit == knob->n || !is_written_so(knob, digit, entity))
+            return false;
+        index += digit * radix;
+        radix *= knob->n;
+    }
+    config->index = index;
+    return true;
+}
+
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err)
 {
+    if (is_plain(space, config))
+        return OPTUNE_OK;
     int64_t digit[OPTUNE_MAX_KNOBS];
     bool met[OPTUNE_MAX_KNOBS] = {false}, written = config->n == space->n_knobs;
     for (int i = 0; i < config->n; i++) {

@@ -82,7 +82,8 @@ static void choose(optune_config *config, const optune_space *space, const ot_kn
                    int64_t digit)
 {
     const int k = (int)(knob - space->knob);
-    const bool in_order = k < config->n && !strcmp(config->entity[k].name, knob->name);
+    const bool in_order =
+        k < config->n && !memcmp(config->entity[k].name, knob->name, sizeof knob->name);
     const int at = in_order ? k : position(config, knob->name);
     if (at < 0)
         return;
@@ -251,18 +252,20 @@ static bool follow_constraints(const nearing *n)
 
 void optune_config_nearest(optune_config *config, const optune_space *space)
 {
-    optune_config own;
-    ot_config_copy(&own, config);
-    if (!space->impl || ot_space_index_of(space, &own, NULL) < 0 ||
-        ot_space_valid(space, &own, NULL))
+    optune_config room, *own = space->found ? space->found : &room;
+    ot_config_copy(own, config);
+    const bool there = space->impl && ot_space_index_of(space, own, NULL) >= 0;
+    if (there && ot_space_valid(space, own, NULL))
         return;
-    nearing n = {.space = space, .config = &own};
-    optune_space_digits(space, own.index, n.chosen);
-    for (int knobs = 1; knobs <= MOST_TOGETHER; knobs++)
-        if (change(&n, 0, knobs)) {
-            ot_config_copy(config, &own);
-            return;
-        }
-    if (follow_constraints(&n))
-        ot_config_copy(config, &own);
+    nearing n = {.space = space, .config = own};
+    bool near = false;
+    if (there) {
+        optune_space_digits(space, own->index, n.chosen);
+        for (int knobs = 1; knobs <= MOST_TOGETHER && !near; knobs++)
+            near = change(&n, 0, knobs);
+        near = near || follow_constraints(&n);
+    }
+    if (near)
+        ot_config_copy(config, own);
+    own->n = -1; /* its index is not known */
 }

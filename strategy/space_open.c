@@ -3,16 +3,19 @@
  * The space of an implementation for a task, and the config that is used untuned: what the row
  * declares, and the knob that every small CPU call has (team.c).
  */
+#include <stdlib.h>
+#include <string.h>
+
 #include "strategy/inside.h"
 
-static int open_space(const optune_task *task, const optune_impl *impl,
-                      const optune_config *sought, optune_space **space, optune_err *err)
+/* In memory of the caller's; where it fails there is nothing to end. */
+static int open_in(optune_space *made, const optune_task *task, const optune_impl *impl,
+                   const optune_config *sought, optune_err *err)
 {
-    optune_space *made = ot_space_blank();
+    ot_space_begin(made);
     made->task = task;
     made->impl = impl;
     made->sought = sought;
-    *space = NULL;
     char slip[OPTUNE_WHY_SIZE];
     ot_slip_taken(NULL);
     if (impl->space)
@@ -23,35 +26,49 @@ static int open_space(const optune_task *task, const optune_impl *impl,
     if (made->problem.status < 0) {
         const int status = optune_fail(err, made->problem.status, "config space of '%s': %s",
                                        impl->name, made->problem.text);
-        ot_space_close(made);
+        ot_space_end(made);
         return status;
     }
-    *space = made;
     return OPTUNE_OK;
 }
 
 int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
                   optune_err *err)
 {
-    return open_space(task, impl, NULL, space, err);
+    optune_space *made = ot_alloc_raw(sizeof *made);
+    const int status = open_in(made, task, impl, NULL, err);
+    if (status < 0)
+        free(made);
+    *space = status < 0 ? NULL : made;
+    return status;
 }
 
 bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_config *config)
 {
-    optune_space *space = NULL;
+    optune_space space;
     const int64_t index = config->index;
-    const bool has = open_space(task, impl, index < 0 ? NULL : config, &space, NULL) >= 0 &&
-                     ot_space_index_of(space, config, NULL) >= 0 &&
-                     ot_space_valid(space, config, NULL);
-    ot_space_close(space);
+    if (open_in(&space, task, impl, index < 0 ? NULL : config, NULL) < 0)
+        return false;
+    const bool has = ot_space_index_of(&space, config, NULL) >= 0 &&
+                     ot_space_valid(&space, config, NULL);
+    ot_space_end(&space);
     if (index >= 0)
         config->index = index; /* of the whole space */
     return has;
 }
 
+/* Whether it is the config that was found to be in the space and valid. */
+static bool is_found(const optune_space *space, const optune_config *config)
+{
+    const optune_config *found = space->found;
+    return found && found->n == config->n &&
+           !memcmp(found->entity, config->entity, (size_t)config->n * sizeof *config->entity);
+}
+
 bool ot_space_fallback(const optune_space *space, optune_config *config, char *why)
 {
-    optune_err err = {0};
+    optune_err err;
+    bool changed = true;
     ot_space_nth(space, 0, config);
     if (space->impl && space->impl->fallback) {
         ot_slip_taken(NULL);
@@ -60,11 +77,29 @@ bool ot_space_fallback(const optune_space *space, optune_config *config, char *w
             ot_space_nth(space, 0, config);
             return false;
         }
-        if (ot_space_index_of(space, config, &err) < 0) {
+        changed = !is_found(space, config);
+        if (!changed) {
+            config->index = space->found->index;
+        } else if (ot_space_index_of(space, config, &err) < 0) {
             ot_space_nth(space, 0, config);
             return optune_refuse(why, "it is not in its own space: %s", err.text);
         }
     }
-    ot_team_fallback(space, config);
-    return ot_space_valid(space, config, why);
+    changed = ot_team_fallback(space, config) || changed;
+    return !changed || ot_space_valid(space, config, why);
+}
+
+bool ot_task_fallback(const optune_task *task, const optune_impl *impl, optune_config *config,
+                      char *why)
+{
+    optune_space space;
+    optune_config found;
+    optune_err err;
+    found.n = -1;
+    if (open_in(&space, task, impl, NULL, &err) < 0)
+        return optune_refuse(why, "%s", err.text);
+    space.found = &found;
+    const bool usable = ot_space_fallback(&space, config, why);
+    ot_space_end(&space);
+    return usable;
 }

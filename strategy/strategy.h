@@ -110,6 +110,9 @@ double ot_space_estimate(const optune_space *space, const optune_config *config)
 /* What the implementation uses untuned. False, with a sentence: its own `valid` refuses that,
  * so it must not be used; every implementation in tree is tested never to do so. */
 bool ot_space_fallback(const optune_space *space, optune_config *config, char *why);
+/* The same of a space that nobody needs otherwise; false, too, where it has none. */
+bool ot_task_fallback(const optune_task *task, const optune_impl *impl, optune_config *config,
+                      char *why);
 /* Constraints over the knobs that were declared, in their order; the space's from then on.
  * `valid` has to say the same of them, and may say more. */
 typedef struct ot_where ot_where; /* base/where.h */
@@ -219,6 +222,7 @@ typedef enum ot_refusal {
     OT_REFUSED_FUSED,     /* what is fused behind the call cannot be computed here */
     OT_REFUSED_MATH,      /* not right for the call's numerics class */
     OT_REFUSED_LIBRARY,   /* its library is not named in -libs: measured as a baseline only */
+    OT_UNASKED,           /* of a choice: nothing hung on it, see ot_choice_refusal */
 } ot_refusal;
 typedef struct ot_candidate {
     const optune_impl *impl;
@@ -301,6 +305,9 @@ static inline bool ot_choice_measured(const ot_choice *choice)
 {
     return choice->tier < OT_TIER_HINTED;
 }
+/* Whether its i-th row is refused, asked now where nobody has; of rows with a record it is
+ * known. */
+ot_refusal ot_choice_refusal(const optune_task *task, const ot_choice *choice, int i);
 /* Why its i-th row is refused; empty: it is not. */
 void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char *why);
 void ot_choice_release(ot_choice *choice); /* zeroed ones, too */

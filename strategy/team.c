@@ -38,11 +38,13 @@ void ot_team_space(optune_space *space)
     space->team = space->problem.status >= 0;
 }
 
-void ot_team_fallback(const optune_space *space, optune_config *config)
+bool ot_team_fallback(const optune_space *space, optune_config *config)
 {
-    if (space->team && ot_call_bytes(space->task->call) <= TINY_BYTES &&
-        ot_call_flops(space->task->call) <= TINY_FLOPS)
+    const bool tiny = space->team && ot_call_bytes(space->task->call) <= TINY_BYTES &&
+                      ot_call_flops(space->task->call) <= TINY_FLOPS;
+    if (tiny)
         optune_config_choose_word(config, space, knob_name, one);
+    return tiny;
 }
 
 bool ot_team_alone(const optune_space *space, const optune_config *config)

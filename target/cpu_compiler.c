@@ -101,17 +101,14 @@ static int find_version(char *path, char *to, size_t size, optune_err *err)
 static bool found_lately(char *version, size_t size, const char *known_version, bool found)
 {
     enum { AGAIN_MS = 20 };
-    static uint64_t path;
+    static char path[4096]; /* a longer one is looked through each time */
     static int64_t when;
     const char *list = getenv("PATH");
-    const uint64_t now_path = ot_hash64(list ? list : "", list ? strlen(list) : 0);
     const int64_t now = ot_now_ns();
-    if (found) {
-        path = now_path;
-        when = now;
-    }
-    return *known_version && when && path == now_path && now - when < AGAIN_MS * 1000000LL &&
-           ot_copy(version, size, known_version);
+    if (found)
+        when = ot_copy(path, sizeof path, list ? list : "") ? now : 0;
+    return *known_version && when && now - when < AGAIN_MS * 1000000LL &&
+           strcmp(path, list ? list : "") == 0 && ot_copy(version, size, known_version);
 }
 
 /* What the file at a path said of itself, until it is another one. */

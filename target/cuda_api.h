@@ -120,8 +120,10 @@ int ot_cuda_open(const ot_cuda **api, optune_err *err);
 /* A function that not every driver has; NULL: this one has not. After ot_cuda_open. */
 void *ot_cuda_entry(const char *name);
 int ot_nvrtc_open(const ot_nvrtc **api, optune_err *err); /* ETOOL */
-int ot_nvml_open(const ot_nvml **api, optune_err *err);   /* ETOOL */
-const char *ot_cuda_error(int code);                      /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
+/* The folder of the toolkit's headers; false: there is none here. */
+bool ot_cuda_headers(const ot_nvrtc *nvrtc, char *path, size_t size);
+int ot_nvml_open(const ot_nvml **api, optune_err *err); /* ETOOL */
+const char *ot_cuda_error(int code);                    /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
 
 /* For glob with GLOB_BRACE: `inside` of all of NVIDIA's packages of the Python on PATH, where that
  * keeps packages and where it is installed really. How many there are. */

@@ -4,6 +4,7 @@
  * take the tuner with it. A plan's flag `-host` marks a body that is C for this machine's
  * CPU (it calls a library); the system's C compiler makes a shared object of it.
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,9 +140,16 @@ static int build(const ot_nvrtc *nvrtc, const char *name, const ot_text *source,
 {
     void *program = NULL;
     const char *options[128] = {"--ptxas-options=-v", "-default-device"};
+    char headers[PATH_MAX] = "", include[PATH_MAX + 16];
     int n_options = 2;
-    for (int i = 0; i < n && n_options < OT_COUNT(options); i++)
+    for (int i = 0; i < n && n_options + 1 < OT_COUNT(options); i++)
         options[n_options++] = option[i];
+    /* Behind those that are named: a kernel that is brought includes what it likes. */
+    if (strstr(ot_text_str(source), "#include") &&
+        ot_cuda_headers(nvrtc, headers, sizeof headers)) {
+        snprintf(include, sizeof include, "--include-path=%s", headers);
+        options[n_options++] = include;
+    }
     if (nvrtc->nvrtcCreateProgram(&program, ot_text_str(source), name, 0, NULL, NULL))
         return optune_fail(err, OPTUNE_EIO, "NVRTC takes no source");
     const int rc = nvrtc->nvrtcCompileProgram(program, n_options, options);

@@ -374,10 +374,16 @@ static cl_int enqueue(opencl_state *s, const optune_launch *launch, cl_event *ev
                                          NULL, event);
 }
 
-static int failed(opencl_state *s, const char *function, cl_int rc, optune_err *err)
+static int failed(opencl_state *s, const optune_stage *stage, cl_int rc, optune_err *err)
 {
+    enum { INVALID_KERNEL_ARGS = -52 };
     s->broken = true;
-    return optune_fail(err, OPTUNE_EIO, "'%s' failed: %s", function, ot_opencl_error(rc));
+    if (rc == INVALID_KERNEL_ARGS)
+        return optune_fail(err, OPTUNE_EIO,
+                           "'%s' failed: %s: it has more parameters than the %d that are told",
+                           stage->function, ot_opencl_error(rc), stage->n_args);
+    return optune_fail(err, OPTUNE_EIO, "'%s' failed: %s", stage->function,
+                       ot_opencl_error(rc));
 }
 
 static int run(void *state, const optune_launch *launch, int n, optune_err *err)
@@ -389,10 +395,10 @@ static int run(void *state, const optune_launch *launch, int n, optune_err *err)
     for (int i = 0; i < n; i++) {
         const cl_int rc = enqueue(s, &launch[i], NULL);
         if (rc != CL_SUCCESS)
-            return failed(s, launch[i].stage->function, rc, err);
+            return failed(s, launch[i].stage, rc, err);
     }
     const cl_int rc = s->cl->clFinish(s->queue);
-    return rc == CL_SUCCESS ? OPTUNE_OK : failed(s, launch[n - 1].stage->function, rc, err);
+    return rc == CL_SUCCESS ? OPTUNE_OK : failed(s, launch[n - 1].stage, rc, err);
 }
 
 static cl_int event_time(const opencl_state *s, cl_event event, cl_uint what, cl_ulong *time)
@@ -429,7 +435,7 @@ static double time_runs(void *state, const optune_launch *launch, int n, int64_t
     if (last)
         s->cl->clReleaseEvent(last);
     if (rc != CL_SUCCESS) {
-        failed(s, launch[n - 1].stage->function, rc, err);
+        failed(s, launch[n - 1].stage, rc, err);
         return -1;
     }
     return end > start ? (double)(end - start) * 1e-9 : 1e-9;

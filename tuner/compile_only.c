@@ -163,7 +163,32 @@ static int submit(ot_run *run, const optune_task *task, built *b, const optune_c
     return status;
 }
 
-/* The fallback, then random configs until there are enough; arithmetic is asked first. */
+/* What the system refused to a compiler, it may grant now; if not, no candidate is to blame. */
+static int renew(ot_run *run, const optune_task *task, const built *b, attempt *a,
+                 optune_err *err)
+{
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    int status = ot_plan_make(task, b->impl, &a->config, plan, err);
+    if (status >= 0)
+        status = ot_builder_renew(run->builder, task, plan, &a->job, err);
+    if (status >= 0 && a->job.status < 0)
+        status = optune_fail(err, a->job.status, "cannot compile: %.900s", a->job.message);
+    free(plan);
+    return status;
+}
+
+/* Whether this index is there; else it is from now on. */
+static bool met(int64_t *list, int *n, int64_t index)
+{
+    for (int i = 0; i < *n; i++)
+        if (list[i] == index)
+            return true;
+    list[(*n)++] = index;
+    return false;
+}
+
+/* The fallback, then random configs, each once, until there are enough; arithmetic is asked
+ * first. */
 static int build(ot_run *run, const optune_task *task, built *b, int wanted, optune_err *err)
 {
     optune_space *space = NULL;
@@ -174,7 +199,9 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
     if (status < 0)
         return status;
     char refusal[OPTUNE_WHY_SIZE] = "";
-    if (ot_space_fallback(space, &config, refusal))
+    int64_t *had = ot_alloc((size_t)(wanted + 1) * sizeof *had);
+    int n_had = 0;
+    if (ot_space_fallback(space, &config, refusal) && !met(had, &n_had, config.index))
         status = submit(run, task, b, &config, &end, err);
     else if (!b->failed++)
         optune_refuse(b->failure, "its fallback config is refused: %.200s", refusal);
@@ -182,24 +209,30 @@ static int build(ot_run *run, const optune_task *task, built *b, int wanted, opt
         list->fallback = true;
     for (int have = 1; have < wanted && b->drawn < DRAWS * wanted && status >= 0; b->drawn++) {
         char why[OPTUNE_WHY_SIZE] = "";
-        ot_space_nth(space, ot_space_random(space, &rng), &config);
+        const int64_t index = ot_space_random(space, &rng);
+        ot_space_nth(space, index, &config);
         if (!ot_space_valid(space, &config, why)) {
             if (!b->refused++)
                 ot_copy(b->refusal, sizeof b->refusal, why);
             continue;
         }
+        if (met(had, &n_had, index))
+            continue;
         status = submit(run, task, b, &config, &end, err);
         have++;
     }
+    free(had);
     while (list) {
         attempt *a = list;
         while (status >= 0 && !a->job.done && !ot_context_stopped(run->o))
             ot_builder_wait(run->builder, &a->job, 0.2);
         if (ot_context_stopped(run->o) && status >= 0)
             status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
-        if (a->job.done)
+        if (a->job.done && a->job.status < 0 && status >= 0)
+            status = renew(run, task, b, a, err);
+        if (a->job.done && a->job.status >= 0)
             conclude(run, b, a);
-        else
+        else if (!a->job.done)
             ot_builder_forget(run->builder, &a->job);
         list = a->next;
         free(a);

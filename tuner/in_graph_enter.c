@@ -17,11 +17,11 @@ static const double FAR = 2, NEAR = 1.25;
 /* So much slower, where it holds so much less than all that is there, and so many bytes less. */
 static const double SLOWER = 1.4, LIGHTER = 0.75, WORTH = 1 << 18;
 
-static bool may_be_selected(const ot_choice *choice, const char *impl)
+static bool may_be_selected(const optune_task *task, const ot_choice *choice, const char *impl)
 {
     for (int i = 0; i < choice->n; i++)
         if (!strcmp(choice->row[i].candidate.impl->name, impl))
-            return choice->row[i].candidate.refusal == OT_VALID;
+            return ot_choice_refusal(task, choice, i) == OT_VALID;
     return false;
 }
 
@@ -44,32 +44,35 @@ static void enter(ot_seat *s, const optune_impl *impl, const optune_config *conf
 }
 
 /* The implementation of a fact that may compete, at most so many times slower; NULL: it may not. */
-static const optune_impl *competes(const ot_choice *choice, const ot_fact *fact, double most)
+static const optune_impl *competes(const optune_task *task, const ot_choice *choice,
+                                   const ot_fact *fact, double most)
 {
     const optune_record *r = &fact->record;
     return fact->currency != OT_STALE && r->outcome == OPTUNE_OUTCOME_OK && r->cost <= most &&
-                   may_be_selected(choice, r->impl)
+                   may_be_selected(task, choice, r->impl)
                ? ot_impl_find(r->impl)
                : NULL;
 }
 
 /* What the cheapest costs that still counts: facts come cheapest first. */
-static double cheapest(const ot_choice *choice, const ot_fact *fact, int n)
+static double cheapest(const optune_task *task, const ot_choice *choice, const ot_fact *fact,
+                       int n)
 {
     for (int i = 0; i < n; i++)
-        if (competes(choice, &fact[i], INFINITY))
+        if (competes(task, choice, &fact[i], INFINITY))
             return fact[i].record.cost;
     return 0;
 }
 
 /* Each implementation's best, then what else is near. */
-static void enter_facts(ot_seat *s, const ot_choice *choice, const ot_fact *fact, int n)
+static void enter_facts(ot_seat *s, const optune_task *task, const ot_choice *choice,
+                        const ot_fact *fact, int n)
 {
-    const double least = cheapest(choice, fact, n);
+    const double least = cheapest(task, choice, fact, n);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < n; i++) {
             const optune_record *r = &fact[i].record;
-            const optune_impl *impl = competes(choice, &fact[i], least * (pass ? NEAR : FAR));
+            const optune_impl *impl = competes(task, choice, &fact[i], least * (pass ? NEAR : FAR));
             if (impl && of_impl(s, impl) < (pass ? MOST_OF_ONE : 1))
                 enter(s, impl, &r->config, r->error, MOST);
         }
@@ -115,13 +118,13 @@ static void enter_lighter(ot_seat *s, const optune_task *task, const ot_choice *
                           const ot_fact *fact, int n)
 {
     const int there = s->n;
-    const double most = SLOWER * cheapest(choice, fact, n);
+    const double most = SLOWER * cheapest(task, choice, fact, n);
     double least = INFINITY;
     for (int i = 0; i < there; i++)
         least = fmin(least, held_of(task, s->item[i].impl, &s->item[i].config));
     for (int i = 0; i < n && s->n < there + MOST_LIGHTER && least > WORTH; i++) {
         const optune_record *r = &fact[i].record;
-        const optune_impl *impl = competes(choice, &fact[i], most);
+        const optune_impl *impl = competes(task, choice, &fact[i], most);
         const double held = impl ? held_of(task, impl, &r->config) : INFINITY;
         if (held < LIGHTER * least && least - held >= WORTH) {
             enter(s, impl, &r->config, r->error, OT_ENTRANTS);
@@ -176,7 +179,7 @@ int ot_seat_enter(ot_run *run, const optune_partition *partition, ot_seat *s, op
         if (n)
             qsort(fact, (size_t)n, sizeof *fact, cheaper);
         if (ot_choice_measured(choice)) {
-            enter_facts(s, choice, fact, n);
+            enter_facts(s, &task, choice, fact, n);
             enter_lighter(s, &task, choice, fact, n);
         }
     }

@@ -178,6 +178,8 @@ static int open_tools(ot_run *run, optune_err *err)
                                       .arg = run};
     if (status >= 0)
         status = ot_worker_open(&worker, &run->worker, err);
+    if (status >= 0) /* a store that refuses is told before anything is measured or logged */
+        status = ot_context_store(o, OT_STORE_WRITE, err);
     if (status >= 0)
         status = ot_context_log_path(o, "", name, sizeof name, err);
     if (status >= 0)

@@ -41,6 +41,30 @@ static int check_unchanged(const ot_run *run, const optune_impl *impl, optune_er
                : OPTUNE_OK;
 }
 
+/* What is measured now comes behind what was measured before, also where a clock was set back
+ * since: else it would be taken for the older one, and overtaken for ever. */
+static double time_of(ot_run *run, const optune_record *record)
+{
+    static const double DAY_S = 86400, TICK_S = 1e-6;
+    const double now = ot_unix_time();
+    ot_store *store;
+    const unsigned turn = ot_context_enter(run->o);
+    const double before = ot_context_reader(run->o, &store, NULL, NULL) >= 0
+                              ? ot_store_newest(store, record)
+                              : -INFINITY;
+    ot_context_leave(run->o, turn);
+    if (before < now)
+        return now;
+    if (before > now + DAY_S)
+        ot_context_warn_once(
+            run->o,
+            "%s was measured before by a clock %.0f days ahead of this machine's: what is "
+            "measured now is dated behind that, so that it counts; once the clock is right, "
+            "`optune db forget '%s'` removes what has wrong dates",
+            record->call, (before - now) / DAY_S, record->call);
+    return fmax(before + TICK_S, nextafter(before, INFINITY));
+}
+
 int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result *result,
                     double seconds, bool final, optune_err *err)
 {
@@ -70,7 +94,6 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
         .depends = depends ? depends : "",
         .final = final,
         .all_cost = seconds,
-        .time = ot_unix_time(),
         .tool = "optune " OT_VERSION,
         .task = task_text(&at, impl, &arena),
         .source = "run",
@@ -78,6 +101,7 @@ int ot_record_trial(ot_run *run, const ot_contender *who, const ot_trial_result 
     };
     ot_text_release(&host);
     ot_trial_result_put(result, &record);
+    record.time = time_of(run, &record);
     if (result->outcome != OPTUNE_OUTCOME_OK)
         record.cost = INFINITY;
     if (run->transfer)

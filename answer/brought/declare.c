@@ -4,9 +4,13 @@
  * from there on it is a file that is brought like any other.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer/answer.h"
@@ -144,17 +148,73 @@ static void default_name(const char *program, char name[OPTUNE_NAME_SIZE])
         ot_copy(name, OPTUNE_NAME_SIZE, "program");
 }
 
+#define MAKING ".new."
+static const char unnamed[] = "XXXXXX";
+
+/* Folders in which declarations were made whose process was killed: nobody holds their lock. */
+static void remove_leftovers(const char *parent)
+{
+    DIR *dir = opendir(parent);
+    const size_t head = sizeof MAKING - 1;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        const char *name = entry->d_name;
+        struct stat info;
+        if (strncmp(name, MAKING, head) != 0 || strlen(name) != head + sizeof unnamed - 1)
+            continue;
+        const int fd =
+            openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0 && fstat(fd, &info) == 0 && info.st_uid == geteuid() &&
+            flock(fd, LOCK_EX | LOCK_NB) == 0) {
+            ot_text path = {0};
+            ot_text_printf(&path, "%s/%s", parent, name);
+            ot_remove_tree(path.s);
+            ot_text_release(&path);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* A folder of one's own, locked as long as *fd is open. What was not locked yet, another one may
+ * have taken for a leftover. Without locks (NFS) nobody takes any for one. */
+static int make_folder(const char *parent, char *folder, size_t size, int *fd, optune_err *err)
+{
+    enum { TRIES = 100 };
+    struct stat held, named;
+    for (int i = 0; i < TRIES; i++) {
+        snprintf(folder, size, "%s/" MAKING "%s", parent, unnamed);
+        if (!mkdtemp(folder))
+            break;
+        *fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (*fd < 0 && errno == ENOENT)
+            continue;
+        if (*fd < 0) {
+            optune_fail(err, OPTUNE_EIO, "cannot open '%s': %s", folder, strerror(errno));
+            rmdir(folder);
+            return OPTUNE_EIO;
+        }
+        const bool busy = flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+        if (!busy && fstat(*fd, &held) == 0 && stat(folder, &named) == 0 &&
+            held.st_ino == named.st_ino && held.st_dev == named.st_dev)
+            return OPTUNE_OK;
+        close(*fd);
+    }
+    return optune_fail(err, OPTUNE_EIO, "cannot make '%s': %s", folder, strerror(errno));
+}
+
 /* Written beside its place first, and read there: what cannot be read replaces nothing. */
 static int put(const char *path, const ot_text *text, optune_err *err)
 {
     const char *file = strrchr(path, '/') + 1;
-    const int n = (int)(file - path);
-    char folder[4096 + 16], at[sizeof folder + OPTUNE_NAME_SIZE + 16];
-    snprintf(folder, sizeof folder, "%.*s", n - 1, path);
-    OT_RETURN_UNLESS_OK(ot_make_dirs(folder, err));
-    snprintf(folder, sizeof folder, "%.*s.new.XXXXXX", n, path);
-    if (!mkdtemp(folder))
-        return optune_fail(err, OPTUNE_EIO, "cannot make '%s': %s", folder, strerror(errno));
+    char parent[4096 + 16], folder[sizeof parent + 16],
+        at[sizeof folder + OPTUNE_NAME_SIZE + 16];
+    int fd = -1;
+    snprintf(parent, sizeof parent, "%.*s", (int)(file - path) - 1, path);
+    OT_RETURN_UNLESS_OK(ot_make_dirs(parent, err));
+    remove_leftovers(parent);
+    OT_RETURN_UNLESS_OK(make_folder(parent, folder, sizeof folder, &fd, err));
     snprintf(at, sizeof at, "%s/%s", folder, file);
     int status = ot_write_file(at, text->s, text->n, err);
     if (status >= 0)
@@ -162,6 +222,7 @@ static int put(const char *path, const ot_text *text, optune_err *err)
     if (status >= 0 && rename(at, path) != 0)
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
     ot_remove_tree(folder);
+    close(fd);
     return status;
 }
 

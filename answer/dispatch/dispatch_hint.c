@@ -76,7 +76,7 @@ bool ot_dispatch_hint(optune *o, const optune_task *task, ot_arena *arena, ot_fa
 {
     bool found = false;
     ot_text dir = {0}, path = {0};
-    if (!ot_call_static(task->call) || looked_lately(o))
+    if (looked_lately(o) || !ot_call_static(task->call))
         return false;
     ot_text_printf(&dir, "%s/dispatch", o->db);
     int64_t before = atomic_load(&o->no_tables_ns);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "answer/answer.h"
+#include "answer/exchange/askable.h"
 #include "base/record.h"
 #include "db/bulk.h"
 #include "db/recorded.h"
@@ -30,6 +30,7 @@ typedef struct importing {
     ot_log *log;              /* opened for the first thing that is new */
     double now;
     ot_intake *in;
+    ot_askable *askable;
     ot_bulk *bulk; /* of all from the first full batch on; NULL: there was none */
     bool lost;     /* what it had is only in the log */
     optune_device device[DEVICES], seen; /* the last one that a line told of; key empty: none */
@@ -309,8 +310,13 @@ static int on_line(void *arg, const ot_log_line *line)
     if (line->problem)
         return refuse(im, line->number, line->problem);
     optune_record r;
+    char why[OPTUNE_WHY_SIZE];
+    if (!line->ours)
+        return take_foreign(im, line);
+    if (!ot_askable_record(im->askable, &line->record, why))
+        return refuse(im, line->number, why);
     ot_record_copy(&r, &line->record);
-    return line->ours ? take(im, line->number, &r, line) : take_foreign(im, line);
+    return take(im, line->number, &r, line);
 }
 
 /* A config of another autotuner's file: a hint, like AutoTVM's lines. */
@@ -402,6 +408,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     im->err = err;
     im->now = ot_unix_time();
     im->in = ot_intake_open(true, write_batch, im);
+    im->askable = ot_askable_new();
     im->listed = json_array();
     im->ignored = json_object();
     name_source(im, source);
@@ -438,6 +445,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
         status = optune_fail(err, OPTUNE_EPARTIAL, "%s: no line was taken, %lld were refused",
                              im->source, (long long)im->refused);
     ot_intake_close(im->in);
+    ot_askable_free(im->askable);
     ot_log_close(im->log);
     if (status >= 0 && im->log)
         ot_context_log_done(o, im->log_path, NULL);

@@ -210,6 +210,13 @@ INLINE void shared_write(u32 address, u32 word)
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }
 
+INLINE void shared_write_16(u32 address, u32 a, u32 b, u32 c, u32 d)
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(a), "r"(b),
+                 "r"(c), "r"(d)
+                 : "memory");
+}
+
 /* ---- products ---------------------------------------------------------------------------- */
 
 /* Start; 8 rows are 1024 bytes; swizzled over 128. The offset of the leading dim plays no part. */

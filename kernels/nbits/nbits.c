@@ -66,6 +66,11 @@ void nbits_define(optune_plan *plan, int module, const nbits_shape *s)
     optune_plan_define(plan, module, "M_VARIES", s->m_varies);
     optune_plan_define(plan, module, "N", s->n);
     optune_plan_define(plan, module, "K", s->k);
+    nbits_define_weight(plan, module, s);
+}
+
+void nbits_define_weight(optune_plan *plan, int module, const nbits_shape *s)
+{
     optune_plan_define(plan, module, "BITS", s->bits);
     optune_plan_define(plan, module, "GROUP", s->group);
     optune_plan_define(plan, module, "GROUPS", s->groups);

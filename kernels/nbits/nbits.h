@@ -49,6 +49,9 @@ int nbits_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 
 void nbits_define(optune_plan *plan, int module, const nbits_shape *s);
 
+/* What of that says how the weight is stored: all but M, M_VARIES, N and K. */
+void nbits_define_weight(optune_plan *plan, int module, const nbits_shape *s);
+
 /* The rows at run time, when they vary. */
 static inline void nbits_rows(optune_stage *stage, const nbits_shape *s)
 {

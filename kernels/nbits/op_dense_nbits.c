@@ -300,6 +300,9 @@ static const char *const samples[] = {
     "dense_nbits(bf16[3,768], u8[90,384], bf16[90,12], u8[90,12], bits=4, group=64)",
     "dense_nbits(bf16[1,1024], u8[40,512], f32[40,1], bits=4)",
     "dense_nbits(f16[3,512], i8[37,512], f32[37,2], bits=8, group=256)",
+    "dense_nbits(bf16[150,160], u8[200,80], bf16[200,5], u8[200,5], bits=4, group=32)",
+    "dense_nbits(bf16[70,224], i8[72,112], bf16[72,1], bits=4)",
+    "dense_nbits(bf16[65,96], u8[136,96], f16[136,3], u8[136,3], bits=8, group=32)",
     NULL,
 };
 

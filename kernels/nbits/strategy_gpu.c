@@ -22,6 +22,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "dense_nbits_tile.gpu", .plevel = 10},
     {.impl = "dense_nbits_gemv.gpu", .plevel = 12, .when = "m <= 16"},
     {.impl = "dense_nbits_decode.cuda", .plevel = 22, .when = "m <= 16"},
+    {.impl = "dense_nbits_wgmma.cuda", .plevel = 21, .when = "m > 32"},
+    {.impl = "dense_nbits_wgmma.cuda", .plevel = 8, .when = "m <= 32"},
     {.impl = "dense_nbits_mma.cuda", .plevel = 20, .condition = several_rows},
     {.impl = "dense_nbits_mma.cuda", .plevel = 9, .condition = few_rows},
     {0},

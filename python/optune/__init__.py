@@ -136,14 +136,16 @@ def get_include() -> str:
                         + ", ".join(map(str, places)))
 
 
+# Without `open`: `from optune import *` leaves the one of Python alone.
 __all__ = [
     "Bound", "CallType", "Dispatch", "DispatchRow", "Function", "Graph", "Kernel", "KernelTuning",
     "Optune", "Progress", "ProgressCallback", "Record", "Report", "Selection", "TensorType",
-    "Timing", "TunedWorkload", "Tuning", "Error", "ConflictError", "DamagedError", "DeviceError", "InputOutputError",
+    "Timing", "TunedWorkload", "Tuning", "Error", "ConflictError", "DamagedError", "DeviceError",
+    "InputOutputError",
     "Interrupted", "LimitError", "NetworkError", "NotFoundError", "OutOfMemoryError",
     "PartialError", "StoreError", "TimeLimitError", "ToolError", "UnsupportedError",
     "UsageError", "VersionError", "WorkerError", "WorkloadSyntaxError", "WorkloadTypeError",
     "__version__", "default", "dispatch", "function", "get_include", "graph", "library_path",
-    "open", "query", "records", "report", "select", "simulate", "tune", "tune_kernel", "tuned",
+    "query", "records", "report", "select", "simulate", "tune", "tune_kernel", "tuned",
     "workload_type",
 ]

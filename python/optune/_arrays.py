@@ -39,6 +39,11 @@ def wrong(where: str, type: TensorType, what: str, remedy: str = "") -> UsageErr
                       + (f": {remedy}" if remedy else ""))
 
 
+def _remedy(copy: str, writable: bool) -> str:
+    """A copy serves what is read; what is computed would end in it."""
+    return "hand over another array; without out= a call makes one" if writable else copy
+
+
 def _check(where: str, type: TensorType, dtype: str, shape: Tuple[int, ...],
            contiguous: bool, address: int, remedy: str) -> None:
     if dtype != DTYPE_NAMES.get(type.dtype, type.dtype):
@@ -103,7 +108,7 @@ def _numpy(array: Any, type: TensorType, where: str, writable: bool) -> int:
     address = Numpy.address(array)
     name = array.dtype.name if array.dtype.isnative else f"byte-swapped {array.dtype.name}"
     _check(where, type, name, array.shape, array.flags.c_contiguous, address,
-           "numpy.ascontiguousarray makes a copy that is")
+           _remedy("numpy.ascontiguousarray makes a copy that is", writable))
     if writable and not array.flags.writeable:
         raise UsageError(f"{where} is read-only")
     if array.__class__ is not Numpy.ndarray:
@@ -122,7 +127,7 @@ def is_torch(array: Any) -> bool:
     return torch is not None and isinstance(array, getattr(torch, "Tensor", ()))
 
 
-def _torch(tensor: Any, type: TensorType, where: str) -> int:
+def _torch(tensor: Any, type: TensorType, where: str, writable: bool) -> int:
     if tensor.device.type != "cpu":
         raise UsageError(f"{where} is on {tensor.device}: move it with .cpu()")
     if tensor.layout is not sys.modules["torch"].strided or tensor.is_neg() or tensor.is_nested:
@@ -139,7 +144,8 @@ def _torch(tensor: Any, type: TensorType, where: str) -> int:
         raise UsageError(f"{where} is a {tensor.__class__.__name__} without memory: hand over "
                          "values, or use the operators of optune.torch, which can be traced")
     _check(where, type, str(tensor.dtype).rpartition(".")[2], tuple(tensor.shape),
-           tensor.is_contiguous(), address, ".contiguous() makes a copy that is")
+           tensor.is_contiguous(), address,
+           _remedy(".contiguous() makes a copy that is", writable))
     return address
 
 
@@ -201,7 +207,7 @@ def _dlpack(array: Any, type: TensorType, where: str, writable: bool) -> Tuple[i
             contiguous = contiguous and t.strides[i] == stride
         stride *= shape[i]
     address = (t.data or 0) + t.byte_offset
-    _check(where, type, dtype, shape, contiguous, address, "copy it first")
+    _check(where, type, dtype, shape, contiguous, address, _remedy("copy it first", writable))
     return address, capsule
 
 
@@ -263,11 +269,11 @@ def _buffer(array: Any, type: TensorType, where: str, writable: bool) -> Tuple[i
     if writable and view.readonly:
         raise UsageError(f"{where} is read-only")
     shape = tuple(view.shape or ())
+    remedy = _remedy("copy it first", writable)
     if not view.c_contiguous:
-        raise wrong(where, type, "not contiguous in row-major order", "copy it first")
+        raise wrong(where, type, "not contiguous in row-major order", remedy)
     held = _Buffer(view)
-    _check(where, type, _format_name(view.format, view.itemsize), shape, True, held.address,
-           "copy it first")
+    _check(where, type, _format_name(view.format, view.itemsize), shape, True, held.address, remedy)
     return held.address, held
 
 
@@ -287,7 +293,7 @@ def memory(array: Any, type: TensorType, where: str, writable: bool = False) -> 
         held = sys.modules["numpy"].asarray(array)  # not each of them has a buffer
         return _numpy(held, type, where, writable), held
     if is_torch(array):
-        return _torch(array, type, where), array
+        return _torch(array, type, where, writable), array
     try:
         if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
             return _dlpack(array, type, where, writable)

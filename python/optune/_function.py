@@ -267,7 +267,8 @@ class Function(Here, Caller):
             for _ in range(1000):
                 step()              # reads x, writes y
         """
-        return Bound(self, *self._prepare(arrays, out))
+        with self._use():
+            return Bound(self, *self._prepare(arrays, out))
 
     # ---- the end ----
 
@@ -278,6 +279,7 @@ class Function(Here, Caller):
                 self._counted.close()
 
     def __enter__(self) -> "Function":
+        self._use().refuse()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ import logging
 import math
 import os
 from contextlib import ExitStack
-from ctypes import byref, c_void_p, sizeof
+from ctypes import byref, c_void_p
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from ._dispatch import Dispatch
@@ -20,9 +20,9 @@ from ._graph import Bound, Graph
 from ._kernel import Kernel, KernelTuning
 from ._library import (Counted, DispatchOptions, Err, ExportOptions, Here, HubOptions, LogFn,
                        Options, ReportOptions, RunOptions, SimulateOptions, VerifyOptions, check,
-                       encode, lib, opened, share_symbols, texts)
+                       encode, filled, lib, opened, share_symbols, texts)
 from ._report import Report
-from ._run import LongCall, ProgressCallback
+from ._run import LongCall, ProgressCallback, callback
 from ._types import Record, Selection, Tuning
 
 _logger = logging.getLogger("optune")
@@ -75,12 +75,13 @@ class Optune(Here):
                  log_level: str = "warning") -> None:
         if log_level not in _NAMES:
             raise UsageError(f"no log level '{log_level}': there are {', '.join(_NAMES)}")
+        callback("log", log, "(level, text)")
         if plugins is not None or os.environ.get("OPTUNE_PLUGINS"):
             share_symbols()
         self._log = _log_to(log)
-        options = Options(size=sizeof(Options), target=encode(target), db=_path(db),
-                          device=encode(device), plugins=texts(_paths(plugins)),
-                          log_level=_NAMES[log_level], log=self._log, policy=encode(policy))
+        options = filled(Options, target=encode(target), db=_path(db), device=encode(device),
+                         plugins=texts(_paths(plugins)), log_level=_NAMES[log_level],
+                         log=self._log, policy=encode(policy))
         self._counted = Counted("handle", opened(lib.optune_open, byref(options)),
                                 self._free_with(self._log))
         self._run = LongCall(self._counted)
@@ -174,7 +175,7 @@ class Optune(Here):
         the search over time, finalists, what the knobs explain, layers. Measures nothing. A
         notebook shows what it gives; ``save("report.html")`` writes the page, ``rows()`` are for
         plots of one's own. NotFoundError: nothing is stored."""
-        options = ReportOptions(size=sizeof(ReportOptions), title=encode(title))
+        options = filled(ReportOptions, title=encode(title))
         with ExitStack() as held:
             o = held.enter_context(self._counted)
             if isinstance(what, Graph):
@@ -194,11 +195,9 @@ class Optune(Here):
     @staticmethod
     def _conditions(op: Optional[str], impl: Optional[str], target: Optional[str], threads: int,
                     device: Optional[str], policy: Optional[str],
-                    **more: Any) -> ExportOptions:
-        return ExportOptions(
-            size=sizeof(ExportOptions), op=encode(op), impl=encode(impl),
-            target=encode(target), threads=threads, device=encode(device),
-            policy=encode(policy), **more)
+                    **more: Any) -> Any:
+        return filled(ExportOptions, op=encode(op), impl=encode(impl), target=encode(target),
+                      threads=threads, device=encode(device), policy=encode(policy), **more)
 
     @staticmethod
     def _export(o: c_void_p, op: Optional[str], impl: Optional[str], target: Optional[str],
@@ -246,8 +245,8 @@ class Optune(Here):
         if workloads is not None and not workloads and \
                 (graph is None or graph._used is not self._counted):
             raise UsageError("there are no workloads to tune")
-        options = RunOptions(
-            size=sizeof(RunOptions), op=encode(op), workloads=texts(workloads),
+        options = filled(
+            RunOptions, op=encode(op), workloads=texts(workloads),
             preset=encode(preset), impls=texts(impls), search=encode(search), trials=trials,
             seconds=seconds, seed=seed, again=again, log=_path(log), policy=encode(policy),
             no_transfer=not transfer,
@@ -289,8 +288,8 @@ class Optune(Here):
         winner computes wrong values; its ``result`` is the document. Else it ends like
         :meth:`tune`.
         """
-        options = VerifyOptions(
-            size=sizeof(VerifyOptions), what=texts([what] if isinstance(what, str) else what),
+        options = filled(
+            VerifyOptions, what=texts([what] if isinstance(what, str) else what),
             seconds=seconds, sample=sample, seed=seed, max_age=max_age, idle=idle)
         told: Dict[str, Any] = self._long(lib.optune_verify, options, progress,
                                           lambda _, document: document)
@@ -387,8 +386,8 @@ class Optune(Here):
                       progress: Optional[ProgressCallback] = None) -> Dict[str, Any]:
         """Chooses shapes of a workload with ranges, tunes them, keeps the table in the database,
         and as C in ``output`` (FILE.c). 0 is the default of a number. Ends like :meth:`tune`."""
-        options = DispatchOptions(
-            size=sizeof(DispatchOptions), workload=encode(workload), output=_path(output),
+        options = filled(
+            DispatchOptions, workload=encode(workload), output=_path(output),
             search=encode(search), trials=trials, seconds=seconds, points=points,
             regret=regret, seed=seed, log=_path(log))
         told: Dict[str, Any] = self._long(lib.optune_dispatch_tune, options, progress,
@@ -407,10 +406,9 @@ class Optune(Here):
         ``plot``: also write performance over time to this file, as SVG; gnuplot draws it.
         ``trials``: a run has so many, and what counts is the best of them (``share``) instead of
         the score."""
-        options = SimulateOptions(size=sizeof(SimulateOptions), files=texts(_paths(files)),
-                                  searches=texts(searches), repeats=repeats, seed=seed,
-                                  plot=_path(plot), workload=encode(workload), log=_path(log),
-                                  trials=trials)
+        options = filled(SimulateOptions, files=texts(_paths(files)), searches=texts(searches),
+                         repeats=repeats, seed=seed, plot=_path(plot),
+                         workload=encode(workload), log=_path(log), trials=trials)
         told: Dict[str, Any] = self._long(
             lib.optune_simulate, options, progress, lambda _, document: document)
         return told
@@ -454,8 +452,8 @@ class Optune(Here):
         The answer is a list with an object for each hub. PartialError: packs or hubs were refused;
         its ``result`` is that list.
         """
-        options = HubOptions(
-            size=sizeof(HubOptions), what=encode(what), words=texts(words), keys=texts(keys),
+        options = filled(
+            HubOptions, what=encode(what), words=texts(words), keys=texts(keys),
             hints=hints, anybody=unsigned, plain_http=plain_http, s3_region=encode(s3_region),
             ops=texts(ops), all_devices=all_devices, finals=finals, imported=imported,
             key_file=None if key_file is None else encode(os.fspath(key_file)))
@@ -479,6 +477,7 @@ class Optune(Here):
         self._counted.close()
 
     def __enter__(self) -> "Optune":
+        self._counted.refuse()
         return self
 
     def __exit__(self, *_: object) -> None:

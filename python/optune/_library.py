@@ -302,6 +302,26 @@ def texts(words: Optional[Sequence[str]]) -> Any:
     return (c_char_p * (len(encoded) + 1))(*encoded, None)
 
 
+_COUNTS = {"points", "repeats", "sample", "threads", "trials"}
+
+
+def filled(kind: Any, **values: Any) -> Any:
+    """Options of the library, with the size they have here. A number that its field cannot hold, or
+    that is negative and counts, is refused by its name; ctypes would cut it off."""
+    made = kind(size=ctypes.sizeof(kind))
+    fields = dict(kind._fields_)
+    for name, value in values.items():
+        try:
+            setattr(made, name, value)
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+        if fields[name] in (c_int, c_uint64, c_double):
+            kept = getattr(made, name)
+            if kept != value or (name in _COUNTS and kept < 0):
+                raise UsageError(f"{name} cannot be {value}")
+    return made
+
+
 def check(status: int, err: Err) -> int:
     """The status, or the failure that it says."""
     if status < 0:

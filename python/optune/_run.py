@@ -30,6 +30,13 @@ def _progress(p: CProgress) -> Progress:
         note=_text(p.note))
 
 
+def callback(name: str, given: Any, takes: str) -> None:
+    """Refuses what is given as a callback and cannot be called, before anything begins."""
+    if given is not None and not callable(given):
+        raise UsageError(f"{name} is a function that takes {takes}; "
+                         f"{given.__class__.__name__} {given!r:.40} cannot be called")
+
+
 class LongCall:
     """One call of optune_run or its like on one handle; others on this handle wait.
 
@@ -56,6 +63,7 @@ class LongCall:
     def __call__(self, function: Any, options: Any,
                  progress: Optional[ProgressCallback]) -> c_void_p:
         """The result's pointer. Failures that have a result carry it as ``pointer``."""
+        callback("progress", progress, "an optune.Progress")
         self._handle.refuse()  # before a turn that a fork may have left taken
         if self._whose == threading.get_ident():
             raise UsageError("this handle is at work: it begins nothing else from its own "
@@ -98,7 +106,7 @@ class LongCall:
         events: "queue.SimpleQueue[Optional[Progress]]" = queue.SimpleQueue()
         result, err, status = c_void_p(), Err(), [0]
         told = ProgressFn(lambda _, p: events.put(_progress(p.contents)))
-        options.progress = told if progress else ProgressFn()
+        options.progress = ProgressFn() if progress is None else told
 
         def work() -> None:
             try:
@@ -118,7 +126,7 @@ class LongCall:
                 event = events.get()
                 if event is None:
                     break
-                if progress and raised is None:
+                if progress is not None and raised is None:
                     progress(event)
             except BaseException as reason:  # noqa: B902 - Ctrl-C, and what the callback raises
                 raised = raised or reason

@@ -89,6 +89,9 @@ class Selection:
     def __str__(self) -> str:
         return self.why
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.why)  # what a notebook shows
+
 
 @dataclass(frozen=True)
 class Record:
@@ -140,7 +143,8 @@ class Record:
             low=more.get("low") if good else None, high=more.get("high") if good else None,
             samples=list(result[0]) if good else [], final=bool(more.get("final")),
             error=more.get("error"), time=result[3], trial_seconds=result[2],
-            depends=more.get("depends") or {}, counters={name: float(value) for name, value in (more.get("counters") or {}).items()},
+            depends=more.get("depends") or {},
+            counters={name: float(value) for name, value in (more.get("counters") or {}).items()},
             digest=more.get("digest") or "", tool=more.get("tool"))
 
     def row(self) -> Dict[str, Any]:
@@ -264,6 +268,9 @@ class Tuning:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.text)  # what a notebook shows
 
 
 @dataclass(frozen=True)

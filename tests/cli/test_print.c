@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/lines.c"
 #include "cli/out.c"
 #include "cli/print.c"
 #include "cli/spark.c"

@@ -3,6 +3,8 @@
  * `optune tune --knob ... -- COMMAND`: programs that are right, wrong, slow, silent or edited. What
  * is minimised is a number that they print, so that no clock decides anything here.
  */
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -90,6 +92,8 @@ static void the_least_number_wins(void **state)
     json_decref(form);
     form = json_load_file(results, 0, NULL);
     assert_int_equal(json_array_size(json_object_get(form, "results")), 6);
+    entry = json_object_get(json_array_get(json_object_get(form, "results"), 0), "times");
+    assert_non_null(json_object_get(entry, "compilation")); /* what readers of T4 look for */
     json_decref(form);
     o = optune("import", cache, results);
     assert_int_equal(o.code, 0);
@@ -291,6 +295,44 @@ static void words_that_are_wrong(void **state)
             "--", script, "{n}");
 }
 
+static void leave(const char *folder)
+{
+    optune_err err;
+    char file[600];
+    snprintf(file, sizeof file, "%s/half.tune", folder);
+    check_ok(ot_make_dirs(folder, &err));
+    check_ok(ot_write_file(file, "half", 4, &err));
+}
+
+/* A killed declaration's folder goes with the next one; a living one's, which has it locked,
+ * stays. */
+static void what_a_killed_one_left(void **state)
+{
+    (void)state;
+    char dead[512], alive[512], other[512];
+    snprintf(dead, sizeof dead, "%s", command_path("db/programs/.new.abcdef"));
+    snprintf(alive, sizeof alive, "%s", command_path("db/programs/.new.ghijkl"));
+    snprintf(other, sizeof other, "%s", command_path("db/programs/.newer"));
+    leave(dead);
+    leave(alive);
+    leave(other);
+    const int held = open(alive, O_RDONLY | O_DIRECTORY);
+    assert_true(held >= 0);
+    assert_int_equal(flock(held, LOCK_EX), 0);
+    write_script("#!/bin/sh\necho cost $1\n");
+    outcome o =
+        optune(TUNE, "--db", command_path("db"), "--knob", "n=2,1", COST, "--", script, "{n}");
+    expect("tune", &o, 0, "");
+    assert_false(ot_exists(dead));
+    assert_true(ot_exists(alive));
+    assert_true(ot_exists(other));
+    close(held);
+    o = optune(TUNE, "--db", command_path("db"), "--knob", "n=2,1", COST, "--", script, "{n}");
+    expect("tune", &o, 0, "");
+    assert_false(ot_exists(alive));
+    assert_true(ot_exists(other));
+}
+
 static int setup(void **state)
 {
     const int status = command_setup(state);
@@ -304,7 +346,7 @@ int main(void)
         cmocka_unit_test(the_least_number_wins), cmocka_unit_test(a_build_command),
         cmocka_unit_test(configs_that_fail),     cmocka_unit_test(what_is_right),
         cmocka_unit_test(words_that_are_wrong),  cmocka_unit_test(an_objective_is_no_time),
-        cmocka_unit_test(edited_in_the_middle),
+        cmocka_unit_test(edited_in_the_middle),  cmocka_unit_test(what_a_killed_one_left),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }

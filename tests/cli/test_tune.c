@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/command.h"
@@ -330,6 +331,25 @@ static void read_and_written_in_opencl(void **state)
     json_decref(json);
 }
 
+static void a_parameter_that_is_not_told_in_opencl(void **state)
+{
+    (void)state;
+    write_text("less.cl", "// optune: kernel told_less(x: f32[N], out y: f32[N])\n"
+                          "// optune: size N = 64\n"
+                          "// optune: launch grid = 1, block = N, shared = 4 * N\n"
+                          "kernel void told_less(global const float *x, global float *y,\n"
+                          "                 local float *between)\n"
+                          "{\n    y[get_global_id(0)] = x[get_global_id(0)];\n}\n");
+    outcome o = optune("tune", command_path("less.cl"), "--trials", "2", "--time", "60");
+    if (o.code == 4) {
+        release(&o);
+        skip(); /* no OpenCL device */
+    }
+    assert_int_not_equal(o.code, 0);
+    check_contains(ot_text_str(&o.err), "it has more parameters than the 2 that are told");
+    release(&o);
+}
+
 static void a_stencil_in_cuda(void **state)
 {
     (void)state;
@@ -342,6 +362,36 @@ static void a_stencil_in_cuda(void **state)
     check_contains(ot_text_str(&o.err), "stencil: 128 of 160 configs are valid");
     json_t *json = json_of(&o);
     json_decref(json);
+}
+
+/* NVRTC has no headers in itself; where the toolkit has none, either, these are found. */
+static void headers_of_the_toolkit(void **state)
+{
+    (void)state;
+    char home[512], folder[600];
+    snprintf(home, sizeof home, "%s", command_path("toolkit"));
+    snprintf(folder, sizeof folder, "%s/include", home);
+    mkdir(home, 0700);
+    mkdir(folder, 0700);
+    write_text("toolkit/include/cuda_fp16.h", "#define FOUND 1\n");
+    write_text("halve.cu", "#include <cuda_fp16.h>\n"
+                           "// optune: kernel halve(x: f32[N], out y: f32[N])\n"
+                           "// optune: size N = 64\n"
+                           "// optune: launch grid = 1, block = N\n"
+                           "extern \"C\" __global__ void halve(const float *x, float *y)\n"
+                           "{\n    y[threadIdx.x] = x[threadIdx.x] / 2;\n}\n");
+    setenv("CUDA_HOME", home, 1);
+    outcome o = optune("tune", command_path("halve.cu"), "--target", "cuda -arch=sm_80",
+                       "--compile-only");
+    unsetenv("CUDA_HOME");
+    if (o.code != 0 && strstr(ot_text_str(&o.err), "nvrtc")) { /* no compiler here */
+        release(&o);
+        skip();
+    }
+    if (!strstr(ot_text_str(&o.out), "1 built"))
+        print_error("%s%s\n", ot_text_str(&o.out), ot_text_str(&o.err));
+    check_contains(ot_text_str(&o.out), "1 built");
+    release(&o);
 }
 
 #define SCALE                                                                                  \
@@ -546,7 +596,9 @@ int main(void)
         cmocka_unit_test(a_launch_that_is_too_large),
         cmocka_unit_test(read_and_written_in_c),
         cmocka_unit_test(read_and_written_in_opencl),
+        cmocka_unit_test(a_parameter_that_is_not_told_in_opencl),
         cmocka_unit_test(a_stencil_in_cuda),
+        cmocka_unit_test(headers_of_the_toolkit),
         cmocka_unit_test(a_call_of_many_inputs),
         cmocka_unit_test(an_edit_makes_records_stale),
         cmocka_unit_test(two_files_of_one_name),

@@ -4,14 +4,12 @@
  * screen is kept here as a terminal keeps it. The layout is compiled in, since the program exports
  * nothing.
  */
-#include "support/command.h"
+#include "support/terminal.h"
 
 #include <math.h>
-#include <pty.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include "cli/lines.c"
 #include "cli/out.c"
 #include "cli/print.c"
 #include "cli/spark.c"
@@ -175,31 +173,6 @@ static void show(screen *s, const char *text)
     }
 }
 
-static ot_text on_a_terminal(const char *const *argv, int *code)
-{
-    struct winsize size = {.ws_row = ROWS, .ws_col = COLUMNS};
-    ot_text all = {0};
-    int master, status;
-    char some_text[4096];
-    fflush(NULL);
-    const pid_t pid = forkpty(&master, NULL, NULL, &size);
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setenv("TERM", "xterm", 1);
-        setenv("LC_ALL", "C.UTF-8", 1);
-        execv(OT_CLI, (char *const *)argv);
-        _exit(98);
-    }
-    for (ssize_t n; (n = read(master, some_text, sizeof some_text - 1)) > 0;) {
-        some_text[n] = 0;
-        ot_text_add(&all, some_text);
-    }
-    close(master);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    *code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    return all;
-}
-
 /* More workloads than the terminal has lines. */
 static void a_run_is_watched_in_place(void **state)
 {
@@ -209,7 +182,7 @@ static void a_run_is_watched_in_place(void **state)
         "--trials",      "1",             "relu(f32[64])", "relu(f32[65])", "relu(f32[66])",
         "relu(f32[67])", NULL};
     int code;
-    ot_text all = on_a_terminal(argv, &code);
+    ot_text all = terminal_start(ROWS, COLUMNS, argv, &code);
     screen *s = calloc(1, sizeof *s);
     for (int row = 0; row < ROWS; row++)
         blank(s, row, 0);

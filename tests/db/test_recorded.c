@@ -87,6 +87,46 @@ static void a_cache_is_read(void **state)
     free(text);
 }
 
+/* As Kernel Tuner writes them: numbers that are none, and since 1.4 failures beside the objective,
+ * which may be the first of several. A text that looks like one stays. */
+static void what_python_writes_is_read(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_recorded *r;
+    put("python.json",
+        "{\"device_name\": \"NaN, -Infinity \\\" NaN\", \"kernel_name\": \"sum\","
+        "\"tune_params_keys\": [\"b\"], \"tune_params\": {\"b\": [1, 2, 3, 4, 5, 6]},"
+        "\"objective\": [\"power\", \"time\"], \"cache\": {"
+        "\"1\": {\"b\": 1, \"power\": 2, \"time\": 9, \"times\": [NaN, 3, Infinity],"
+        "\"GFLOP/s\": -Infinity}, \"2\": {\"b\": 2, \"power\": NaN, \"compile_time\": NaN},"
+        "\"3\": {\"b\": 3, \"power\": Infinity}, \"4\": {\"b\": 4, \"power\": 4, "
+        "\"times\": []}, \"5\": {\"b\": 5, \"__error__\": \"CompilationFailedConfig\"},"
+        "\"6\": {\"b\": 6, \"power\": \"InvalidConfig\", \"__error__\": \"InvalidConfig\"}");
+    check_ok(ot_recorded_read(path, &r, &err));
+    assert_string_equal(r->device, "NaN, -Infinity \" NaN");
+    assert_int_equal(r->n_trials, 6);
+    assert_int_equal(r->n_good, 2);
+    assert_true(fabs(ot_recorded_find(r, 0)->cost - 2e-3) < 1e-12);
+    assert_true(fabs(ot_recorded_find(r, 0)->seconds - 3e-3) < 1e-12);
+    assert_int_equal(ot_recorded_find(r, 1)->outcome, OPTUNE_OUTCOME_RUNTIME);
+    assert_true(ot_recorded_find(r, 1)->seconds == 0);
+    assert_int_equal(ot_recorded_find(r, 2)->outcome, OPTUNE_OUTCOME_RUNTIME);
+    assert_int_equal(ot_recorded_find(r, 4)->outcome, OPTUNE_OUTCOME_COMPILE);
+    assert_int_equal(ot_recorded_find(r, 5)->outcome, OPTUNE_OUTCOME_INSTANTIATION);
+    ot_recorded_free(r);
+    put("python.json",
+        "{\"results\": [{\"configuration\": {\"b\": 1}, \"times\": {\"runtimes\": [NaN]}, "
+        "\"measurements\": [{\"name\": \"time\", \"value\": 1}]},"
+        "{\"configuration\": {\"b\": 2}, \"times\": {}, \"measurements\": [{\"name\": "
+        "\"time\", \"value\": 2}]}, {\"configuration\": {\"b\": 3}, \"times\": {}, "
+        "\"measurements\": [{\"name\": \"time\", \"value\": NaN}]}]}");
+    check_ok(ot_recorded_read(path, &r, &err));
+    assert_int_equal(r->n_good, 2);
+    assert_int_equal(ot_recorded_find(r, 2)->outcome, OPTUNE_OUTCOME_RUNTIME);
+    ot_recorded_free(r);
+}
+
 static void a_gzipped_cache_is_read_and_a_torn_one_named(void **state)
 {
     (void)state;
@@ -169,8 +209,13 @@ static void damage_is_named_with_its_place(void **state)
     text = CACHE(first, ", \"x\": {\"block\": 64, \"time\": 1}");
     refused(text, "entry 2: parameter 'flag' has no value");
     free(text);
-    text = CACHE(first, "}}");
-    refused(text, "has 1 configs that ran");
+    text = CACHE(first, "}}"); /* one config is a record, and no space to search */
+    put("one.json", text);
+    check_ok(ot_recorded_read(path, &r, &err));
+    assert_int_equal(r->n_good, 1);
+    assert_true(ot_recorded_searchable(r, path, &err) < 0);
+    check_contains(err.text, "has 1 configs that ran");
+    ot_recorded_free(r);
     free(text);
     refused("", "is empty");
     refused("[1, 2]", "neither a Kernel Tuner cache nor T4 results");
@@ -200,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_is_read),
+        cmocka_unit_test(what_python_writes_is_read),
         cmocka_unit_test(a_gzipped_cache_is_read_and_a_torn_one_named),
         cmocka_unit_test(t4_results_are_read),
         cmocka_unit_test(damage_is_named_with_its_place),

@@ -2,10 +2,12 @@
 """The wheel, as a stranger meets it: a fresh environment without numpy, another working directory,
 nothing of this tree in sight."""
 
+import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import venv
 import zipfile
 
@@ -80,3 +82,76 @@ def test_a_fresh_environment(wheel, tmp_path):
                            "dense(f32[16,32], f32[8,32])"], cwd="/", env=env, text=True,
                           capture_output=True)
     assert done.returncode == 0 and "us" in done.stdout, done.stderr
+
+
+def pythons():
+    """Every Python of this machine that can take the wheel, one of a version."""
+    found = {}
+    places = [*os.environ.get("PATH", "").split(os.pathsep),
+              *map(str, sorted(pathlib.Path("~/.pyenv/versions").expanduser().glob("3.*/bin")))]
+    for place in places:
+        for program in sorted(pathlib.Path(place).glob("python3.*")):
+            if program.name[8:].replace("t", "").isdigit():
+                told = subprocess.run(
+                    [program, "-c", "import sys; print(sys.version_info >= (3, 8), "
+                     "*sys.version_info[:3], *sys.abiflags)"],
+                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+                if told.returncode == 0 and told.stdout.startswith("True "):
+                    found.setdefault(told.stdout, str(program))
+    return list(found.values())
+
+
+EVERY = """
+import array, json, sys, optune
+from optune import _caller
+W = "dense(f32[16,32], f32[8,32])"
+with optune.open(target="cpu -threads=1") as o:
+    w = memoryview(array.array("f", [1] * 8 * 32)).cast("B").cast("f", (8, 32))
+    x = memoryview(array.array("f", range(16 * 32))).cast("B").cast("f", (16, 32))
+    with o.function(W, [w]) as f:
+        y = f(x)
+        step = f.bind(x, out=y)
+        assert step() is y
+assert all(y[row, 3] == sum(range(32 * row, 32 * row + 32)) for row in range(16))
+free = bool(getattr(sys, "_is_gil_enabled", None) and not sys._is_gil_enabled())
+print(json.dumps([list(sys.version_info[:2]), free, _caller.usable()]))
+"""
+
+
+def test_every_python_here(wheel, tmp_path):
+    """One wheel for all: imported, computed with, and its part in C loaded by each of CPython."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "wheel")
+    for name in ("optune-worker", "optune"):
+        for program in (tmp_path / "wheel").rglob(name):
+            if program.is_file():
+                program.chmod(0o755)
+    in_c = (tmp_path / "wheel/optune/_native/lib/optune/_call.abi3.so").exists()
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("OPTUNE_", "PYTHON"))}
+    env.update(HOME=str(tmp_path), PYTHONPATH=str(tmp_path / "wheel"), PYTHONDONTWRITEBYTECODE="1")
+    told = []
+    for python in pythons():
+        done = subprocess.run([python, "-c", EVERY], cwd=str(tmp_path), env=env, text=True,
+                              capture_output=True)
+        assert done.returncode == 0, (python, done.stderr)
+        version, free, usable = json.loads(done.stdout)
+        assert usable == (in_c and not free), (python, done.stdout)
+        told.append(version)
+    assert list(sys.version_info[:2]) in told
+
+
+def test_a_first_result_is_timed(wheel):
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench" / "first_result", "--wheel", wheel, "--workload",
+         "dense(f32[16,32], f32[8,32])", "--trials", "1", "--json"], text=True, capture_output=True)
+    if done.returncode and "environment ends" in done.stderr:
+        pytest.skip("no virtual environments here: apt-get install python3-venv")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    turn, = told["turns"]
+    assert told["bytes"] == wheel.stat().st_size and turn["trials"] >= 1 and turn["cost"] > 0
+    assert 0 < turn["first"] < turn["steps"]["tune"][0]
+    for k in (0, 1):
+        assert turn["steps"]["all but the environment"][k] == pytest.approx(
+            sum(turn["steps"][name][k] for name in ("pip install", "first import", "tune")))

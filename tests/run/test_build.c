@@ -172,6 +172,61 @@ static void test_a_refused_compiler(void **state)
     ot_builder_close(b);
 }
 
+/* A compiler that makes its module, in a cache where that cannot be kept the first time. */
+static int made(const optune_target *target, const optune_device *device,
+                const char *const *flags, int n_flags, const char *source, const char *module,
+                optune_argv *argv, optune_err *err)
+{
+    (void)target, (void)device, (void)flags, (void)n_flags, (void)source, (void)err;
+    optune_argv_add(argv, "sh");
+    optune_argv_add(argv, "-c");
+    optune_argv_add(argv, "d=$(dirname $0)\nk=$(basename $0)\necho module >$0\n"
+                          "[ -e $d/once ] || { : >$d/once && mkdir $d/${k%%.*}.so.sum; }");
+    optune_argv_add(argv, module);
+    return OPTUNE_OK;
+}
+
+/* So is what the system refuses to the module that a compiler made: it is made again. */
+static void test_a_module_not_kept(void **state)
+{
+    (void)state;
+    static ot_job job, again;
+    char sum[sizeof job.module[0] + sizeof OT_CACHE_SUM];
+    optune_target_row row = *ot_target_find("cpu");
+    row.compile = made;
+    ot_builder *b = open_builder("not-kept", &row, 60);
+    submit(b, "dense_pack.x86", &job);
+    ot_builder_wait(b, &job, 60);
+    snprintf(sum, sizeof sum, "%s" OT_CACHE_SUM, job.module[0]);
+    assert_int_equal(job.outcome, OPTUNE_OUTCOME_COMPILE);
+    assert_int_equal(job.status, OPTUNE_EIO);
+    check_contains(job.message, "cannot write '");
+    check_contains(job.message, sum);
+    assert_int_equal(rmdir(sum), 0);
+    submit(b, "dense_pack.x86", &again);
+    ot_builder_wait(b, &again, 60);
+    assert_int_equal(again.outcome, OPTUNE_OUTCOME_OK);
+    assert_int_equal(ot_builder_compiles(b), 2);
+    ot_builder_close(b);
+}
+
+/* A compiler that ends well and leaves nothing is at fault itself. */
+static void test_no_module(void **state)
+{
+    (void)state;
+    static ot_job job;
+    optune_target_row row = *ot_target_find("cpu");
+    row.compile = full;
+    setenv("OPTUNE_TEST_COMPILER", "true", 1);
+    ot_builder *b = open_builder("no-module", &row, 60);
+    submit(b, "dense_pack.x86", &job);
+    ot_builder_wait(b, &job, 60);
+    assert_int_equal(job.outcome, OPTUNE_OUTCOME_COMPILE);
+    assert_int_equal(job.status, OPTUNE_OK);
+    check_contains(job.message, "the compiler left no module");
+    ot_builder_close(b);
+}
+
 /* While the compilers are stopped nothing ends and no limit passes. */
 static void test_pause(void **state)
 {
@@ -384,6 +439,8 @@ int main(void)
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_says_nothing),
         cmocka_unit_test(test_a_refused_compiler),
+        cmocka_unit_test(test_a_module_not_kept),
+        cmocka_unit_test(test_no_module),
         cmocka_unit_test(test_pause),
         cmocka_unit_test(test_forget),
         cmocka_unit_test(test_no_compiler),

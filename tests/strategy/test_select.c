@@ -550,6 +550,40 @@ static void test_json(void **state)
     json_decref(json);
 }
 
+/* Only rows on which the choice hangs are asked, the others when somebody wants to read of them. */
+static void test_rows_are_asked_when_needed(void **state)
+{
+    (void)state;
+    fake_task_set(&f, "fake_mm(f32[24,8], f32[16,8])");
+    choose(NULL, 0);
+    check_winner(LARGE, OT_TIER_PLEVEL);
+    assert_int_equal(choice.row[NEVER].candidate.refusal, OT_REFUSED_APPLIES);
+    assert_int_equal(choice.row[SECOND].candidate.refusal, OT_UNASKED);
+    assert_int_equal(ot_choice_refusal(&f.task, &choice, SECOND), OT_VALID);
+    assert_int_equal(ot_choice_refusal(&f.task, &choice, NEVER), OT_REFUSED_APPLIES);
+
+    fake_task_set(&f, "fake_mm(f32[24,8], f32[16,8], math=tf32)");
+    const ot_fact slow = fact(SECOND, 1, 0);
+    choose(&slow, 1);
+    check_winner(SECOND, OT_TIER_TUNED);
+    assert_int_equal(choice.row[SECOND].candidate.refusal, OT_VALID);
+    assert_ptr_equal(choice.row[choice.default_row].candidate.impl, &impls[ROUGH]);
+    assert_int_equal(choice.row[NEVER].candidate.refusal, OT_UNASKED);
+    assert_int_equal(choice.row[BIASED].candidate.refusal, OT_UNASKED);
+    char why[OPTUNE_WHY_SIZE];
+    ot_choice_why(&f.task, &choice, BIASED, why);
+    assert_string_equal(why, "there is no bias");
+    const char *text = explained();
+    check_contains(text, "refused (applies): it never does");
+    check_contains(text, "refused (condition): there is no bias");
+    json_t *json = ot_choice_json(&f.task, &choice);
+    const json_t *list = json_object_get(json, "candidates");
+    assert_string_equal(string_at(json_array_get(list, NEVER), "refusal"), "applies");
+    assert_string_equal(string_at(json_array_get(list, LARGE), "refusal"), "valid");
+    json_decref(json);
+    assert_int_equal(choice.row[NEVER].candidate.refusal, OT_UNASKED); /* it is shared */
+}
+
 static void test_nothing_valid(void **state)
 {
     (void)state;
@@ -604,6 +638,7 @@ int main(void)
         cmocka_unit_test(test_libraries_win_only_when_named),
         cmocka_unit_test(test_log_sentences),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_rows_are_asked_when_needed),
         cmocka_unit_test(test_nothing_valid),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);

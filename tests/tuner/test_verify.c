@@ -186,6 +186,37 @@ static void test_moved(void **state)
     optune_close(o);
 }
 
+/* Likewise, by a clock that was a century ahead. */
+static void forge_ahead(optune_record *r)
+{
+    forge_fast(r);
+    r->time += 1200 * MONTH_S;
+}
+
+/* What is measured now counts, though what was measured before says that it came later. */
+static void test_clock_was_ahead(void **state)
+{
+    (void)state;
+    const double forged = best_final()->cost / OFF;
+    forged_db("ahead", forge_ahead, NULL);
+    optune *o = tuning_open("ahead");
+    optune_selection *s = NULL;
+    optune_err err = {0};
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+    check_contains(optune_selection_text(s, true), "days ahead");
+    optune_selection_free(s);
+    for (int i = 0; i < 2; i++) { /* and again */
+        json_t *json = verify(o, (optune_verify_options){0}, OPTUNE_OK, "");
+        if (i == 0)
+            assert_string_equal(tuning_text(winner(json, 0), "status"), "moved");
+        json_decref(json);
+        char *answer = tuning_answer(o, FORGED_WORKLOAD);
+        assert_true(strtod(strrchr(answer, ' '), NULL) > 20 * forged);
+        free(answer);
+    }
+    optune_close(o);
+}
+
 static void test_holds(void **state)
 {
     (void)state;
@@ -434,10 +465,15 @@ static void test_idle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moved),       cmocka_unit_test(test_holds),
-        cmocka_unit_test(test_stale),       cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_sample),
-        cmocka_unit_test(test_read_only),   cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_holds),
+        cmocka_unit_test(test_clock_was_ahead),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_read_only),
+        cmocka_unit_test(test_idle),
         cmocka_unit_test(test_wrong), /* its plugin takes dense's strategy for good */
     };
     return cmocka_run_group_tests(tests, forged_setup, forged_teardown);

@@ -370,7 +370,10 @@ static int open_all(simulation *s, optune_err *err)
     s->curve = ot_alloc((size_t)(most * s->n_searches) * sizeof *s->curve);
     s->outcome = ot_alloc((size_t)(most * s->n_searches) * sizeof *s->outcome);
     for (; status >= 0 && s->n_spaces < n; s->n_spaces++) {
-        status = ot_recorded_read(options->files[s->n_spaces], &s->space[s->n_spaces], err);
+        const char *path = options->files[s->n_spaces];
+        status = ot_recorded_read(path, &s->space[s->n_spaces], err);
+        if (status >= 0)
+            status = ot_recorded_searchable(s->space[s->n_spaces], path, err);
         if (status >= 0)
             status = ot_yardstick_open(s->space[s->n_spaces], &s->yardstick[s->n_spaces], err);
     }

@@ -116,6 +116,11 @@ static double cost(const optune_task *task, const attention_shape *shape, const 
     const double pieces = d / (double)t.dc + (double)host_ceil(t.tk, t.dc);
     const double step = scores + sums + staged + 12 * pieces + (double)(SOFTMAX * t.tm * kn) +
                         (double)(t.tm * 4 * gpu_log2(t.tx));
+    /* Shared memory, in turns of 128 bytes: a warp's read of 16 bytes a thread takes three, one of
+     * its rows' numbers one for four of them; what is staged is written, keys turned over. */
+    const double warps = (double)threads / 32, own = (double)host_ceil(t.tm, 4);
+    const double reads = d * (0.75 * (double)kn + own) + tk * (0.75 * (double)vn + own);
+    const double writes = tk / 32 * (4 * d + 2 * (double)(vn * t.tx) + 2 * (double)t.tq);
     const gpu_work w = {
         .blocks = host_ceil(s.rows, t.tq) * s.heads,
         .threads = threads,
@@ -126,6 +131,7 @@ static double cost(const optune_task *task, const attention_shape *shape, const 
         .cached = steps * (double)(t.tk * (s.d + s.dv) * size),
         .waits = 2 + gpu_exposed(steps * pieces, 1, 2 * step / pieces),
         .barriers = steps * (pieces + 2),
+        .pipe = steps * (warps * reads + writes),
     };
     return gpu_cost(task, &w);
 }

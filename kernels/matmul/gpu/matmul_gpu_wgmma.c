@@ -2,6 +2,8 @@
 /* What kernels/matmul/gpu/matmul_gpu_wgmma.h declares. */
 #include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
 
+#include <math.h>
+
 enum {
     MATMUL_GPU_WGMMA_CORES = 132,   /* where a device does not tell: those of most of them */
     MATMUL_GPU_WGMMA_SLACK = 1024,  /* WARPGROUP_SLACK of kernels/common/wgmma_gpu.kernel.h */
@@ -185,7 +187,10 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
         (double)host_ceil(p->k * matmul_gpu_wgmma_kind_of(task->call).element, w.kb);
     const double products = (double)(w.bm * w.bn * w.kb) / PRODUCTS;
     const double reads = (double)((w.bm + w.bm / 64 * w.bn) * w.kb) / SHARED;
-    const double step = products > reads ? products : reads;
+    const double written = p->y_cycles * (double)(w.bn * w.kb / MATMUL_GPU_WGMMA_ROW);
+    const double y_line = p->y_cycles > 0 ? p->y_bytes * (double)w.kb / MATMUL_GPU_WGMMA_ROW
+                                          : (double)w.kb / (double)w.cluster;
+    const double step = fmax(fmax(products, reads), written);
     const bool ahead = w.persistent && w.producer; /* the next tile while this one is stored */
     const gpu_work work = {
         .blocks = matmul_gpu_wgmma_tiles(p, &w),
@@ -194,8 +199,8 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
         .shared = matmul_gpu_wgmma_shared(&w),
         .instructions = steps * 20 + (double)sums * (w.boxes ? 1.5 : 3),
         .bytes = (double)(w.bm * w.bn * out) * (w.boxes ? 1 : 2), /* pairs: half a sector */
-        .cached =
-            steps * (double)((w.bm + w.bn / w.cluster) * w.kb) + (double)(w.bm * w.bn * out),
+        .cached = steps * ((double)(w.bm * w.kb) + (double)w.bn * y_line) +
+                  (double)(w.bm * w.bn * out),
         .waits = gpu_exposed(steps, w.stages - 1, step) - ahead + 1,
         .barriers = w.producer ? 1 : steps,
         .pipe = steps * step,
@@ -215,7 +220,7 @@ static void wgmma_settle(const optune_task *task, const matmul_gpu *p, matmul_gp
     w->boxes = matmul_gpu_wgmma_boxes_fit(task, p);
     w->cluster = 1;
     w->persistent = matmul_gpu_wgmma_tiles(p, w) > matmul_gpu_wgmma_cores(task);
-    if (w->persistent && p->m > w->bm)
+    if (w->persistent && p->m > w->bm && !(p->y_cycles > 0))
         w->cluster = 2;
     while (w->stages > 2 && (matmul_gpu_wgmma_shared(w) > gpu_max_shared(task) ||
                              matmul_gpu_wgmma_deep(task, p, w)))
@@ -237,6 +242,28 @@ static void wgmma_choose(const matmul_gpu_wgmma *w, const optune_space *space,
     optune_config_choose_word(config, space, "stores", w->boxes ? "boxes" : "pairs");
 }
 
+/* The tile of at most so many sums a thread that costs the least, if that is less than `least`. */
+static void wgmma_cheaper(const optune_task *task, const matmul_gpu *p, int64_t sums,
+                          const optune_space *space, optune_config *config, double least)
+{
+    static const int64_t size[][2] = {{64, 64},  {64, 128},  {64, 192},  {64, 256},
+                                      {128, 64}, {128, 128}, {128, 192}, {128, 256},
+                                      {256, 64}, {256, 128}, {256, 192}};
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        matmul_gpu_wgmma w = {.bm = size[i][0], .bn = size[i][1]};
+        optune_config other = *config;
+        wgmma_settle(task, p, &w);
+        if (w.bm / w.consumers * w.bn / 128 > sums)
+            continue;
+        wgmma_choose(&w, space, &other);
+        const double cost = matmul_gpu_wgmma_estimate(task, p, &other);
+        if (cost < least && matmul_gpu_wgmma_valid(task, p, &other, NULL)) {
+            least = cost;
+            *config = other;
+        }
+    }
+}
+
 void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
                                const optune_space *space, optune_config *config)
 {
@@ -253,22 +280,18 @@ void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
 void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
                            const optune_space *space, optune_config *config)
 {
-    static const int64_t size[][2] = {{64, 64},  {64, 128},  {64, 192},  {64, 256},
-                                      {128, 64}, {128, 128}, {128, 192}, {128, 256},
-                                      {256, 64}, {256, 128}, {256, 192}};
     matmul_gpu_wgmma_fallback(task, p, space, config);
-    double least = 0.97 * matmul_gpu_wgmma_estimate(task, p, config);
-    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
-        matmul_gpu_wgmma w = {.bm = size[i][0], .bn = size[i][1]};
-        optune_config other = *config;
-        wgmma_settle(task, p, &w);
-        wgmma_choose(&w, space, &other);
-        const double cost = matmul_gpu_wgmma_estimate(task, p, &other);
-        if (cost < least && matmul_gpu_wgmma_valid(task, p, &other, NULL)) {
-            least = cost;
-            *config = other;
-        }
-    }
+    wgmma_cheaper(task, p, INT64_MAX, space, config,
+                  0.97 * matmul_gpu_wgmma_estimate(task, p, config));
+}
+
+void matmul_gpu_wgmma_least(const optune_task *task, const matmul_gpu *p, int64_t sums,
+                            const optune_space *space, optune_config *config)
+{
+    matmul_gpu_wgmma w = {.bm = 64, .bn = 64};
+    wgmma_settle(task, p, &w);
+    wgmma_choose(&w, space, config);
+    wgmma_cheaper(task, p, sums, space, config, INFINITY);
 }
 
 /* Boxes of 128 bytes of a line and so many of the other dims. */

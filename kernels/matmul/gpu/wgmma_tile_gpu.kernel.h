@@ -23,6 +23,11 @@
  *   COPY_X(to, p, panel, barrier)         BM rows of a panel of depth at place p
  *   COPY_Y(to, p, panel, slice, barrier)  SLICE rows from row `slice` of the tile on, for all
  *                                         blocks of the cluster (the words ..._OF_ALL)
+ *                                         or instead what the warpgroup that copies, all of its
+ *                                         threads, makes of memory:
+ *     Y_PARAMETERS Y_HELD                 of the kernel, and what a thread holds between steps
+ *     FETCH_Y(q, step)                    what it needs of a step of place q
+ *     WRITE_Y(to, q, next)                a panel of what it holds; it fetches the next step's
  *   LINE, OUT_AT(b, m, n)                 outputs side by side along n, and where one is
  *   STORE_BOX(b, m, n, from)              the box of 16 rows that begins at m, n
  */
@@ -94,6 +99,29 @@ INLINE place place_of(int tile, int rank)
                    rank *SLICE, FULL((r).stage));                                              \
         }                                                                                      \
     }
+
+#ifdef WRITE_Y
+#define ARRIVALS (1 + 128)
+#define WRITER_REGISTERS 96
+#define CONSUMER_REGISTERS 208
+/* By each of them; what is written is known to products then. */
+#define PRODUCE_WRITTEN(r, p, step, q, next)                                                   \
+    {                                                                                          \
+        mbarrier_wait(EMPTY((r).stage), (r).parity ^ 1);                                       \
+        if (THREAD_X == 128 * CONSUMERS) {                                                     \
+            mbarrier_expect(FULL((r).stage), X_BYTES);                                         \
+            COPY_X(X_TILE((r).stage), p, step, FULL((r).stage));                               \
+        }                                                                                      \
+        WRITE_Y(Y_TILE((r).stage), q, next)                                                    \
+        shared_visible();                                                                      \
+        mbarrier_arrive(FULL((r).stage));                                                      \
+    }
+#else
+#define ARRIVALS 1
+#define Y_PARAMETERS TENSOR_MAP(y)
+#define WRITER_REGISTERS 40
+#define CONSUMER_REGISTERS 232
+#endif
 
 #if CLUSTER > 1
 #define RELEASE(stage)                                                                         \
@@ -287,7 +315,7 @@ INLINE void store_pair(GLOBAL OUT *RESTRICT out, int b, int m, int n, SUM first,
 #define STRIDE (BLOCKS / CLUSTER)
 
 KERNEL_OF(THREADS)
-product(TENSOR_MAP(x), TENSOR_MAP(y),
+product(TENSOR_MAP(x), Y_PARAMETERS,
 #if BOXES
         TENSOR_MAP(out)
 #else
@@ -300,7 +328,7 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
     const int group = warpgroup(), rank = BLOCK_X % CLUSTER;
     if (THREAD_X == 0) {
         for (int s = 0; s < STAGES; s++) {
-            mbarrier_init(FULL(s), 1);
+            mbarrier_init(FULL(s), ARRIVALS);
             mbarrier_init(EMPTY(s), WARPS * CLUSTER);
         }
         mbarriers_visible();
@@ -313,7 +341,22 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
 #if PRODUCER
     if (group == CONSUMERS) {
         if (CONSUMERS > 1)
-            REGISTERS_LESS(40);
+            REGISTERS_LESS(WRITER_REGISTERS);
+#ifdef WRITE_Y
+        Y_HELD
+        place q = place_of(FIRST, rank);
+        FETCH_Y(q, 0)
+        for (int tile = FIRST; tile < TILES; tile += STRIDE) {
+            const place p = q;
+            UNROLL_BY(1)
+            for (int step = 0; step < STEPS; step++, ring_next(&r, STAGES)) {
+                const bool end = step + 1 == STEPS;
+                if (end)
+                    q = place_of(MIN(tile + STRIDE, TILES - 1), rank);
+                PRODUCE_WRITTEN(r, p, step, q, end ? 0 : step + 1)
+            }
+        }
+#else
         if (THREAD_X == 128 * CONSUMERS)
             for (int tile = FIRST; tile < TILES; tile += STRIDE) {
                 const place p = place_of(tile, rank);
@@ -321,9 +364,10 @@ product(TENSOR_MAP(x), TENSOR_MAP(y),
                 for (int step = 0; step < STEPS; step++, ring_next(&r, STAGES))
                     PRODUCE(r, p, step)
             }
+#endif
     } else {
         if (CONSUMERS > 1)
-            REGISTERS_MORE(232);
+            REGISTERS_MORE(CONSUMER_REGISTERS);
         for (int tile = FIRST; tile < TILES; tile += STRIDE) {
             const place p = place_of(tile, rank);
             SUM acc[MINE][BN / 2];

@@ -61,14 +61,6 @@ INLINE void mma_first(float *d, const u32 *a, const u32 *b)
 }
 #endif
 
-/* Byte t of a word, whose two integers of 4 bits become the lower ones of either half. */
-#ifdef OT_OPENCL
-#define BYTE_OF(word, t) ((word) >> 8 * (t)&0xFFu)
-#else
-#define BYTE_OF(word, t) __byte_perm(word, 0, 0x4440 + (t))
-#endif
-#define NIBBLES_APART(byte) ((byte)*0x1001u)
-
 /* The words of BN rows from `row` on, of tile `t`; beyond the depth they are zeros. */
 INLINE void fill_words(LOCAL byte *to, GLOBAL const u32 *RESTRICT weight, i64 row, int t)
 {

@@ -22,6 +22,14 @@
 #endif
 #define BOTH(half) ((u32)(half) << 16 | (half))
 
+/* Byte t of a word, whose two integers of 4 bits become the lower ones of either half. */
+#ifdef OT_OPENCL
+#define BYTE_OF(word, t) ((word) >> 8 * (t)&0xFFu)
+#else
+#define BYTE_OF(word, t) __byte_perm(word, 0, 0x4440 + (t))
+#endif
+#define NIBBLES_APART(byte) ((byte)*0x1001u)
+
 #if BITS == 8 && BRAIN
 /* Through float32: bfloat16's mantissa has 7 bits. */
 #define LEVELS_ZERO(z) (z)

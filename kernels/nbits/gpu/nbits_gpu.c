@@ -28,12 +28,18 @@ static const char *c_type(optune_dtype dtype)
 
 int nbits_gpu_module(const optune_task *task, optune_plan *plan, const nbits_shape *s)
 {
+    const int m = optune_plan_module(plan);
+    nbits_define(plan, m, s);
+    nbits_gpu_types(task, plan, m, s);
+    return m;
+}
+
+void nbits_gpu_types(const optune_task *task, optune_plan *plan, int m, const nbits_shape *s)
+{
     const optune_call *call = task->call;
     const optune_dtype data = call->output[0].dtype,
                        scale = call->input[NBITS_SCALE].type.dtype;
     const optune_dtype zero = s->zero ? call->input[NBITS_ZERO].type.dtype : scale;
-    const int m = optune_plan_module(plan);
-    nbits_define(plan, m, s);
     optune_plan_define_text(plan, m, "DTYPE", "float");
     optune_plan_define_text(plan, m, "X_T", c_type(data));
     optune_plan_define_text(plan, m, "X_OF", nbits_float_of(data));
@@ -46,7 +52,6 @@ int nbits_gpu_module(const optune_task *task, optune_plan *plan, const nbits_sha
     optune_plan_define_text(plan, m, "SCALE_OF", nbits_float_of(scale));
     optune_plan_define_text(plan, m, "ZERO_T", c_type(zero));
     optune_plan_define_text(plan, m, "ZERO_OF", nbits_float_of(zero));
-    return m;
 }
 
 void nbits_gpu_stage(const optune_task *task, optune_plan *plan, const nbits_shape *s,

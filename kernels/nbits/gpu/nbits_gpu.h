@@ -29,6 +29,9 @@ static inline int64_t nbits_gpu_vector(const optune_call *call)
 /* A module with the macros that all bodies have. */
 int nbits_gpu_module(const optune_task *task, optune_plan *plan, const nbits_shape *s);
 
+/* Those of them that say how elements are stored and read. */
+void nbits_gpu_types(const optune_task *task, optune_plan *plan, int m, const nbits_shape *s);
+
 /* Adds the stage, whose grid, block and shared memory are set, and offers to fuse in it. */
 void nbits_gpu_stage(const optune_task *task, optune_plan *plan, const nbits_shape *s,
                      optune_stage stage);
