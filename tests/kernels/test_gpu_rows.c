@@ -451,6 +451,11 @@ static void test_half_lines(void **state)
     static const char tokens[] = "cumsum(i32[64,1024,512], axis=1, dtype=i64)";
     assert_int_equal(untuned("cumsum_lookback_across.cuda", tokens, "each"), 32);
     assert_int_equal(untuned("cumsum_lookback_across.cuda", tokens, "width"), 8);
+    static const char halves[] = "cumsum(bf16[64,1024,512], axis=1)";
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", halves, "threads"), 512);
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", halves, "width"), 16);
+    assert_int_equal(untuned("topk_filter.cuda", "topk(bf16[2048,50257], k=50)", "each"), 32);
+    assert_int_equal(untuned("topk_filter.cuda", "topk(f32[2048,50257], k=50)", "each"), 16);
     check_refuses("topk_filter.cuda", "topk(f16[8,4096], k=5)", "each", 4,
                   "less than a vector");
     check_refuses("cumsum_lookback.cuda", "cumsum(f16[8,4096], axis=1)", "each", 4,
