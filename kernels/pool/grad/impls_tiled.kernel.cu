@@ -6,9 +6,9 @@
  * are found by its neighbours, too.
  *
  * A thread asks for CELLS times the SH rows that have the same windows around them. Macros beside
- * those of kernels/pool/body_gpu.kernel.h: POOL_MEAN, TILE_Y (in such rows), TILE_X (columns), CELLS,
- * HOLD_Y and HOLD_X (windows that may hold an element, along each axis), NEAR (taps are neighbours,
- * few enough to unroll), IN_T OUT_T IN_OF RESULT_BY.
+ * those of kernels/pool/body_gpu.kernel.h: POOL_MEAN, TILE_Y (in such rows), TILE_X (columns),
+ * CELLS, HOLD_Y and HOLD_X (windows that may hold an element, along each axis), NEAR (taps are
+ * neighbours, few enough to unroll), IN_T OUT_T IN_OF RESULT_BY.
  */
 #include "kernels/pool/body_gpu.kernel.h"
 
