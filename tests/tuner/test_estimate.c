@@ -184,6 +184,8 @@ static void templates_tell_good_from_bad(void **state)
          "conv2d(f32[32,256,28,28],f32[256,1,3,3],padding=[1],groups=256)", 30},
         {"depthwise_conv2d_strips.gpu",
          "conv2d(f32[32,256,28,28],f32[256,1,3,3],padding=[1],groups=256)", 2},
+        {"depthwise_conv2d_mma.cuda",
+         "conv2d(bf16[32,384,56,56],bf16[384,1,7,7],padding=[3],groups=384)", 10},
         {"conv2d_implicit_gemm.gpu", CONV("f32"), 2},
         {"conv2d_winograd.gpu", CONV("f32"), 2},
         {"conv2d_implicit_gemm_mma.cuda", CONV("bf16"), 2},
