@@ -290,12 +290,16 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
             host_ceil(s.at.n, threads / width * 2 * each) >=
         8 * gpu_cores(task))
         each *= 2;
-    /* Whole lines, which wait for nobody, as far as rows of sectors are read. */
-    if (threads / width * each < s.at.n && block / host_max(sector, 8) * MOST >= s.at.n) {
+    /* Whole lines, which wait for nobody, as far as rows of sectors are read and every core has
+     * some. */
+    int64_t whole = width;
+    while (whole > 1 && block / whole * MOST < s.at.n)
+        whole /= 2;
+    if (threads / width * each < s.at.n && whole >= host_max(sector, 8) &&
+        s.at.outer * host_ceil(s.at.inner, whole) >= 2 * gpu_cores(task)) {
         each = MOST;
         threads = block;
-        while (threads / width * each < s.at.n)
-            width /= 2;
+        width = whole;
     }
     while (threads > 64 && threads > width && threads / 2 / width * each >= s.at.n)
         threads /= 2;
