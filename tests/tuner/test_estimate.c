@@ -209,6 +209,10 @@ static void templates_tell_good_from_bad(void **state)
         {"transpose_tiled.gpu", "transpose(f32[4096,4096])", 2},
         {"max_pool2d_window.gpu",
          "max_pool2d(f32[32,64,112,112],pool_size=[3,3],strides=[2,2])", 2},
+        {"max_pool2d_grad_tiled.gpu",
+         "max_pool2d_grad(f32[32,64,56,56],f32[32,64,112,112],pool_size=[3,3],strides=[2,2],"
+         "padding=[1])",
+         2},
         {"softmax_staged.gpu", "softmax(f16[524288,127])", 2},
         {"sum_across.gpu", "sum(f32[7,5000003],axis=[0])", 2},
         {"global_avg_pool2d_block.gpu", "global_avg_pool2d(f32[32,2048,7,7])", 2},
