@@ -207,6 +207,34 @@ static void supersede(ot_fact *fact, int n)
     free(slot);
 }
 
+/* ---- chosen for a graph ------------------------------------------------------------------ */
+
+/* What was chosen while a graph ran is what it is computed with, the newest time that it was: its
+ * cost alone does not say why, as a slower one may have been taken that holds less memory, and
+ * others look faster than they are by having been many. Where its kernel has changed since, costs
+ * decide. */
+static void settle(ot_fact *fact, int n)
+{
+    char text[8];
+    int chosen = -1;
+    for (int i = 0; i < n; i++) {
+        const optune_record *r = &fact[i].record;
+        if (r->outcome == OPTUNE_OUTCOME_OK && r->counters &&
+            ot_lines_get(r->counters, OT_CHOSEN, text, sizeof text) &&
+            (chosen < 0 || r->time > fact[chosen].record.time))
+            chosen = i;
+    }
+    if (chosen < 0 || fact[chosen].currency == OT_STALE)
+        return;
+    for (int i = 0; i < n; i++)
+        if (fact[i].record.outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
+            !same_config(&fact[i].record, &fact[chosen].record)) {
+            fact[i].currency = OT_STALE;
+            optune_refuse(fact[i].why, "another one was chosen while the graph ran: %.100s",
+                          fact[chosen].record.impl);
+        }
+}
+
 /* ---- questions --------------------------------------------------------------------------- */
 
 int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fact **fact,
@@ -307,18 +335,22 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     all.policy = question.policy;
     all.arena = arena;
     all.n = 0;
+    const bool in_graph = ot_policy_is_graph(all.policy);
     ot_store *store;
     const ot_consulted *other;
     /* The next of the list is asked when those before it have nothing that may be used. */
     for (int i = 0; status >= 0 && (store = ot_context_nth_of(o, i, &other)); i++)
         if (!has_usable(*fact, *n))
-            status = add_facts(&all, store, other, &question, deciding, fact, n, err);
+            status =
+                add_facts(&all, store, other, &question, deciding && !in_graph, fact, n, err);
     if (status < 0) {
         *n = 0;
         return status;
     }
     if (*n > 1) { /* else there is none that could */
         refute(*fact, *n);
+        if (in_graph)
+            settle(*fact, *n);
         supersede(*fact, *n);
     }
     return OPTUNE_OK;
@@ -366,7 +398,8 @@ static int read_hints(optune *o, const optune_task *task, const char *call, ot_a
     ot_store *store;
     const ot_consulted *other;
     int status = OPTUNE_OK;
-    for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth_of(o, i, &other)); i++) {
+    for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth_of(o, i, &other));
+         i++) {
         optune_record *record;
         int found = 0;
         if (other && other->hub)
@@ -432,7 +465,7 @@ static int add_hints(optune *o, const optune_task *task, const ot_question *aske
 
 static int choose_of(optune *o, const optune_task *task, const ot_question *asked,
                      const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
-                  ot_choice *choice, optune_err *err)
+                     ot_choice *choice, optune_err *err)
 {
     optune_err why = {0};
     int status = gather(o, task, asked, policy, deciding, arena, fact, n, &why);

@@ -52,7 +52,7 @@ void ot_policy_of_graph(const char *digest, char *name, size_t size)
     snprintf(name, size, GRAPH "%.*s", (int)GRAPH_DIGITS, digest);
 }
 
-static bool is_graph(const char *name)
+bool ot_policy_is_graph(const char *name)
 {
     const size_t front = strlen(GRAPH);
     return !strncmp(name, GRAPH, front) && strlen(name + front) == GRAPH_DIGITS &&
@@ -64,7 +64,7 @@ int ot_policy_find(const char *name, ot_measure_policy *policy, optune_err *err)
     *policy = strcmp(name, "cold") ? ot_policy_warm : ot_policy_cold;
     if (!strcmp(name, policy->name))
         return OPTUNE_OK;
-    if (is_graph(name)) {
+    if (ot_policy_is_graph(name)) {
         snprintf(policy->name, sizeof policy->name, "%s", name);
         policy->in_graph = true;
         return OPTUNE_OK;

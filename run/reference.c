@@ -22,6 +22,11 @@
 #include "run/standard.h"
 
 enum { MOST_BLOCKS = OT_REFERENCE_BLOCKS, MOST_THREADS = 64, BLOCK_ELEMENTS = 4096 };
+enum {
+    COSTLY = 128,
+    ROWS_TOGETHER = 16,
+    PIECE_COLUMNS = 512
+}; /* COSTLY: operations an element */
 
 /* How one output is cut: dims before `axis` are single indices, `axis` is cut into pieces of
  * `step`, dims after it are whole. */
@@ -31,6 +36,14 @@ typedef struct cut {
     int64_t blocks;
     int64_t inner; /* elements of one index of the axis */
 } cut;
+
+/* Whether an element takes so much that what its row shares with others is nothing beside it, but
+ * for what all rows read: products. */
+static bool costly(const optune_call *call, int output)
+{
+    const double flops = call->op->flops ? call->op->flops(call) : 0;
+    return flops >= COSTLY * (double)optune_tensor_elements(&call->output[output]);
+}
 
 static cut cut_output(const optune_call *call, int output, int most)
 {
@@ -56,6 +69,9 @@ static cut cut_output(const optune_call *call, int output, int most)
             int64_t pieces = (want + outer - 1) / outer;
             pieces = pieces < 1 ? 1 : pieces > extent ? extent : pieces;
             c.step = (extent + pieces - 1) / pieces;
+            /* Rows of a product share what they read of its other operand. */
+            if (c.step < ROWS_TOGETHER && c.axis == type->rank - 2 && costly(call, output))
+                c.step = ROWS_TOGETHER;
             break;
         }
         outer *= extent;
@@ -67,6 +83,12 @@ static cut cut_output(const optune_call *call, int output, int most)
     c.pieces = c.step ? (type->dim[c.axis].min + c.step - 1) / c.step : 0;
     c.blocks = outer * c.pieces;
     return c;
+}
+
+int64_t ot_reference_block(const optune_call *call, int output)
+{
+    const cut c = cut_output(call, output, MOST_BLOCKS / call->n_outputs);
+    return c.step * c.inner;
 }
 
 static ot_block region_of(const optune_call *call, const cut *c, int64_t k,
@@ -99,17 +121,27 @@ static ot_block region_of(const optune_call *call, const cut *c, int64_t k,
 
 /* ---- computing --------------------------------------------------------------------------- */
 
+/* A block that is being computed, by pieces of its last dim. */
+typedef struct open_block {
+    ot_block block;
+    optune_region region;
+    int64_t pieces, taken, done;
+    double *value, *magnitude;
+} open_block;
+
 typedef struct making {
     const optune_call *call;
     const void *const *in;
     void *standard[OPTUNE_MAX_OUTPUTS]; /* whole outputs, where the operator has one */
     const cut *cut;
     const int64_t *order;
+    int64_t piece; /* of a block's last dim; 0: blocks are computed whole */
     double deadline;
     int64_t most_elements;
     int fd;
     pthread_mutex_t lock;
     /* under the lock */
+    open_block *open;            /* pieces of it are left */
     int64_t next, elements, end; /* end of the file */
     ot_reference_head *head;
     int failed; /* errno */
@@ -131,18 +163,31 @@ static int write_all(int fd, const void *data, size_t n, int64_t offset)
     return 0;
 }
 
-/* Takes the next block: true until all are done, or time or memory is up. The first two, the
- * edges, are always computed. */
-static bool take(making *m, int64_t *which)
+/* A piece of a block is the next work; NULL: all are done, or time or memory is up. The first two
+ * blocks, the edges, are always computed. */
+static open_block *take(making *m, int64_t *piece)
 {
     pthread_mutex_lock(&m->lock);
     const bool more =
         m->next < m->cut->blocks && !m->failed &&
         (m->next < 2 || (ot_now() < m->deadline && m->elements < m->most_elements));
-    if (more)
-        *which = m->order[m->next++];
+    if (!m->open && more) {
+        open_block *b = ot_alloc(sizeof *b);
+        b->block = region_of(m->call, m->cut, m->order[m->next++], &b->region);
+        const int last = b->region.rank - 1;
+        b->pieces = m->piece ? (b->region.hi[last] + m->piece - 1) / m->piece : 1;
+        b->value = ot_alloc((size_t)(b->block.count + 1) * sizeof *b->value);
+        b->magnitude = ot_alloc((size_t)(b->block.count + 1) * sizeof *b->magnitude);
+        m->elements += b->block.count;
+        m->open = b;
+    }
+    open_block *b = m->open;
+    if (b) {
+        *piece = b->taken++;
+        m->open = b->taken < b->pieces ? b : NULL;
+    }
     pthread_mutex_unlock(&m->lock);
-    return more;
+    return b;
 }
 
 /* References compute in double precision; integers of the call wrap. */
@@ -219,44 +264,73 @@ static void copy_block(const making *m, const ot_block *block, double *value, do
                (size_t)block->count * 8);
 }
 
+/* Piece k of the last dim: computed by itself, then put between those of others. */
+static void compute_piece(const making *m, const open_block *b, int64_t k)
+{
+    optune_region region = b->region;
+    const int last = region.rank - 1;
+    const int64_t extent = region.hi[last], from = k * m->piece;
+    const int64_t wide = extent - from < m->piece ? extent - from : m->piece;
+    const int64_t rows = b->block.count / extent;
+    region.lo[last] = from;
+    region.hi[last] = from + wide;
+    double *value = ot_alloc((size_t)(rows * wide + 1) * sizeof *value);
+    double *magnitude = ot_alloc((size_t)(rows * wide + 1) * sizeof *magnitude);
+    compute_block(m, &region, value, magnitude);
+    for (int64_t r = 0; r < rows; r++) {
+        const size_t bytes = (size_t)wide * sizeof *value;
+        memcpy(b->value + r * extent + from, value + r * wide, bytes);
+        memcpy(b->magnitude + r * extent + from, magnitude + r * wide, bytes);
+    }
+    free(value);
+    free(magnitude);
+}
+
+static void write_block(making *m, open_block *b)
+{
+    const size_t n = (size_t)b->block.count;
+    float *narrow = (float *)b->magnitude;
+    for (size_t i = 0; i < n;
+         i++) { /* in place: a float is never wider than what it replaces */
+        const double from = b->magnitude[i];
+        const float to = nextafterf((float)from, INFINITY);
+        memcpy(&narrow[i], &to, sizeof to);
+    }
+    pthread_mutex_lock(&m->lock);
+    b->block.value = m->end;
+    b->block.magnitude = m->end + (int64_t)(n * sizeof *b->value);
+    m->end = (b->block.magnitude + (int64_t)(n * sizeof *narrow) + 7) / 8 * 8;
+    m->head->block[m->head->header.n_blocks++] = b->block;
+    pthread_mutex_unlock(&m->lock);
+    int failed = write_all(m->fd, b->value, n * sizeof *b->value, b->block.value);
+    if (!failed)
+        failed = write_all(m->fd, narrow, n * sizeof *narrow, b->block.magnitude);
+    if (failed) {
+        pthread_mutex_lock(&m->lock);
+        m->failed = failed;
+        pthread_mutex_unlock(&m->lock);
+    }
+    free(b->value);
+    free(b->magnitude);
+    free(b);
+}
+
 static void *make_blocks(void *arg)
 {
     making *m = arg;
-    int64_t k;
-    while (take(m, &k)) {
-        optune_region region;
-        ot_block block = region_of(m->call, m->cut, k, &region);
-        const size_t n = (size_t)block.count;
-        double *value = ot_alloc((n + 1) * sizeof *value);
-        double *magnitude = ot_alloc((n + 1) * sizeof *magnitude);
+    int64_t piece;
+    for (open_block *b = take(m, &piece); b; b = take(m, &piece)) {
         if (m->call->op->standard)
-            copy_block(m, &block, value, magnitude);
+            copy_block(m, &b->block, b->value, b->magnitude);
+        else if (m->piece)
+            compute_piece(m, b, piece);
         else
-            compute_block(m, &region, value, magnitude);
-        float *narrow = (float *)magnitude;
-        for (size_t i = 0; i < n;
-             i++) { /* in place: a float is never wider than what it replaces */
-            const double from = magnitude[i];
-            const float to = nextafterf((float)from, INFINITY);
-            memcpy(&narrow[i], &to, sizeof to);
-        }
+            compute_block(m, &b->region, b->value, b->magnitude);
         pthread_mutex_lock(&m->lock);
-        block.value = m->end;
-        block.magnitude = m->end + (int64_t)(n * sizeof *value);
-        m->end = (block.magnitude + (int64_t)(n * sizeof *narrow) + 7) / 8 * 8;
-        m->elements += block.count;
-        m->head->block[m->head->header.n_blocks++] = block;
+        const bool whole = ++b->done == b->pieces;
         pthread_mutex_unlock(&m->lock);
-        int failed = write_all(m->fd, value, n * sizeof *value, block.value);
-        if (!failed)
-            failed = write_all(m->fd, narrow, n * sizeof *narrow, block.magnitude);
-        if (failed) {
-            pthread_mutex_lock(&m->lock);
-            m->failed = failed;
-            pthread_mutex_unlock(&m->lock);
-        }
-        free(value);
-        free(magnitude);
+        if (whole)
+            write_block(m, b);
     }
     return NULL;
 }
@@ -280,12 +354,23 @@ static int64_t *block_order(int64_t n, uint64_t seed)
     return order;
 }
 
+/* Where a block takes long, threads share it. */
+static int64_t last_dim_piece(const making *m)
+{
+    const optune_tensor *type = &m->call->output[m->cut->output];
+    const bool shared = !m->call->op->standard && !m->call->op->shape && type->rank > 0 &&
+                        m->cut->axis < type->rank - 1 && costly(m->call, m->cut->output) &&
+                        type->dim[type->rank - 1].min >= 2 * PIECE_COLUMNS;
+    return shared ? PIECE_COLUMNS : 0;
+}
+
 static void make_output(making *m, int threads, uint64_t seed)
 {
     pthread_t thread[MOST_THREADS];
     int started = 0;
     int64_t *order = block_order(m->cut->blocks, seed);
     m->order = order;
+    m->piece = last_dim_piece(m);
     m->next = 0;
     m->elements = 0;
     while (started + 1 < threads && started < MOST_THREADS &&
@@ -312,8 +397,8 @@ static int write_reference(making *m, int threads, uint64_t seed,
     ot_reference_head *head = ot_alloc(sizeof *head);
     head->header.magic = OT_REFERENCE_MAGIC;
     head->header.whole = 1;
-    m->most_elements =
-        (limits && limits->elements ? limits->elements : 4 << 20) / call->n_outputs;
+    m->most_elements = (limits && limits->elements ? limits->elements : OT_REFERENCE_ELEMENTS) /
+                       call->n_outputs;
     m->fd = fd;
     m->end = sizeof *head;
     m->head = head;

@@ -81,6 +81,7 @@ typedef struct ot_measure_policy {
 extern const ot_measure_policy ot_policy_warm, ot_policy_cold;
 /* "graph-" and eight of these digits: measured in one graph, while it ran. */
 void ot_policy_of_graph(const char *digest, char *name, size_t size);
+bool ot_policy_is_graph(const char *name); /* it is such a name */
 /* By name: "warm", "cold", "model-<N>M" as in a model that touches so many MiB, N a power of
  * two, or "graph-<digest>". EUSAGE: there is no such. */
 int ot_policy_find(const char *name, ot_measure_policy *policy, optune_err *err);

@@ -52,7 +52,7 @@ int ot_device_lock(const ot_worker_options *options, int *fd, optune_err *err);
 void ot_device_unlock(int fd);
 
 /* ---- reference.c: what the outputs should be --------------------------------------------- */
-enum { OT_REFERENCE_BLOCKS = 1024 };
+enum { OT_REFERENCE_BLOCKS = 1024, OT_REFERENCE_ELEMENTS = 8 << 20 };
 /* Runs of consecutive elements of an output. All of it, or, when that costs too much, its first
  * and last rows and random ones. */
 typedef struct ot_block {
@@ -71,7 +71,7 @@ typedef struct ot_reference {
 } ot_reference;
 typedef struct ot_reference_limits {
     double seconds;   /* 0: 2 */
-    int64_t elements; /* 0: 4 Mi */
+    int64_t elements; /* 0: OT_REFERENCE_ELEMENTS */
     /* Where an operator's `standard` runs (standard.c); NULL: such operators are refused. */
     const optune_target *target;
     const optune_device *device;
@@ -81,6 +81,8 @@ typedef struct ot_reference_limits {
 int ot_reference_make(const optune_call *call, const void *const *in, int threads,
                       uint64_t seed, const ot_reference_limits *limits, const char *path,
                       optune_err *err);
+/* Elements of the largest block that an output of constant dims is cut into. */
+int64_t ot_reference_block(const optune_call *call, int output);
 /* fused.c: applies what is fused behind the call to a region of its own reference, in place. */
 void ot_reference_fused(const optune_call *call, const void *const *in,
                         const optune_region *region, double *value, double *magnitude);

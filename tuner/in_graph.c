@@ -14,132 +14,34 @@
 #include <math.h>
 #include <string.h>
 
-#include "answer/graph.h"
-#include "tuner/tune.h"
+#include "tuner/in_graph.h"
 
 enum {
-    MOST = 6,         /* candidates of a workload */
-    MOST_OF_ONE = 3,  /* of one implementation */
-    FIRST = 9,        /* samples before one is given up */
-    ENOUGH = 31,      /* and before the next one of the same tells nothing new */
-    MOST_SAMPLES = 60 /* of a record */
+    FIRST = 9,  /* samples before one is given up */
+    ENOUGH = 31 /* and before the next one of the same tells nothing new */
 };
-/* A candidate may be so much slower by itself: another implementation's best, another config. */
-static const double FAR = 2, NEAR = 1.25;
 static const double SHARE = 0.1, MOST_S = 20; /* of a run's time; seconds */
 static const double COMPARING = 0.25;         /* of the time, for the whole against the whole */
 static const double JUDGING_S = 0.02;         /* in between nobody looks who is slower */
-
-typedef struct entrant {
-    const optune_impl *impl;
-    optune_config config;
-    double error;      /* as verified */
-    ot_kernel *kernel; /* of each group of the workload */
-    double sample[MOST_SAMPLES];
-    int n;
-    ot_interval interval;
-    bool begun, out;
-} entrant;
-
-typedef struct seat { /* a distinct workload */
-    const optune_call *call;
-    int *group, n_groups;
-    entrant item[MOST];
-    int n, alone, best;    /* as chosen by itself; as chosen here */
-    int order[MOST], turn; /* this round's draw */
-    int now;               /* who runs */
-    double spent;          /* in the run at hand, in all its groups */
-    bool measured;         /* by itself, before */
-    bool decided;          /* `best` follows from what was measured here */
-    ot_arena arena;
-} seat;
+static const double GIVEN =
+    0.01; /* of the whole's time, for candidates that hold less memory */
 
 typedef struct contest {
     ot_run *run;
     optune_partition *partition;
     optune_program *program;
-    seat *seat; /* by workload */
+    ot_seat *seat; /* by workload */
     int n;
     int *nth;   /* by group: which one of its workload's */
     bool *ours; /* by node: a constant that had no elements */
+    int turns;  /* of the whole */
     uint64_t random;
     double held; /* bytes of what is loaded */
 } contest;
 
-/* ---- who enters -------------------------------------------------------------------------- */
-
-static bool may_be_selected(const ot_choice *choice, const char *impl)
-{
-    for (int i = 0; i < choice->n; i++)
-        if (!strcmp(choice->row[i].candidate.impl->name, impl))
-            return choice->row[i].candidate.refusal == OT_VALID;
-    return false;
-}
-
-static int of_impl(const seat *s, const optune_impl *impl)
-{
-    int n = 0;
-    for (int i = 0; i < s->n; i++)
-        n += s->item[i].impl == impl;
-    return n;
-}
-
-static void enter(seat *s, const optune_impl *impl, const optune_config *config, double error)
-{
-    for (int i = 0; i < s->n; i++)
-        if (s->item[i].impl == impl && ot_config_equal(&s->item[i].config, config))
-            return;
-    if (s->n < MOST)
-        s->item[s->n++] = (entrant){.impl = impl, .config = *config, .error = error};
-}
-
-/* Facts come cheapest first: each implementation's best, then what else is near. */
-static void enter_facts(seat *s, const ot_choice *choice, const ot_fact *fact, int n)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < n; i++) {
-            const optune_record *r = &fact[i].record;
-            const optune_impl *impl = ot_impl_find(r->impl);
-            const double most = fact[0].record.cost * (pass ? NEAR : FAR);
-            if (fact[i].currency != OT_STALE && r->outcome == OPTUNE_OUTCOME_OK && impl &&
-                r->cost <= most && may_be_selected(choice, r->impl) &&
-                of_impl(s, impl) < (pass ? MOST_OF_ONE : 1))
-                enter(s, impl, &r->config, r->error);
-        }
-}
-
-static int cheaper(const void *a, const void *b)
-{
-    const double x = ((const ot_fact *)a)->record.cost, y = ((const ot_fact *)b)->record.cost;
-    return (x > y) - (x < y);
-}
-
-static int gather(contest *c, seat *s, optune_err *err)
-{
-    optune *o = c->run->o;
-    const optune_task task = {s->call, &o->target, &o->device};
-    ot_choice *choice = ot_alloc(sizeof *choice);
-    ot_fact *fact;
-    int n = 0;
-    const int status =
-        ot_context_choose(o, &task, c->run->policy.name, &s->arena, &fact, &n, choice, err);
-    if (status >= 0) {
-        const ot_choice_row *winner = &choice->row[choice->winner];
-        s->measured = ot_choice_measured(choice);
-        enter(s, winner->candidate.impl, choice->config,
-              winner->fact ? winner->fact->record.error : 0);
-        if (n)
-            qsort(fact, (size_t)n, sizeof *fact, cheaper);
-        if (s->measured)
-            enter_facts(s, choice, fact, n);
-    }
-    ot_choice_free(choice);
-    return status;
-}
-
 /* ---- on the machine ---------------------------------------------------------------------- */
 
-static int take(contest *c, seat *s, entrant *e, optune_err *err)
+static int take(contest *c, ot_seat *s, ot_entrant *e, optune_err *err)
 {
     e->kernel = ot_alloc((size_t)s->n_groups * sizeof *e->kernel);
     int status = OPTUNE_OK;
@@ -155,7 +57,7 @@ static int take(contest *c, seat *s, entrant *e, optune_err *err)
 }
 
 /* As a program loads it: modules once, and what was packed of equal constants. */
-static int load_like(contest *c, const seat *s, entrant *e, int g, optune_err *err)
+static int load_like(contest *c, const ot_seat *s, ot_entrant *e, int g, optune_err *err)
 {
     const optune_plan *plan = &e->kernel[0].bound->loaded->plan;
     int like = 0;
@@ -164,22 +66,28 @@ static int load_like(contest *c, const seat *s, entrant *e, int g, optune_err *e
         same = ot_groups_pack_alike(c->partition, plan, s->group[k], s->group[g]);
         like = same ? k : 0;
     }
+    e->held += same ? 0 : ot_plan_held(s->call, plan);
     ot_program_bind(c->program, s->group[g], &e->kernel[g]);
     return ot_kernel_load_like(&e->kernel[g], &e->kernel[like], same, err);
 }
 
-static int load(contest *c, seat *s, entrant *e, optune_err *err)
+static int load(contest *c, ot_seat *s, ot_entrant *e, optune_err *err)
 {
     int status = OPTUNE_OK;
-    for (int g = 0; g < s->n_groups && status >= 0; g++)
-        status = g && ot_call_static(s->call)
-                     ? load_like(c, s, e, g, err)
-                     : ot_program_load(c->program, s->group[g], &e->kernel[g], err);
+    for (int g = 0; g < s->n_groups && status >= 0; g++) {
+        if (g && ot_call_static(s->call)) {
+            status = load_like(c, s, e, g, err);
+            continue;
+        }
+        status = ot_program_load(c->program, s->group[g], &e->kernel[g], err);
+        if (status >= 0)
+            e->held += ot_plan_held(s->call, &e->kernel[g].bound->loaded->plan);
+    }
     return status;
 }
 
 /* Another candidate is worth no more than half of the memory that is there. */
-static bool has_room(const contest *c, const seat *s)
+static bool has_room(const contest *c, const ot_seat *s)
 {
     const double there = (double)ot_memory_available(c->run->memory_root);
     double each = 0;
@@ -195,14 +103,14 @@ static int open_all(contest *c, optune_err *err)
     int status = OPTUNE_OK;
     for (int i = 0; i < c->n && status >= 0; i++)
         for (int k = 0; k < c->seat[i].n && status >= 0; k++) {
-            entrant *e = &c->seat[i].item[k];
+            ot_entrant *e = &c->seat[i].item[k];
             e->out = k && (!has_room(c, &c->seat[i]) || take(c, &c->seat[i], e, &own) < 0);
             if (k == 0)
                 status = take(c, &c->seat[i], e, err);
         }
     for (int i = 0; i < c->n && status >= 0; i++)
         for (int k = 0; k < c->seat[i].n && status >= 0; k++) {
-            entrant *e = &c->seat[i].item[k];
+            ot_entrant *e = &c->seat[i].item[k];
             if (k == 0)
                 status = load(c, &c->seat[i], e, err);
             else
@@ -225,7 +133,7 @@ static int run_once(contest *c, double *seconds, optune_err *err)
     for (int i = 0; i < c->partition->groups.n && status >= 0; i++) {
         if (c->partition->places.idle[i] != OT_RUNS)
             continue;
-        seat *s = &c->seat[c->partition->row[i].workload];
+        ot_seat *s = &c->seat[c->partition->row[i].workload];
         status = ot_kernel_run(&s->item[s->now].kernel[c->nth[i]], err);
         const double after = ot_now();
         s->spent += after - before;
@@ -236,7 +144,7 @@ static int run_once(contest *c, double *seconds, optune_err *err)
 }
 
 /* The next one of a round, in which each that is left has one turn. */
-static void draw_one(contest *c, seat *s)
+static void draw_one(contest *c, ot_seat *s)
 {
     do {
         if (s->turn == 0) {
@@ -251,20 +159,20 @@ static void draw_one(contest *c, seat *s)
     } while (s->item[s->now].out);
 }
 
-static void note(seat *s)
+static void note(ot_seat *s)
 {
-    entrant *e = &s->item[s->now];
-    if (e->begun && e->n < MOST_SAMPLES)
+    ot_entrant *e = &s->item[s->now];
+    if (e->begun && e->n < OT_ENTRANT_SAMPLES)
         e->sample[e->n++] = s->spent / s->n_groups;
     e->begun = true; /* the first time it is cold in a way that it never is again */
 }
 
 /* Leaves out who is slower than the best for certain. False: somebody has few samples yet. */
-static bool judge(seat *s)
+static bool judge(ot_seat *s)
 {
     int best = -1, least = ENOUGH;
     for (int i = 0; i < s->n; i++) {
-        entrant *e = &s->item[i];
+        ot_entrant *e = &s->item[i];
         if (e->out)
             continue;
         least = e->n < least ? e->n : least;
@@ -307,16 +215,49 @@ static int try_all(contest *c, double end, optune_err *err)
     return status;
 }
 
-/* The graph as chosen one by one and as chosen here, in turns. */
+/* What holds less memory instead, as far as the whole loses next to nothing by it. */
+static void choose_lighter(contest *c, ot_in_graph *told)
+{
+    const ot_weight **weight = ot_alloc((size_t)c->n * sizeof *weight);
+    int *n_weights = ot_alloc((size_t)c->n * sizeof *n_weights);
+    int *chosen = ot_alloc((size_t)c->n * sizeof *chosen);
+    ot_arena arena = {0};
+    double whole = 0;
+    for (int i = 0; i < c->n; i++) {
+        const ot_seat *s = &c->seat[i];
+        ot_weight *own = ot_arena_alloc(&arena, (size_t)s->n * sizeof *own);
+        for (int k = 0; k < s->n; k++) {
+            const ot_entrant *e = &s->item[k];
+            own[k].bytes = e->held;
+            own[k].seconds = e->n < FIRST ? INFINITY : e->interval.median * s->n_groups;
+        }
+        weight[i] = own;
+        n_weights[i] = s->n;
+        chosen[i] = s->best;
+        whole += own[s->best].seconds;
+    }
+    told->lighter = ot_lighten(weight, n_weights, c->n, GIVEN * whole, chosen);
+    for (int i = 0; i < c->n; i++)
+        c->seat[i].best = chosen[i];
+    ot_arena_release(&arena);
+    free(weight);
+    free(n_weights);
+    free(chosen);
+}
+
+/* The graph as it is chosen until now and as chosen here, in turns, which also tell what each
+ * group takes: by what they were chosen from they look faster than they are. */
 static int take_turns(contest *c, double end, ot_in_graph *told, optune_err *err)
 {
-    double sample[2][ENOUGH];
+    double sample[2][OT_WHOLE_TURNS];
     int status = OPTUNE_OK, n = 0;
-    for (; n < ENOUGH && status >= 0 && (n < FIRST || ot_now() < end); n++)
+    for (; n < OT_WHOLE_TURNS && status >= 0 && (n < FIRST || ot_now() < end); n++)
         for (int which = 0; which < 2 && status >= 0; which++) {
             for (int i = 0; i < c->n; i++)
                 c->seat[i].now = which ? c->seat[i].best : c->seat[i].alone;
             status = run_once(c, &sample[which][n], err);
+            for (int i = 0; i < c->n; i++)
+                c->seat[i].whole[which][n] = c->seat[i].spent / c->seat[i].n_groups;
         }
     if (status < 0)
         return status;
@@ -324,42 +265,55 @@ static int take_turns(contest *c, double end, ot_in_graph *told, optune_err *err
     told->together = ot_median_interval(sample[1], n);
     for (int i = 0; i < c->n; i++)
         told->others += c->seat[i].best != c->seat[i].alone;
-    told->kept = !told->others || told->together.low <= told->alone.high;
+    told->kept = !told->others || told->together.low <= told->alone.high * (1 + GIVEN);
+    c->turns = n;
     return status;
 }
 
 /* ---- what is written down ---------------------------------------------------------------- */
 
-static int record(const contest *c, const seat *s, const entrant *e, optune_err *err)
+/* `sample[n]` of one run of one group. */
+static int record(const contest *c, const ot_seat *s, const ot_entrant *e, const double *sample,
+                  int n, const char *lines, optune_err *err)
 {
     const optune *o = c->run->o;
     const optune_task task = {s->call, &o->target, &o->device};
     const ot_contender who = {
         .task = &task, .impl = e->impl, .config = &e->config, .policy = c->partition->in_graph};
+    const ot_interval interval = ot_median_interval(sample, n);
     double spent = 0;
-    for (int i = 0; i < e->n; i++)
-        spent += e->sample[i] * s->n_groups;
+    for (int i = 0; i < n; i++)
+        spent += sample[i] * s->n_groups;
     const ot_trial_result result = {.outcome = OPTUNE_OUTCOME_OK,
-                                    .cost = e->interval.median,
-                                    .low = e->interval.low,
-                                    .high = e->interval.high,
-                                    .n_samples = e->n,
-                                    .sample = e->sample,
+                                    .cost = interval.median,
+                                    .low = interval.low,
+                                    .high = interval.high,
+                                    .n_samples = n,
+                                    .sample = sample,
                                     .inner = 1,
+                                    .counters = lines,
                                     .error = e->error,
                                     .seed = c->run->options->seed};
     return ot_record_trial(c->run, &who, &result, spent, true, err);
 }
 
-/* Of a combination that is slower as a whole nothing is recorded. */
+/* All who were tried, and then who was chosen, by its turns in the whole: that record says so, and
+ * the newest that does decides (answer/facts.c). Of a combination that is slower as a whole nothing
+ * but what stays instead is written down. */
 static int conclude(const contest *c, const ot_in_graph *told, optune_err *err)
 {
     int status = OPTUNE_OK;
     for (int i = 0; i < c->n && status >= 0; i++) {
-        const seat *s = &c->seat[i];
-        for (int k = 0; k < s->n && status >= 0 && told->kept && s->measured; k++)
-            if (s->item[k].n >= FIRST)
-                status = record(c, s, &s->item[k], err);
+        const ot_seat *s = &c->seat[i];
+        const int chosen = told->kept ? s->best : s->alone;
+        if (!s->measured)
+            continue;
+        for (int k = 0; k < s->n && status >= 0 && told->kept; k++)
+            if (s->item[k].n >= FIRST && k != chosen)
+                status = record(c, s, &s->item[k], s->item[k].sample, s->item[k].n, NULL, err);
+        if (status >= 0)
+            status = record(c, s, &s->item[chosen], s->whole[told->kept], c->turns,
+                            OT_CHOSEN "=1\n", err);
     }
     return status;
 }
@@ -376,7 +330,7 @@ static void seat_groups(contest *c)
     for (int i = 0; i < groups->n; i++) {
         if (c->partition->places.idle[i] != OT_RUNS)
             continue;
-        seat *s = &c->seat[c->partition->row[i].workload];
+        ot_seat *s = &c->seat[c->partition->row[i].workload];
         if (!s->group)
             s->group = ot_alloc((size_t)groups->n * sizeof *s->group);
         s->call = groups->group[i].call;
@@ -402,7 +356,7 @@ static void close_all(contest *c)
             optune_graph_set_data(graph, id, NULL, NULL);
     ot_partition_share(c->partition);
     for (int i = 0; i < c->n; i++) {
-        seat *s = &c->seat[i];
+        ot_seat *s = &c->seat[i];
         for (int k = 0; k < s->n; k++) {
             for (int g = s->n_groups - 1; g >= 0 && s->item[k].kernel; g--) /* users first */
                 ot_kernel_release(&s->item[k].kernel[g]);
@@ -422,7 +376,7 @@ static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
     const double start = ot_now();
     int status = fill(c, err);
     for (int i = 0; i < c->n && status >= 0; i++)
-        status = gather(c, &c->seat[i], err);
+        status = ot_seat_enter(c->run, c->partition, &c->seat[i], err);
     if (status >= 0)
         status = ot_program_prepare(c->partition, &c->program, err);
     if (status >= 0)
@@ -434,6 +388,8 @@ static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)
     for (int i = 0; i < c->n && status >= 0; i++)
         if (!c->seat[i].decided)
             return optune_fail(err, OPTUNE_EPARTIAL, "no time was left for it");
+    if (status >= 0)
+        choose_lighter(c, told);
     if (status >= 0)
         status = take_turns(c, end, told, err);
     if (status >= 0)
@@ -499,14 +455,18 @@ void ot_in_graph_say(const ot_in_graph *told, ot_text *to)
     if (!told->done)
         return;
     ot_text_printf(to,
-                   "\nthe whole graph, in turns: %.4g us [%.4g, %.4g] as chosen one by one, "
+                   "\nthe whole graph, in turns: %.4g us [%.4g, %.4g] as chosen before, "
                    "%.4g us [%.4g, %.4g] as chosen while it ran",
                    told->alone.median * 1e6, told->alone.low * 1e6, told->alone.high * 1e6,
                    told->together.median * 1e6, told->together.low * 1e6,
                    told->together.high * 1e6);
     if (told->kept)
-        ot_text_printf(to, " (%d of %d workloads by another config)\n", told->others,
+        ot_text_printf(to, " (%d of %d workloads by another config", told->others,
                        told->workloads);
+    if (told->kept && told->lighter > 0)
+        ot_text_printf(to, ", %.3g MB of constants saved", told->lighter / 1e6);
+    if (told->kept)
+        ot_text_add(to, ")\n");
     else
         ot_text_add(to, ": the former stays\n");
 }
@@ -515,8 +475,9 @@ json_t *ot_in_graph_json(const ot_in_graph *told)
 {
     if (!told->done)
         return json_null();
-    return json_pack("{s:[f,f,f], s:[f,f,f], s:b, s:i, s:i}", "one_by_one", told->alone.median,
-                     told->alone.low, told->alone.high, "in_graph", told->together.median,
-                     told->together.low, told->together.high, "kept", (int)told->kept, "others",
-                     told->others, "workloads", told->workloads);
+    return json_pack("{s:[f,f,f], s:[f,f,f], s:b, s:i, s:i, s:f}", "one_by_one",
+                     told->alone.median, told->alone.low, told->alone.high, "in_graph",
+                     told->together.median, told->together.low, told->together.high, "kept",
+                     (int)told->kept, "others", told->others, "workloads", told->workloads,
+                     "lighter", told->kept ? told->lighter : 0.0);
 }

@@ -10,11 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run/worker.h"
 #include "tuner/tune.h"
-
-/* What reference.c cuts an output into, and how much of it is enough. */
-static const double REFERENCE_BLOCK = 4096, REFERENCE_BLOCKS = 1024,
-                    REFERENCE_ELEMENTS = 4 << 20;
 
 static double elements(const optune_tensor *type)
 {
@@ -42,10 +39,10 @@ double ot_room_needed(const optune_call *call, const optune_device *device, doub
         const double n = elements(&call->output[i]);
         out += bytes(&call->output[i]);
         most = fmax(most, bytes(&call->output[i]));
-        const double block = fmax(REFERENCE_BLOCK, n / REFERENCE_BLOCKS);
+        const double block = (double)ot_reference_block(call, i);
         computing = fmax(computing, fmin(n, block * threads) * 2 * sizeof(double));
         kept +=
-            fmin(n, REFERENCE_ELEMENTS + threads * block) * (sizeof(double) + sizeof(float));
+            fmin(n, OT_REFERENCE_ELEMENTS + threads * block) * (sizeof(double) + sizeof(float));
     }
     /* Guarded and aligned ones; on a GPU these are the device's. */
     const double buffers = 2 * (in + out);

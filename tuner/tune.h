@@ -108,6 +108,7 @@ typedef struct ot_in_graph {
     ot_interval alone, together; /* seconds of the whole: as chosen one by one; in the graph */
     bool kept;                   /* the latter is no slower, and recorded */
     int others, workloads; /* that are computed by another config than alone; of so many */
+    double lighter;        /* bytes of constants that slower candidates save */
     char problem[OPTUNE_ERR_SIZE];
 } ot_in_graph;
 

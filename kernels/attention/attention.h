@@ -32,6 +32,10 @@ double attention_scale(const optune_call *call);
 /* The op's gradient, by composition (attention_gradient.c). */
 int attention_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 
+/* The op's reference (attention_reference.c). */
+void attention_reference(const optune_call *call, const void *const *in, int out_index,
+                         const optune_region *region, double *out, double *magnitude);
+
 /* Whether CPU templates compute it: constant, something to do, a C type. */
 bool attention_applies(const optune_task *task, attention_shape *s, char *why);
 

@@ -165,89 +165,6 @@ static double terms(const optune_call *call)
     return attention_shape_of(call, &s) ? (double)(s.d > s.skv ? s.d : s.skv) + 8 : 1;
 }
 
-typedef struct line { /* of one query: its weights' sum and moment, and the weights */
-    double sum, moment;
-    double *p, *s;
-} line;
-
-/* The weights of query (b, h, i). */
-static void weigh(const optune_call *call, const void *const *in, const attention_shape *s,
-                  const int64_t *at, line *l)
-{
-    const optune_dtype dtype = call->input[ATTENTION_Q].type.dtype;
-    const int64_t g = s->hq / s->hkv, kv = at[0] * s->hkv + at[1] / g;
-    const int64_t q = ((at[0] * s->hq + at[1]) * s->sq + at[2]) * s->d;
-    const int64_t last = s->causal ? at[2] + s->skv - s->sq : s->skv - 1;
-    double most = -INFINITY;
-    for (int64_t j = 0; j < s->skv; j++) {
-        double score = 0, size = 0, more = 0;
-        const int64_t k = (kv * s->skv + j) * s->d;
-        bool seen = j <= last;
-        if (s->has_mask) {
-            const optune_dtype m = call->input[ATTENTION_MASK].type.dtype;
-            more = tensor_element(in[ATTENTION_MASK], m,
-                                  at[0] * s->mask_stride[0] + at[1] * s->mask_stride[1] +
-                                      at[2] * s->mask_stride[2] + j * s->mask_stride[3]);
-            seen = seen && (m.code == OPTUNE_DTYPE_BOOL ? more != 0 : more != -INFINITY);
-            more = m.code == OPTUNE_DTYPE_BOOL ? 0 : more;
-        }
-        for (int64_t d = 0; d < s->d && seen; d++) {
-            const double x = tensor_element(in[ATTENTION_Q], dtype, q + d) *
-                             tensor_element(in[ATTENTION_K], dtype, k + d);
-            score += x;
-            size += fabs(x);
-        }
-        l->p[j] = seen ? score * s->scale + more : -INFINITY;
-        l->s[j] = seen ? size * fabs(s->scale) + fabs(more) : 0;
-        most = isnan(l->p[j]) || isnan(most) ? NAN : fmax(most, l->p[j]);
-    }
-    l->sum = l->moment = 0;
-    for (int64_t j = 0; j < s->skv; j++) {
-        if (l->p[j] == -INFINITY && !isnan(most) && most != INFINITY) {
-            l->p[j] = 0;
-            continue;
-        }
-        l->s[j] += fabs(l->p[j] - most);
-        l->p[j] = exp(l->p[j] - most);
-        l->sum += l->p[j];
-        l->moment += l->p[j] * l->s[j];
-    }
-}
-
-static void reference(const optune_call *call, const void *const *in, int out_index,
-                      const optune_region *region, double *out, double *magnitude)
-{
-    (void)out_index;
-    attention_shape s;
-    if (!attention_shape_of(call, &s))
-        return;
-    const optune_dtype dtype = call->output[0].dtype;
-    line l = {.p = calloc((size_t)s.skv * 2 + 1, sizeof(double))};
-    if (!l.p)
-        return;
-    l.s = l.p + s.skv;
-    region_lines at = region_lines_of(region, &call->output[0], 3, 1);
-    do {
-        weigh(call, in, &s, at.at, &l);
-        const int64_t kv = at.at[0] * s.hkv + at.at[1] / (s.hq / s.hkv);
-        for (int64_t c = region->lo[3]; c < region->hi[3]; c++) {
-            const int64_t to = at.to + (c - region->lo[3]) * at.step;
-            double sum = 0, size = 0;
-            for (int64_t j = 0; j < s.skv; j++) {
-                if (l.p[j] == 0)
-                    continue;
-                const double x =
-                    l.p[j] * tensor_element(in[ATTENTION_V], dtype, (kv * s.skv + j) * s.dv + c);
-                sum += x;
-                size += fabs(x) * (1 + l.s[j] + l.moment / l.sum);
-            }
-            out[to] = s.zeros && l.sum == 0 ? 0 : sum / l.sum;
-            magnitude[to] = l.sum == 0 ? 0 : size / l.sum;
-        }
-    } while (region_lines_next(&at));
-    free(l.p);
-}
-
 static const char *const bert[] = {
     "attention(f32[1,12,128,64], f32[1,12,128,64], f32[1,12,128,64])",
     "attention(f32[1,12,512,64], f32[1,12,512,64], f32[1,12,512,64], f32[1,1,1,512])",
@@ -312,7 +229,7 @@ OPTUNE_OP(attention) = {
     .gradient = attention_gradient,
     .flops = flops,
     .terms = terms,
-    .reference = reference,
+    .reference = attention_reference,
     .float32_sums = true,
     .presets = presets,
     .samples = samples,

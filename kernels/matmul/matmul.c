@@ -31,43 +31,6 @@ int matmul_dtypes(optune_call *call, const char *a_name, const char *b_name, opt
     return OPTUNE_OK;
 }
 
-void matmul_reference(const matmul_view *a, const matmul_view *b, int64_t i0, int64_t i1,
-                      int64_t j0, int64_t j1, int64_t depth, double *out, double *magnitude,
-                      int64_t ld)
-{
-    enum { COLS = 8, STEPS = 256 };
-    double panel[STEPS][COLS];
-    for (int64_t j = j0; j < j1; j += COLS) {
-        const int cols = j1 - j < COLS ? (int)(j1 - j) : COLS;
-        for (int64_t k0 = 0; k0 < depth; k0 += STEPS) {
-            const int steps = depth - k0 < STEPS ? (int)(depth - k0) : STEPS;
-            for (int k = 0; k < steps; k++)
-                for (int c = 0; c < COLS; c++)
-                    panel[k][c] =
-                        c >= cols
-                            ? 0.0
-                            : tensor_element(b->tensor, b->dtype,
-                                             b->base + (j + c) * b->row + (k0 + k) * b->col);
-            for (int64_t i = i0; i < i1; i++) {
-                double sum[COLS] = {0}, size[COLS] = {0};
-                for (int k = 0; k < steps; k++) {
-                    const double v = tensor_element(a->tensor, a->dtype,
-                                                    a->base + i * a->row + (k0 + k) * a->col);
-                    for (int c = 0; c < COLS; c++) {
-                        sum[c] += v * panel[k][c];
-                        size[c] += fabs(v * panel[k][c]);
-                    }
-                }
-                const int64_t at = (i - i0) * ld + (j - j0);
-                for (int c = 0; c < cols; c++) {
-                    out[at + c] += sum[c];
-                    magnitude[at + c] += size[c];
-                }
-            }
-        }
-    }
-}
-
 int64_t matmul_block_rows(const optune_task *task, int64_t m, int64_t row_bytes,
                           int64_t column_tasks)
 {

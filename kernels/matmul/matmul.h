@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the rows of the matrix products (dense, batch_matmul) share: the reference product, and
- * the checks and numbers of register tiles. Host code only; bodies use
+ * What the rows of the matrix products (dense, batch_matmul) share: the checks and numbers of
+ * register tiles. Host code only; bodies use
  * kernels/matmul/gemm.kernel.h. It owns nothing and allocates nothing.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_H
@@ -13,20 +13,6 @@ int matmul_rank(optune_err *err, const char *name, optune_tensor *type, int rank
 
 /* The types of operands a and b and of the output, whose attribute is out_dtype. */
 int matmul_dtypes(optune_call *call, const char *a_name, const char *b_name, optune_err *err);
-
-/* One operand of the reference: element (i, k) is at base + i * row + k * col. */
-typedef struct matmul_view {
-    const void *tensor;
-    optune_dtype dtype;
-    int64_t base, row, col;
-} matmul_view;
-
-/* out[i][j] += sum over k of a(i, k) * b(j, k), and the same of absolute values, for the box
- * [i0, i1) x [j0, j1), dense in `ld` columns. Blocks of b become double once and serve all
- * rows. */
-void matmul_reference(const matmul_view *a, const matmul_view *b, int64_t i0, int64_t i1,
-                      int64_t j0, int64_t j1, int64_t depth, double *out, double *magnitude,
-                      int64_t ld);
 
 /* ---- devices and tiles
  * ---------------------------------------------------------------------- */

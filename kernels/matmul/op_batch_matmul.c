@@ -4,6 +4,7 @@
  * and attributes of Relay's nn.batch_matmul: y comes transposed unless transpose_b=false, x may
  * come transposed, and a batch of 1 is shared by all batches of the other operand.
  */
+#include "kernels/host/product.h"
 #include "kernels/matmul/batch_matmul.h"
 
 static const optune_op_input inputs[] = {
@@ -101,22 +102,23 @@ static void reference(const optune_call *call, const void *const *in, int out_in
         const int64_t at = (b - region->lo[0]) * rows * cols;
         for (int64_t i = 0; i < rows * cols; i++)
             out[at + i] = magnitude[at + i] = 0;
-        const matmul_view x = {
+        const host_matrix x = {
             .tensor = in[BATCH_MATMUL_X],
             .dtype = call->input[BATCH_MATMUL_X].type.dtype,
             .base = s.x_shared ? 0 : b * s.m * s.k,
             .row = s.transpose_a ? 1 : s.k,
             .col = s.transpose_a ? s.m : 1,
         };
-        const matmul_view y = {
+        const host_matrix y = {
             .tensor = in[BATCH_MATMUL_Y],
             .dtype = call->input[BATCH_MATMUL_Y].type.dtype,
             .base = s.y_shared ? 0 : b * s.n * s.k,
             .row = s.transpose_b ? s.k : 1,
             .col = s.transpose_b ? 1 : s.n,
         };
-        matmul_reference(&x, &y, region->lo[1], region->hi[1], region->lo[2], region->hi[2],
-                         s.k, out + at, magnitude + at, cols);
+        const host_rows left = host_rows_of(&x), right = host_rows_of(&y);
+        host_product(&left, region->lo[1], region->hi[1], &right, region->lo[2], region->hi[2],
+                     s.k, out + at, magnitude + at, cols);
     }
 }
 

@@ -4,6 +4,7 @@
  * meaning, argument order and attribute of Relay's nn.dense for matrices. What is here never
  * depends on a target.
  */
+#include "kernels/host/product.h"
 #include "kernels/matmul/dense.h"
 
 static const optune_op_input inputs[] = {
@@ -91,10 +92,11 @@ static void reference(const optune_call *call, const void *const *in, int out_in
             out[i * cols + j] = b;
             magnitude[i * cols + j] = fabs(b);
         }
-    const matmul_view a = {in[DENSE_DATA], call->input[DENSE_DATA].type.dtype, 0, k, 1};
-    const matmul_view b = {in[DENSE_WEIGHT], call->input[DENSE_WEIGHT].type.dtype, 0, k, 1};
-    matmul_reference(&a, &b, region->lo[0], region->hi[0], region->lo[1], region->hi[1], k, out,
-                     magnitude, cols);
+    const host_matrix x = {in[DENSE_DATA], call->input[DENSE_DATA].type.dtype, 0, k, 1};
+    const host_matrix w = {in[DENSE_WEIGHT], call->input[DENSE_WEIGHT].type.dtype, 0, k, 1};
+    const host_rows a = host_rows_of(&x), b = host_rows_of(&w);
+    host_product(&a, region->lo[0], region->hi[0], &b, region->lo[1], region->hi[1], k, out,
+                 magnitude, cols);
 }
 
 static const char *const bert_base[] = {

@@ -60,28 +60,6 @@ bool nbits_applies(const optune_task *task, char *why)
            optune_refuse(why, "needs dimensions of at least 1");
 }
 
-/* An integer of the weight; of 4 bits, the first of two is in the low half of a byte. */
-static int integer_of(const void *weight, bool is_signed, int64_t bits, int64_t row_bytes,
-                      int64_t n, int64_t k)
-{
-    if (bits == 8)
-        return is_signed ? ((const int8_t *)weight)[n * row_bytes + k]
-                         : ((const uint8_t *)weight)[n * row_bytes + k];
-    const int byte = ((const uint8_t *)weight)[n * row_bytes + k / 2];
-    const int q = k % 2 ? byte >> 4 : byte & 15;
-    return is_signed && q > 7 ? q - 16 : q;
-}
-
-double nbits_level(const optune_call *call, const void *const *in, int64_t n, int64_t k)
-{
-    const nbits_shape s = nbits_shape_of(call);
-    const int q = integer_of(in[NBITS_WEIGHT], s.is_signed, s.bits, s.row_bytes, n, k);
-    if (!s.zero)
-        return q - (s.is_signed ? 0 : s.bits == 4 ? 8 : 128);
-    return q - tensor_element(in[NBITS_ZERO], call->input[NBITS_ZERO].type.dtype,
-                              n * s.groups + k / s.group);
-}
-
 void nbits_define(optune_plan *plan, int module, const nbits_shape *s)
 {
     optune_plan_define(plan, module, "M", s->m);

@@ -44,9 +44,6 @@ nbits_shape nbits_shape_of(const optune_call *call);
 /* What every generated implementation asks for: dims of at least 1, constant but for the rows. */
 bool nbits_applies(const optune_task *task, char *why);
 
-/* Integer k of row n less its zero point: exact unless the zero point is a float. */
-double nbits_level(const optune_call *call, const void *const *in, int64_t n, int64_t k);
-
 /* nbits_gradient.c: the op's rule. */
 int nbits_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 

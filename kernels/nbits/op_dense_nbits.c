@@ -19,6 +19,7 @@
  */
 #include <stdlib.h>
 
+#include "kernels/host/product.h"
 #include "kernels/nbits/nbits.h"
 
 static const optune_op_input inputs[] = {
@@ -177,40 +178,74 @@ static double terms(const optune_call *call)
     return optune_dim_known(k) ? (double)k->min + 2 : 1;
 }
 
+/* The weight as it is stored. */
+typedef struct stored {
+    nbits_shape shape;
+    const void *weight, *scale, *zero;
+    optune_dtype scale_type, zero_type;
+} stored;
+
+/* Integers `from` to `from` + n of a row; of 4 bits, the first of two is in the low half of a
+ * byte, and `from` is even. */
+static void read_integers(const stored *w, int64_t row, int64_t from, int n, int *to)
+{
+    const uint8_t *bytes = (const uint8_t *)w->weight + row * w->shape.row_bytes;
+    const int sign = w->shape.is_signed ? 1 << (w->shape.bits - 1) : 0;
+    if (w->shape.bits == 8) {
+        for (int i = 0; i < n; i++)
+            to[i] = (bytes[from + i] ^ sign) - sign;
+        return;
+    }
+    bytes += from / 2;
+    for (int i = 0; i < n / 2; i++) {
+        to[2 * i] = ((bytes[i] & 15) ^ sign) - sign;
+        to[2 * i + 1] = (bytes[i] >> 4 ^ sign) - sign;
+    }
+    if (n % 2)
+        to[n - 1] = ((bytes[n / 2] & 15) ^ sign) - sign;
+}
+
+/* Rows of what the weight means: an integer less its zero point, which is exact unless that is a
+ * float, times its scale. */
+static void read_weight(const void *of, int64_t row, int rows, int64_t from, int n, double *to)
+{
+    const stored *w = of;
+    const nbits_shape *s = &w->shape;
+    const double middle = s->is_signed ? 0 : s->bits == 4 ? 8 : 128;
+    int q[HOST_PRODUCT_STEPS];
+    for (int r = 0; r < rows; r++, row++, to += HOST_PRODUCT_ROW) {
+        read_integers(w, row, from, n, q);
+        for (int i = 0; i < n;) {
+            const int64_t group = (from + i) / s->group, at = row * s->groups + group;
+            const int64_t left = (group + 1) * s->group - from;
+            const int end = left < n ? (int)left : n;
+            const double scale = tensor_element(w->scale, w->scale_type, at);
+            const double zero = s->zero ? tensor_element(w->zero, w->zero_type, at) : middle;
+            for (; i < end; i++)
+                to[i] = (q[i] - zero) * scale;
+        }
+    }
+}
+
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    enum { COLS = 8, STEPS = 256 };
-    double panel[STEPS][COLS];
-    const nbits_shape s = nbits_shape_of(call);
-    const optune_dtype data = call->input[NBITS_DATA].type.dtype;
-    const optune_dtype scale = call->input[NBITS_SCALE].type.dtype;
     const int64_t rows = region->hi[0] - region->lo[0], cols = region->hi[1] - region->lo[1];
+    stored w = {.shape = nbits_shape_of(call),
+                .weight = in[NBITS_WEIGHT],
+                .scale = in[NBITS_SCALE],
+                .scale_type = call->input[NBITS_SCALE].type.dtype};
+    if (w.shape.zero) {
+        w.zero = in[NBITS_ZERO];
+        w.zero_type = call->input[NBITS_ZERO].type.dtype;
+    }
+    const host_matrix x = {in[NBITS_DATA], call->input[NBITS_DATA].type.dtype, 0, w.shape.k, 1};
+    const host_rows a = host_rows_of(&x), b = {.read = read_weight, .of = &w};
     for (int64_t i = 0; i < rows * cols; i++)
         out[i] = magnitude[i] = 0;
-    for (int64_t j = 0; j < cols; j += COLS) {
-        const int some = cols - j < COLS ? (int)(cols - j) : COLS;
-        for (int64_t k0 = 0; k0 < s.k; k0 += STEPS) {
-            const int steps = s.k - k0 < STEPS ? (int)(s.k - k0) : STEPS;
-            for (int c = 0; c < some; c++)
-                for (int k = 0; k < steps; k++) {
-                    const int64_t n = region->lo[1] + j + c;
-                    panel[k][c] = nbits_level(call, in, n, k0 + k) *
-                                  tensor_element(in[NBITS_SCALE], scale,
-                                                 n * s.groups + (k0 + k) / s.group);
-                }
-            for (int64_t i = 0; i < rows; i++)
-                for (int k = 0; k < steps; k++) {
-                    const double v = tensor_element(in[NBITS_DATA], data,
-                                                    (region->lo[0] + i) * s.k + k0 + k);
-                    for (int c = 0; c < some; c++) {
-                        out[i * cols + j + c] += v * panel[k][c];
-                        magnitude[i * cols + j + c] += fabs(v * panel[k][c]);
-                    }
-                }
-        }
-    }
+    host_product(&a, region->lo[0], region->hi[0], &b, region->lo[1], region->hi[1], w.shape.k,
+                 out, magnitude, cols);
 }
 
 static const char *const decode[] = {

@@ -230,6 +230,89 @@ static void make_partial(const char *text, const ot_reference_limits *limits, ot
     unlink(path);
 }
 
+/* What threads compute of a block piece by piece is the block, each number in its place. */
+static void check_block(const optune_call *call, const ot_reference *r, const ot_block *b)
+{
+    const int64_t cols = call->output[0].dim[1].min;
+    const void *in[OPTUNE_MAX_INPUTS] = {0};
+    double *value = ot_alloc((size_t)b->count * sizeof *value);
+    double *magnitude = ot_alloc((size_t)b->count * sizeof *magnitude);
+    for (int i = 0; i < call->n_inputs; i++) {
+        void *data = ot_alloc((size_t)optune_tensor_bytes(&call->input[i].type));
+        ot_fill_input(&call->input[i].type, 3, i, data);
+        in[i] = data;
+    }
+    const optune_region region = {
+        .rank = 2,
+        .lo = {b->offset / cols, 0},
+        .hi = {(b->offset + b->count) / cols, cols},
+    };
+    call->op->reference(call, in, 0, &region, value, magnitude);
+    for (int64_t i = 0; i < b->count; i++) {
+        const double got = ((const double *)(r->map + b->value))[i];
+        const double size = (double)((const float *)(r->map + b->magnitude))[i];
+        assert_true(fabs(got - value[i]) <= 1e-14 * magnitude[i]);
+        assert_true(size >= magnitude[i] && size <= 1.000001 * magnitude[i]);
+    }
+    free(value);
+    free(magnitude);
+    for (int i = 0; i < call->n_inputs; i++)
+        free((void *)in[i]);
+}
+
+static void test_pieces_of_blocks(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "dense(f32[40,70], f32[1300,70])",
+        "dense(f32[3,130], f32[2000,130], f32[2000])",
+        "dense(f32[1,100], f32[1024,100])",
+    };
+    for (int t = 0; t < OT_COUNT(texts); t++) {
+        optune_call call;
+        ot_reference r;
+        make_partial(texts[t], &(ot_reference_limits){.seconds = 1000}, &r, &call);
+        assert_true(r.n_blocks > 0);
+        for (int64_t i = 0; i < r.n_blocks; i++)
+            check_block(&call, &r, &r.block[i]);
+        ot_reference_close(&r);
+    }
+}
+
+/* Of a product that is known as a whole no single element may be wrong, wherever its tile is. */
+static void test_one_element_of_one_tile(void **state)
+{
+    (void)state;
+    optune_call call;
+    ot_reference r;
+    char message[256];
+    uint64_t rng = 5;
+    const optune_impl impl = {.name = "an implementation"};
+    make_partial("dense(bf16[300,256], bf16[1100,256])",
+                 &(ot_reference_limits){.seconds = 1000}, &r, &call);
+    assert_true(r.whole);
+    const int64_t n = optune_tensor_elements(&call.output[0]);
+    uint16_t *out = ot_alloc((size_t)n * sizeof *out);
+    const void *outputs[] = {out};
+    for (int64_t i = 0; i < r.n_blocks; i++)
+        ot_elements_set(call.output[0].dtype, out, r.block[i].offset, r.block[i].count,
+                        (const double *)(r.map + r.block[i].value));
+    double error = 0;
+    assert_true(ot_judge(&call, &impl, &r, outputs, 0, 0, &error, message, sizeof message));
+    for (int k = 0; k < 40; k++) {
+        const int64_t at = k ? optune_random_below(&rng, n) : n - 1;
+        const uint16_t was = out[at];
+        ot_elements_set(call.output[0].dtype, out, at, 1, &(double){100});
+        error = 0;
+        assert_false(
+            ot_judge(&call, &impl, &r, outputs, 0, 0, &error, message, sizeof message));
+        check_contains(message, "(1 of 330000 wrong)");
+        out[at] = was;
+    }
+    free(out);
+    ot_reference_close(&r);
+}
+
 /* Every element once, whatever the shape. */
 static void test_reference_is_whole(void **state)
 {
@@ -239,6 +322,8 @@ static void test_reference_is_whole(void **state)
         "dense(f32[1,8], f32[70001,8])",
         "dense(f32[5003,2], f32[3,2])",
         "dense(f32[300,4], f32[301,4])",
+        "dense(f32[40,70], f32[1300,70])",
+        "dense(f32[3,130], f32[2000,130], f32[2000])",
         "conv2d(f32[2,3,17,19], f32[5,3,3,3])",
     };
     for (int t = 0; t < OT_COUNT(texts); t++) {
@@ -605,6 +690,8 @@ int main(void)
         cmocka_unit_test(test_comparison),
         cmocka_unit_test(test_no_number_is_an_answer),
         cmocka_unit_test(test_poison_is_wrong),
+        cmocka_unit_test(test_pieces_of_blocks),
+        cmocka_unit_test(test_one_element_of_one_tile),
         cmocka_unit_test(test_reference_is_whole),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_words_are_compared),

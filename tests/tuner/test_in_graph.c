@@ -57,20 +57,23 @@ static json_t *run(const model *m)
         OPTUNE_OK);
 }
 
+/* One of each workload is the one that was chosen, and that counts. */
 static int count_in_graph(const char *db, const char *policy)
 {
     tuning_records all;
-    int n = 0;
+    int n = 0, chosen = 0;
     tuning_read(db, &all);
     for (int i = 0; i < all.n; i++) {
         const optune_record *r = &all.record[i];
         if (strcmp(r->policy, policy))
             continue;
         n++;
+        chosen += !strcmp(r->counters ? r->counters : "", "chosen=1\n");
         assert_true(r->final && r->outcome == OPTUNE_OUTCOME_OK && r->n_samples >= 9);
         assert_true(r->low <= r->cost && r->cost <= r->high && r->low >= 4e-4);
     }
     ot_arena_release(&all.arena);
+    assert_int_equal(chosen, 2);
     return n;
 }
 
