@@ -37,6 +37,22 @@ static void places_release(places *p)
     ot_text_release(&p->gives_way);
 }
 
+/* A folder that can be emptied and not removed, as of a user's own overlay, takes the file. */
+static int take_place(const places *p)
+{
+    ot_text from = {0}, to = {0};
+    ot_text_printf(&from, "%s/data.mdb", p->made.s);
+    ot_text_printf(&to, "%s/data.mdb", p->store.s);
+    int rc = rename(p->made.s, p->store.s);
+    if (rc < 0 && ot_exists(p->gives_way.s) && !ot_exists(to.s))
+        rc = rename(from.s, to.s);
+    if (rc == 0)
+        unlink(p->gives_way.s);
+    ot_text_release(&from);
+    ot_text_release(&to);
+    return rc;
+}
+
 bool ot_swap_halfway(const char *dir)
 {
     places p = places_of(dir);
@@ -52,7 +68,7 @@ void ot_swap_finish(const char *dir)
     if (ot_swap_halfway(dir)) {
         if (ot_exists(p.gives_way.s))
             ot_remove_tree(p.store.s);
-        (void)!rename(p.made.s, p.store.s);
+        (void)!take_place(&p);
     }
     places_release(&p);
 }
@@ -130,7 +146,7 @@ static int in_place_of(const places *p)
     ot_sync_path(folder.s);
     ot_text_release(&folder);
     ot_remove_tree(p->store.s);
-    return rename(p->made.s, p->store.s);
+    return take_place(p);
 }
 
 int ot_swap_exchange(const char *dir, optune_err *err)

@@ -115,7 +115,7 @@ int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *
         if (old)
             ot_store_touch(old);
         ot_store_close(old);
-        if (work.s)
+        if (work.s && !ot_swap_halfway(dir))
             ot_remove_tree(work.s);
         ot_write_lock_give(lock);
     }
