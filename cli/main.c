@@ -42,6 +42,9 @@ static void install_handlers(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction was; /* `nohup` has it ignored */
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     action.sa_handler = on_write_refused;
     action.sa_flags = SA_RESTART;
     sigaction(SIGPIPE, &action, NULL);
