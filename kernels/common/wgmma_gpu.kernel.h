@@ -217,6 +217,12 @@ INLINE void shared_write_16(u32 address, u32 a, u32 b, u32 c, u32 d)
                  : "memory");
 }
 
+/* The line of memory at `from` on its way into the cache that all share. */
+INLINE void prefetch(const void *from)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
 /* ---- products ---------------------------------------------------------------------------- */
 
 /* Start; 8 rows are 1024 bytes; swizzled over 128. The offset of the leading dim plays no part. */

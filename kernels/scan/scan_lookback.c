@@ -278,8 +278,8 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
                                    optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    int64_t each = scan_elem(&s) == 4 ? 16 : 8, threads = gpu_threads(task, 256);
-    int64_t width = s.out.bits < 32 ? 64 : 32;
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8, width = s.out.bits < 32 ? 64 : 32;
+    int64_t threads = gpu_threads(task, 256);
     while (width > 4 && width / 2 >= s.at.inner)
         width /= 2;
     /* Twice the rows while every core has some blocks: fewer tiles wait for each other. */

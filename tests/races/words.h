@@ -145,6 +145,7 @@ enum { MBARRIER_BYTES = 8 };
 #define STORES_WAIT(newest) races_stores_wait(newest)
 #define shared_visible() ((void)0)
 #define shared_write(address, word) races_shared_write(address, word)
+#define prefetch(from) ((void)(from))
 #define shared_write_16(address, a, b, c, d)                                                   \
     (races_shared_write(address, a), races_shared_write((address) + 4, b),                     \
      races_shared_write((address) + 8, c), races_shared_write((address) + 12, d))

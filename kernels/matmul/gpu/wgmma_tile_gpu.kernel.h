@@ -102,8 +102,8 @@ INLINE place place_of(int tile, int rank)
 
 #ifdef WRITE_Y
 #define ARRIVALS (1 + 128)
-#define WRITER_REGISTERS 96
-#define CONSUMER_REGISTERS 208
+#define WRITER_REGISTERS 104
+#define CONSUMER_REGISTERS 200
 /* By each of them; what is written is known to products then. */
 #define PRODUCE_WRITTEN(r, p, step, q, next)                                                   \
     {                                                                                          \
@@ -121,6 +121,10 @@ INLINE place place_of(int tile, int rank)
 #define Y_PARAMETERS TENSOR_MAP(y)
 #define WRITER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
+#endif
+/* Who takes more waits for ever for what the block was not given: 168 a thread, of 384. */
+#if WRITER_REGISTERS + 2 * CONSUMER_REGISTERS > 3 * 168
+#error warpgroups ask for more registers than their block has
 #endif
 
 #if CLUSTER > 1

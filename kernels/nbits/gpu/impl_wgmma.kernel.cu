@@ -5,7 +5,8 @@
  * a step ahead of their use and writes what they mean into the ring: an integer less its zero
  * point, which is exact, times its scale, rounded to bfloat16 once.
  *
- * Two threads share a row of a tile, 32 elements each, which have one scale.
+ * Two threads share a row of a tile, 32 elements each, which have one scale. Words come a step
+ * ahead of their use from the cache that all share, which is asked for them some steps earlier.
  *
  * Macros beside the tile's and those of levels_gpu.kernel.h: SCALE_BRAIN (scales are bfloat16).
  */
@@ -37,6 +38,17 @@
     SCALE_T held_scale[Y_EACH];                                                                \
     HELD_ZERO
 
+/* Memory takes longer than a step: what a thread will want is asked for so many steps ahead, at a
+ * tile's begin for those before, too. */
+#define AHEAD 8
+#define ASK(line, group, k, step)                                                              \
+    UNROLL_BY(1) for (int ot_s = (step) == 0 ? 1 : AHEAD; ot_s <= AHEAD; ot_s++)               \
+    {                                                                                          \
+        if ((k) + ot_s * DEPTH < K && (BITS == 8 || WRITER % 2 == 0))                          \
+            prefetch((line) + ot_s * DEPTH / PER);                                             \
+        if ((k) + ot_s * DEPTH < K && GROUPS > 1 && WRITER % 2 == 1)                           \
+            prefetch(scale + (group) + ot_s * DEPTH / GROUP);                                  \
+    }
 /* Beyond the depth scales are zeros, and so is the weight. */
 #define FETCH_ROW(i, q, step)                                                                  \
     {                                                                                          \
@@ -44,6 +56,7 @@
         const i64 ot_row = MIN((q).n + Y_ROW(i), N - 1);                                       \
         const i64 ot_group = ot_row * GROUPS + (GROUPS > 1 ? ot_from / GROUP : 0);             \
         GLOBAL const u32 *const ot_line = weight + ot_row * ROW_WORDS + ot_from / PER;         \
+        ASK(ot_line, ot_group, ot_k, step)                                                     \
         UNROLL for (int ot_w = 0; ot_w < CHUNK_WORDS; ot_w += 4)                               \
         {                                                                                      \
             const quad_words ot_four = *(GLOBAL const quad_words *)(ot_line + ot_w);           \
