@@ -56,6 +56,7 @@ struct optune {
     const optune_target_row *row;
     struct ot_measure_policy *policy; /* owned */
     atomic_bool have_device;
+    atomic_uint described; /* how often target or device were set: answers copy them anew */
     _Atomic int64_t no_tables_ns; /* when it had no folder of dispatch tables; <= 0: may have */
     atomic_bool assumed; /* `device` is not here, and serves those who only ask */
     ot_stores *stores;   /* owned */
@@ -183,7 +184,8 @@ void ot_record_apart(const optune_record *then, const optune_record *now, ot_tex
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err);
 /* The same choice from the facts that decide it, which is much less reading where many configs were
- * tried; *n_known: how many of these there are. `question`: the task's, NULL: it is made here. */
+ * tried; *n_known: how many of these there are. `question`: the task's, and then the choice lies in
+ * the arena, too; NULL: it is made here. */
 int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
                       const char *policy, ot_arena *arena, int *n_known, ot_choice *choice,
                       optune_err *err);
@@ -226,7 +228,7 @@ typedef struct ot_answer {
     int n_facts;          /* there were */
     ot_choice choice;     /* owns nothing; its config has memory for its entities alone */
     const optune_op *op;  /* the call's */
-    double flops;         /* of the call */
+    _Atomic double flops; /* of the call; below 0: nobody has asked */
     atomic_bool told;       /* what is to be warned of */
     _Atomic(char *) config; /* the winner's, canonical, once somebody asked; owned */
 } ot_answer;
@@ -247,6 +249,7 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
 /* What was asked, in *call. */
 optune_task ot_answer_task(const ot_answer *answer, optune_call *call);
 const char *ot_answer_config(const ot_answer *answer);
+double ot_answer_flops(const ot_answer *answer); /* of its call; 0: they depend on its ranges */
 void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds);
 struct ot_answers *ot_answers_open(void);
 void ot_answers_close(struct ot_answers *answers);

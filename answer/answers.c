@@ -43,6 +43,8 @@ struct ot_answers {
     pthread_mutex_t lock;
     state state;
     ot_setting *place;                  /* of the last answer */
+    const optune *place_of;             /* whose target and device it has, */
+    unsigned described;                 /* as of then */
     ot_forms *forms;
     _Atomic size_t room;                /* that the last answer should have had */
     _Atomic(struct ot_block *) scratch; /* of an arena that nobody uses at the moment */
@@ -210,9 +212,17 @@ static bool from_records(const ot_choice *choice)
 
 static ot_setting *place_of(optune *o)
 {
-    pthread_mutex_lock(&o->answers->lock);
-    ot_setting *place = ot_setting_of(&o->answers->place, &o->target, &o->device);
-    pthread_mutex_unlock(&o->answers->lock);
+    struct ot_answers *all = o->answers;
+    pthread_mutex_lock(&all->lock);
+    const unsigned described = atomic_load(&o->described);
+    ot_setting *place = all->place;
+    if (place && all->place_of == o && all->described == described)
+        atomic_fetch_add(&place->users, 1); /* both are long to compare */
+    else
+        place = ot_setting_of(&all->place, &o->target, &o->device);
+    all->place_of = o;
+    all->described = described;
+    pthread_mutex_unlock(&all->lock);
     return place;
 }
 

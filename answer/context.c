@@ -211,7 +211,7 @@ static bool is_cold(const optune *o, const char *policy)
 {
     ot_measure_policy how;
     char word[OPTUNE_NAME_SIZE];
-    if (!policy)
+    if (!policy || !strcmp(policy, o->policy->name))
         return o->policy->cold;
     snprintf(word, sizeof word, "%.*s", (int)strcspn(policy, " "), policy);
     return ot_policy_find(word, &how, NULL) >= 0 && how.cold;

@@ -110,13 +110,20 @@ static int compact(doing *d)
 
 static int rebuild(doing *d)
 {
-    ot_store_stats stats;
+    const ot_rebuilding how = {.logs = d->options->words, .stop = &d->o->stop};
+    ot_store_stats stats, was = {0};
     int64_t refused;
-    OT_RETURN_UNLESS_OK(
-        ot_store_rebuild(d->o->db, d->options->words, &stats, &refused, d->err));
+    ot_store *old;
+    if (ot_context_reader(d->o, &old, &d->opened, NULL) < 0 ||
+        ot_store_stats_get(old, &was, NULL) < 0)
+        was.records = 0;
+    OT_RETURN_UNLESS_OK(ot_store_rebuild(d->o->db, &how, &stats, &refused, d->err));
     count(d, "records", "records", stats.records);
     count(d, "questions", "questions", stats.questions);
     count(d, "refused", "lines not taken (`optune import` says why)", refused);
+    if (was.records > stats.records)
+        count(d, "fewer", "records fewer than before: they were in no log that was read",
+              was.records - stats.records);
     return OPTUNE_OK;
 }
 

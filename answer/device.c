@@ -14,6 +14,7 @@ void ot_context_settle(optune *o)
     if (!o->target.threads)
         o->target.threads = o->device.threads ? o->device.threads : o->device.cores;
     o->device.threads = o->target.threads;
+    atomic_fetch_add(&o->described, 1);
 }
 
 int ot_context_device(optune *o, optune_err *err)
@@ -36,6 +37,7 @@ int ot_context_device(optune *o, optune_err *err)
             ot_context_settle(o);
     } else if (!o->have_device) {
         status = ot_target_probe(&o->target, &o->device, err);
+        atomic_fetch_add(&o->described, 1);
     }
     if (status >= 0)
         o->have_device = true;

@@ -488,12 +488,13 @@ static int choose_of(optune *o, const optune_task *task, const ot_question *aske
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
     const int measured = *n;
-    status = ot_select(task, *fact, *n, choice, err);
+    ot_arena *const rows = asked ? arena : NULL;
+    status = ot_select_in(rows, task, *fact, *n, choice, err);
     if (status >= 0 && !unread && !ot_choice_measured(choice)) {
         add_hints(o, task, asked, arena, fact, n, NULL);
         if (*n > measured) {
             ot_choice_release(choice);
-            status = ot_select(task, *fact, *n, choice, err);
+            status = ot_select_in(rows, task, *fact, *n, choice, err);
             *n = measured; /* what was found out here; the choice alone knows of hints */
         }
     }

@@ -124,7 +124,7 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
     ot_choice_row *const row = choice->row;
     to->n_facts = n_facts;
     to->op = call->op;
-    to->flops = ot_call_static(call) ? ot_call_flops(call) : 0;
+    atomic_init(&to->flops, -1);
     for (int i = 0; i < choice->n; i++) {
         if (row[i].fact)
             row[i].fact = keep_fact(&k, row[i].fact);
@@ -186,6 +186,19 @@ optune_task ot_answer_task(const ot_answer *answer, optune_call *call)
 {
     ot_call_unpack(answer->call, call);
     return (optune_task){call, &answer->place->target, &answer->place->device};
+}
+
+double ot_answer_flops(const ot_answer *answer)
+{
+    ot_answer *a = (ot_answer *)answer;
+    double flops = atomic_load(&a->flops);
+    if (flops < 0) {
+        optune_call call;
+        ot_call_unpack(a->call, &call);
+        flops = ot_call_static(&call) ? ot_call_flops(&call) : 0;
+        atomic_store(&a->flops, flops);
+    }
+    return flops;
 }
 
 const char *ot_answer_config(const ot_answer *answer)

@@ -27,7 +27,7 @@ static optune_found *found_of(const ot_answer *a)
     ot_record_copy(&f->found.record, &fact->record);
     f->found.tier = ot_tier_name(a->choice.tier);
     f->found.doubt = a->choice.tier == OT_TIER_UNVERIFIED ? fact->why : NULL;
-    f->found.flops = a->flops;
+    f->found.flops = ot_answer_flops(a);
     f->found.minimised = a->op->unitless ? a->op->minimised : NULL;
     f->answer = a;
     return &f->found;

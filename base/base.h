@@ -237,6 +237,9 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
 /* The same of what can be made again: the disk is not waited for, so that after a sudden end of the
  * machine it may be there empty or cut short. */
 int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err);
+/* flock of the whole file, without waiting. 1: this has it; 0: somebody else has, or a signal came;
+ * negative: an errno, as of a file system that has no locks. */
+int ot_lock_at_once(int fd);
 void ot_sync_path(const char *path); /* a file or a folder, as far as it can be */
 bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -243,6 +244,13 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
 int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err)
 {
     return write_file(path, data, n, false, err);
+}
+
+int ot_lock_at_once(int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return 1;
+    return errno == EWOULDBLOCK || errno == EINTR ? 0 : -errno;
 }
 
 void ot_sync_path(const char *path)

@@ -56,6 +56,10 @@ static const char *take_word(statement *s, const char *what)
 {
     skip(s);
     const size_t n = ot_identifier_length(s->p);
+    if ((unsigned char)s->p[n] >= 0x80) {
+        FAIL(s, s->p, "%s is of letters a to z, digits and _ here", what);
+        return NULL;
+    }
     if (n == 0) {
         FAIL(s, s->p, "%s is expected", what);
         return NULL;

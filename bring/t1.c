@@ -127,6 +127,34 @@ static bool plain_value(const json_t *json, ot_expr_value *value)
     return true;
 }
 
+/* A list of JSON's own in place of a text, as an expression; NULL: what is in it is no value, and
+ * that was said. */
+static const char *values_in(t1 *t, const json_t *json, const char *path)
+{
+    const json_t *list = json_object_get(json, "Values"), *item;
+    size_t i;
+    ot_text text = {0};
+    if (!json_is_array(list))
+        return text_in(t, json, path, "Values");
+    ot_text_add(&text, "[");
+    json_array_foreach(list, i, item)
+    {
+        const char *word = json_string_value(item);
+        const char *value = word && strpbrk(word, "'\"\\\n") ? NULL : expression_in(t, item);
+        if (!value) {
+            FAIL(t, path_of(t, "%s.Values[%zu]", path, i),
+                 "is %s, not a number, a truth value or a plain word", type_name(item));
+            ot_text_release(&text);
+            return NULL;
+        }
+        ot_text_printf(&text, word ? "%s'%s'" : "%s%s", i ? ", " : "", value);
+    }
+    ot_text_add(&text, "]");
+    const char *whole = ot_arena_copy(&t->b->arena, ot_text_str(&text));
+    ot_text_release(&text);
+    return whole;
+}
+
 static int add_parameter(t1 *t, const json_t *json, int i)
 {
     const char *path =
@@ -137,7 +165,7 @@ static int add_parameter(t1 *t, const json_t *json, int i)
     if (name)
         type = text_in(t, json, path, "Type");
     if (type)
-        values = text_in(t, json, path, "Values");
+        values = values_in(t, json, path);
     if (!values)
         return OPTUNE_ESYNTAX;
     const char *at = path_of(t, "%s.Values", path);
@@ -311,7 +339,23 @@ static bool dtype_named(const char *name, optune_dtype *dtype)
     return ot_parse_dtype(name, dtype) && dtype->lanes == 1 && dtype->bits % 8 == 0;
 }
 
-static int add_vector(t1 *t, const json_t *json, const char *path, ot_brought_arg *arg)
+/* A vector of so many, `float4`, is a last dim in memory; int8 and float16 are no vectors. */
+static bool lanes_named(const char *name, optune_dtype *dtype, int *lanes)
+{
+    char one[16];
+    const size_t n = strlen(name);
+    *lanes = 1;
+    if (dtype_named(name, dtype))
+        return true;
+    if (n < 2 || n >= sizeof one || !strchr("248", name[n - 1]))
+        return false;
+    *lanes = name[n - 1] - '0';
+    snprintf(one, sizeof one, "%.*s", (int)n - 1, name);
+    return dtype_named(one, dtype);
+}
+
+static int add_vector(t1 *t, const json_t *json, const char *path, int lanes,
+                      ot_brought_arg *arg)
 {
     const char *access = json_string_value(json_object_get(json, "AccessType"));
     const json_t *output = json_object_get(json, "Output"),
@@ -342,7 +386,12 @@ static int add_vector(t1 *t, const json_t *json, const char *path, ot_brought_ar
         OT_RETURN_UNLESS_OK(ot_expr_parse(constant, &at, &arg->low.expr, t->err));
         OT_RETURN_UNLESS_OK(ot_expr_parse(constant, &at, &arg->high.expr, t->err));
     }
-    return ot_expr_parse(text, &spot, &arg->dim[0].expr, t->err);
+    OT_RETURN_UNLESS_OK(ot_expr_parse(text, &spot, &arg->dim[0].expr, t->err));
+    if (lanes == 1)
+        return OPTUNE_OK;
+    arg->rank = 2;
+    return ot_expr_parse(ot_arena_printf(&t->b->arena, "%d", lanes), &spot, &arg->dim[1].expr,
+                         t->err);
 }
 
 static int add_scalar(t1 *t, const json_t *json, const char *path, ot_brought_arg *arg)
@@ -376,13 +425,17 @@ static int add_argument(t1 *t, const json_t *json, int i)
     name = json_string_value(json_object_get(json, "Name"));
     *arg = (ot_brought_arg){.spot = spot_of(path_of(t, "%s", path))};
     arg->name = name ? ot_arena_copy(&b->arena, name) : ot_arena_printf(&b->arena, "arg%d", i);
-    if (!dtype_named(type, &arg->dtype))
+    int lanes;
+    if (!lanes_named(type, &arg->dtype, &lanes))
         return FAIL(
             t, path_of(t, "%s.Type", path),
-            "'%.40s' is no type that is known here (float, double, half, int8 to uint64)",
+            "'%.40s' is no type that is known here (float, double, half, int8 to uint64, and "
+            "vectors of them in memory, as float4)",
             type);
     if (strcmp(memory, "Vector") == 0)
-        return add_vector(t, json, path, arg);
+        return add_vector(t, json, path, lanes, arg);
+    if (strcmp(memory, "Scalar") == 0 && lanes > 1)
+        return FAIL(t, path_of(t, "%s.Type", path), "is a vector, which no scalar is");
     if (strcmp(memory, "Scalar") == 0)
         return add_scalar(t, json, path, arg);
     return FAIL(t, path_of(t, "%s.MemoryType", path),

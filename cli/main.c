@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -41,6 +42,9 @@ static void install_handlers(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction was; /* `nohup` has it ignored */
+    if (sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     action.sa_handler = on_write_refused;
     action.sa_flags = SA_RESTART;
     sigaction(SIGPIPE, &action, NULL);
@@ -170,9 +174,36 @@ static int read_words(char **argv, const ot_cmd **cmd, ot_globals *globals, ot_c
     return OT_EXIT_DONE;
 }
 
+/* ---- the stack --------------------------------------------------------------------------- */
+
+enum { STACK_WANTED = 8 << 20, STACK_SMALL = 1 << 20, STACK_LEAST = 256 << 10 };
+
+/* A limit too small for compilers, threads and this program is raised where that is allowed, and
+ * the program begins anew, since threads take what held at its start. False: it cannot run so. */
+static bool has_stack(char **argv)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) < 0 || limit.rlim_cur >= STACK_SMALL)
+        return true;
+    const rlim_t before = limit.rlim_cur;
+    const struct rlimit more = {STACK_WANTED, limit.rlim_max > STACK_WANTED ? limit.rlim_max
+                                                                            : STACK_WANTED};
+    limit.rlim_cur = limit.rlim_max < STACK_WANTED ? limit.rlim_max : STACK_WANTED;
+    if (setrlimit(RLIMIT_STACK, &more) == 0 ||
+        (limit.rlim_cur > before && setrlimit(RLIMIT_STACK, &limit) == 0))
+        execv("/proc/self/exe", argv);
+    if (before >= STACK_LEAST)
+        return true;
+    ot_say("the stack is limited to %llu KiB, and %d are needed: ulimit -s %d",
+           (unsigned long long)before >> 10, STACK_LEAST >> 10, STACK_WANTED >> 10);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     hold_closed_streams();
+    if (!has_stack(argv))
+        return OT_EXIT_FAILED;
     install_handlers();
     ot_out_open();
     ot_globals globals = {.log_level = OPTUNE_LOG_WARNING};

@@ -140,8 +140,13 @@ int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *adde
 /* Both write all into a new store beside the old one and exchange the two; who has the old one
  * open goes on reading it until they look again. The handle is of the old one afterwards. */
 int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_err *err);
-/* rebuild.c: from these logs (NULL-terminated; NULL: all of the directory). */
-int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
+/* rebuild.c: from logs. ENOENT: there are none. EVERSION: a newer version's is left as it is. */
+typedef struct ot_rebuilding {
+    const char *const *logs; /* NULL-terminated; NULL: all of the directory */
+    const atomic_bool
+        *stop; /* what ends it when it becomes true (EINTERRUPTED); NULL: nothing */
+} ot_rebuilding;
+int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *stats,
                      int64_t *refused, optune_err *err);
 
 /* ---- prune.c: records that go, from the logs and then from the store --------------------- */

@@ -16,6 +16,7 @@ bool ot_swap_in_two_steps;
 
 typedef struct places {
     ot_text store, made, old; /* DIR/store, DIR/swap/store, DIR/swap/store.old */
+    ot_text gives_way;        /* the file DIR/swap/gives-way */
 } places;
 
 static places places_of(const char *dir)
@@ -24,6 +25,7 @@ static places places_of(const char *dir)
     ot_text_printf(&p.store, "%s/store", dir);
     ot_text_printf(&p.made, "%s/" OT_SWAP_FOLDER "/store", dir);
     ot_text_printf(&p.old, "%s.old", p.made.s);
+    ot_text_printf(&p.gives_way, "%s/" OT_SWAP_FOLDER "/gives-way", dir);
     return p;
 }
 
@@ -32,12 +34,30 @@ static void places_release(places *p)
     ot_text_release(&p->store);
     ot_text_release(&p->made);
     ot_text_release(&p->old);
+    ot_text_release(&p->gives_way);
+}
+
+/* A folder that can be emptied and not removed, as of a user's own overlay, takes the file. */
+static int take_place(const places *p)
+{
+    ot_text from = {0}, to = {0};
+    ot_text_printf(&from, "%s/data.mdb", p->made.s);
+    ot_text_printf(&to, "%s/data.mdb", p->store.s);
+    int rc = rename(p->made.s, p->store.s);
+    if (rc < 0 && ot_exists(p->gives_way.s) && !ot_exists(to.s))
+        rc = rename(from.s, to.s);
+    if (rc == 0)
+        unlink(p->gives_way.s);
+    ot_text_release(&from);
+    ot_text_release(&to);
+    return rc;
 }
 
 bool ot_swap_halfway(const char *dir)
 {
     places p = places_of(dir);
-    const bool halfway = !ot_exists(p.store.s) && ot_exists(p.old.s) && ot_exists(p.made.s);
+    const bool halfway = ot_exists(p.made.s) && (ot_exists(p.gives_way.s) ||
+                                                 (!ot_exists(p.store.s) && ot_exists(p.old.s)));
     places_release(&p);
     return halfway;
 }
@@ -45,8 +65,11 @@ bool ot_swap_halfway(const char *dir)
 void ot_swap_finish(const char *dir)
 {
     places p = places_of(dir);
-    if (ot_swap_halfway(dir))
-        (void)!rename(p.made.s, p.store.s);
+    if (ot_swap_halfway(dir)) {
+        if (ot_exists(p.gives_way.s))
+            ot_remove_tree(p.store.s);
+        (void)!take_place(&p);
+    }
     places_release(&p);
 }
 
@@ -66,6 +89,25 @@ int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *er
     ot_text_printf(store, "%s/store", work->s);
     ot_remove_tree(work->s);
     return mkdir(work->s, 0777) < 0 ? ot_place_refused(work->s, "make", errno, err) : OPTUNE_OK;
+}
+
+void ot_swap_sweep(const char *dir)
+{
+    ot_write_lock *turn = NULL, *lock = NULL;
+    ot_text work = {0};
+    ot_text_printf(&work, "%s/" OT_SWAP_FOLDER, dir);
+    if (ot_exists(work.s) && ot_write_lock_open(dir, OT_SWAP_LOCK, &turn, NULL) >= 0 &&
+        ot_write_lock_open(dir, OT_WRITE_LOCK, &lock, NULL) >= 0 && ot_write_lock_try(turn)) {
+        if (ot_write_lock_try(lock)) {
+            ot_swap_finish(dir);
+            ot_remove_tree(work.s);
+            ot_write_lock_give(lock);
+        }
+        ot_write_lock_give(turn);
+    }
+    ot_write_lock_close(turn);
+    ot_write_lock_close(lock);
+    ot_text_release(&work);
 }
 
 int64_t ot_swap_bytes(const char *path)
@@ -90,6 +132,23 @@ static int in_two_steps(const places *p)
     return -1;
 }
 
+/* A folder of a lower layer of an overlay (an image of a container) cannot change its name. It is
+ * removed; where that is cut short, the file says that the new one takes its place. */
+static int in_place_of(const places *p)
+{
+    const int fd = open(p->gives_way.s, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    if (fd < 0)
+        return -1;
+    fsync(fd);
+    close(fd);
+    ot_text folder = {0};
+    ot_text_printf(&folder, "%.*s", (int)(strrchr(p->made.s, '/') - p->made.s), p->made.s);
+    ot_sync_path(folder.s);
+    ot_text_release(&folder);
+    ot_remove_tree(p->store.s);
+    return take_place(p);
+}
+
 int ot_swap_exchange(const char *dir, optune_err *err)
 {
     places p = places_of(dir);
@@ -103,6 +162,8 @@ int ot_swap_exchange(const char *dir, optune_err *err)
         rc = renameat2(AT_FDCWD, p.made.s, AT_FDCWD, p.store.s, RENAME_EXCHANGE);
     if (rc < 0 && (errno == ENOENT || errno == EINVAL || errno == ENOSYS))
         rc = in_two_steps(&p);
+    if (rc < 0 && errno == EXDEV)
+        rc = in_place_of(&p);
     const int status =
         rc < 0 ? ot_place_refused(p.store.s, "put in place", errno, err) : OPTUNE_OK;
     ot_sync_path(dir);

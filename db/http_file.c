@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,8 +86,12 @@ static int take_turn(const char *folder, const ot_http *how, int *fd, optune_err
         status =
             optune_fail(err, OPTUNE_EIO, "cannot write into '%s': %s", folder, strerror(errno));
     const double last = ot_now() + TURN_S;
-    while (status >= 0 && flock(*fd, LOCK_EX | LOCK_NB) < 0) {
-        if (how->stop && atomic_load(how->stop))
+    int got = 0;
+    while (status >= 0 && (got = ot_lock_at_once(*fd)) != 1) {
+        if (got < 0)
+            status =
+                optune_fail(err, OPTUNE_EIO, "cannot lock '%s': %s", path.s, strerror(-got));
+        else if (how->stop && atomic_load(how->stop))
             status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
         else if (ot_now() > last)
             status = optune_fail(err, OPTUNE_ETIMEOUT, "somebody else holds '%s'", path.s);

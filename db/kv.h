@@ -134,7 +134,9 @@ extern double ot_write_patience_s; /* tests are less patient */
 int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock,
                        optune_err *err);
 void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */
-/* ETIMEOUT names who has it; EINTERRUPTED: *stop (may be NULL) became true. */
+bool ot_write_lock_try(ot_write_lock *lock);   /* at once */
+/* ETIMEOUT names who has it; EINTERRUPTED: *stop (may be NULL) became true; ESTORE: the file system
+ * has no locks, or has lost them. */
 int ot_write_lock_take(ot_write_lock *lock, const atomic_bool *stop, optune_err *err);
 void ot_write_lock_give(ot_write_lock *lock);
 /* For who will take it again at once: meanwhile those who wait look at it. */
@@ -150,6 +152,8 @@ int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *er
 int64_t ot_swap_bytes(const char *path); /* of a store that nobody has open */
 int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
 bool ot_swap_halfway(const char *dir); /* it is between two steps, or was killed there */
+/* What a killed process left, unless somebody is at work there or writes. */
+void ot_swap_sweep(const char *dir);
 void ot_swap_finish(const char *dir);  /* what was killed there; under the write lock */
 
 typedef struct ot_writer {
@@ -299,7 +303,7 @@ int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
 const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
-int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg);
+int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
 /* recover.c: as ot_store_read_log, into what is stored at once. */
 struct ot_bulk;
 int ot_bulk_read_log(struct ot_bulk *bulk, ot_store *store, const char *path, bool own,

@@ -157,15 +157,41 @@ static bool is_full(const char *path)
     return statvfs(path, &disk) == 0 && disk.f_bavail * disk.f_frsize < LEAST_BYTES;
 }
 
+/* Somebody else's in a folder that a group shares, made so that the group may not write to it: his
+ * umask was for a folder of his own. */
+static bool is_kept_from_group(const char *path, struct stat *info)
+{
+    struct stat around;
+    ot_text parent = {0};
+    const char *slash = strrchr(path, '/');
+    ot_text_printf(&parent, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    const bool kept = stat(path, info) == 0 && stat(parent.s, &around) == 0 &&
+                      info->st_uid != geteuid() && !(info->st_mode & S_IWGRP) &&
+                      (around.st_mode & S_IWGRP) && info->st_gid == around.st_gid;
+    ot_text_release(&parent);
+    return kept;
+}
+
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)
 {
+    struct stat info;
     const char *remedy = "";
+    if (number == EACCES && is_kept_from_group(path, &info))
+        return optune_fail(err, OPTUNE_ESTORE,
+                           "cannot %s database '%s': %s; user %d made it, in a folder of the "
+                           "group, so that the group may not write there: he can mend it with "
+                           "`chmod -R g+rwX`, and `umask 002` keeps it so",
+                           doing, path, strerror(number), (int)info.st_uid);
     if (number == EIO && is_full(path))
         number = ENOSPC;
     if (number == EACCES || number == EPERM || number == EROFS)
         remedy = "; choose another directory with --db, or be given the right to";
     else if (number == ENOSPC || number == EDQUOT)
         remedy = "; free some, nothing stored before is lost";
+    else if (number == ENOLCK || number == ESTALE || number == ENOSYS || number == EOPNOTSUPP)
+        remedy =
+            "; its file system will not do: choose a directory on a local disk with --db or "
+            "OPTUNE_DB";
     else if (number == EAGAIN)
         remedy = "; a process of another container has this one's number: try again when it is "
                  "done, or give each a database of its own";

@@ -197,7 +197,8 @@ static int rewrite(void *arg, const char *path, const char *name, int64_t size)
 
 static int remove_all(pruning *p, bool forget)
 {
-    int status = p->n_gone ? ot_each_log(ot_store_dir(p->store), rewrite, p) : OPTUNE_OK;
+    int status =
+        p->n_gone ? ot_each_log(ot_store_dir(p->store), rewrite, p, p->err) : OPTUNE_OK;
     for (int64_t i = 0; status >= 0 && i < p->n_gone; i += AT_ONCE) {
         const int64_t left = p->n_gone - i;
         status = ot_store_drop(p->store, p->gone + i, (int)(left < AT_ONCE ? left : AT_ONCE),

@@ -15,6 +15,7 @@ typedef struct reading {
     ot_store *store;
     ot_bulk *bulk;
     int64_t *refused;
+    int logs;
     optune_err *err;
 } reading;
 
@@ -23,15 +24,17 @@ static int read_one(void *arg, const char *path, const char *name, int64_t size)
     reading *r = arg;
     (void)name;
     (void)size;
+    r->logs++;
     const int status = ot_bulk_read_log(r->bulk, r->store, path, true, r->refused, r->err);
     return status < 0 ? status : ot_store_log_done(r->store, path, r->err);
 }
 
 /* Records wait until all are known; what else the logs say is in the store work/raw. */
-static int fill(const char *work, const char *made, const char *dir, const char *const *logs,
+static int fill(const char *work, const char *made, const char *dir, const ot_rebuilding *how,
                 ot_store_stats *stats, int64_t *refused, optune_err *err)
 {
     reading r = {.refused = refused, .err = err};
+    const atomic_bool *stop = how->stop && atomic_load(how->stop) ? NULL : how->stop;
     ot_text raw = {0};
     ot_text_printf(&raw, "%s/raw", work);
     int status = mkdir(raw.s, 0777) < 0 || mkdir(made, 0777) < 0
@@ -39,17 +42,26 @@ static int fill(const char *work, const char *made, const char *dir, const char 
                      : OPTUNE_OK;
     if (status >= 0)
         status = ot_store_open(raw.s, OT_STORE_WRITE, &r.store, err);
-    if (status >= 0)
+    if (status >= 0) {
+        ot_store_stop(r.store, stop);
         status = ot_bulk_open(raw.s, NULL, &r.bulk, err);
+    }
     if (status < 0) {
         ot_store_close(r.store);
         ot_text_release(&raw);
         return status;
     }
-    if (!logs || !*logs)
-        status = ot_each_log(dir, read_one, &r);
-    for (int i = 0; status >= 0 && logs && logs[i]; i++)
-        status = read_one(&r, logs[i], NULL, 0);
+    if (!how->logs || !*how->logs)
+        status = ot_each_log(dir, read_one, &r, err);
+    for (int i = 0; status >= 0 && how->logs && how->logs[i]; i++)
+        status = read_one(&r, how->logs[i], NULL, 0);
+    if (status >= 0 && !r.logs)
+        status = optune_fail(err, OPTUNE_ENOENT,
+                             "there is no log in '%s/logs': a store that is made of none would "
+                             "be empty; name the logs",
+                             dir);
+    if (status >= 0)
+        status = ot_making_goes_on(stop, err);
     ot_snapshot old;
     if (status >= 0)
         status = ot_snapshot_begin(r.store, &old, err);
@@ -77,22 +89,24 @@ static int refuse_newer(const char *dir, optune_err *err)
     return status == OPTUNE_EVERSION ? optune_fail(err, status, "%s", why.text) : OPTUNE_OK;
 }
 
-int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *stats,
+int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *stats,
                      int64_t *refused, optune_err *err)
 {
     ot_write_lock *turn = NULL, *lock = NULL;
     ot_text work = {0}, made = {0};
+    static const ot_rebuilding all = {0};
+    how = how ? how : &all;
     *stats = (ot_store_stats){0};
     *refused = 0;
     OT_RETURN_UNLESS_OK(refuse_newer(dir, err));
     OT_RETURN_UNLESS_OK(ot_place_make(dir, err));
     OT_RETURN_UNLESS_OK(ot_write_lock_open(dir, OT_SWAP_LOCK, &turn, err));
     int status = ot_write_lock_open(dir, OT_WRITE_LOCK, &lock, err);
-    const bool first = status >= 0 && (status = ot_write_lock_take(turn, NULL, err)) >= 0;
-    if (first && (status = ot_write_lock_take(lock, NULL, err)) >= 0) {
+    const bool first = status >= 0 && (status = ot_write_lock_take(turn, how->stop, err)) >= 0;
+    if (first && (status = ot_write_lock_take(lock, how->stop, err)) >= 0) {
         status = ot_swap_begin(dir, &work, &made, err);
         if (status >= 0)
-            status = fill(work.s, made.s, dir, logs, stats, refused, err);
+            status = fill(work.s, made.s, dir, how, stats, refused, err);
         ot_store *old = NULL; /* what there is may be damaged, or nothing */
         if (status >= 0 && ot_store_open(dir, OT_STORE_READ, &old, NULL) < 0)
             old = NULL;
@@ -101,7 +115,7 @@ int ot_store_rebuild(const char *dir, const char *const *logs, ot_store_stats *s
         if (old)
             ot_store_touch(old);
         ot_store_close(old);
-        if (work.s)
+        if (work.s && !ot_swap_halfway(dir))
             ot_remove_tree(work.s);
         ot_write_lock_give(lock);
     }

@@ -229,13 +229,15 @@ int ot_store_log_done(ot_store *store, const char *path, optune_err *err)
 
 /* ---- all logs ---------------------------------------------------------------------------- */
 
-int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg)
+int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err)
 {
     ot_text logs = {0}, path = {0};
     ot_text_printf(&logs, "%s/logs", dir);
     struct dirent **entry = NULL;
     const int n = scandir(logs.s, &entry, NULL, alphasort);
-    int status = OPTUNE_OK;
+    int status = n < 0 && errno != ENOENT
+                     ? ot_place_refused(logs.s, "read the logs of", errno, err)
+                     : OPTUNE_OK;
     for (int i = 0; i < n; i++) {
         const char *name = entry[i]->d_name;
         const size_t length = strlen(name);
@@ -269,6 +271,7 @@ typedef struct recovering {
     int64_t *added;
     known_log *log; /* that were read, or were marked by an older version */
     int n, capacity;
+    optune_err unread; /* why the first of those could not be read that cannot; 0: all can */
     optune_err *err;
 } recovering;
 
@@ -301,12 +304,18 @@ static int recover(void *arg, const char *path, const char *name, int64_t size)
     const int claim = ot_log_claim(path);
     if (claim < 0)
         return OPTUNE_OK; /* its writer lives */
+    optune_err why = {0};
     const int status = stored && !has_heads(path)
                            ? OPTUNE_OK
-                           : ot_store_read_log(present(r), path, true, r->added, NULL, r->err);
+                           : ot_store_read_log(present(r), path, true, r->added, NULL, &why);
     close(claim);
+    if (status == OPTUNE_EUSAGE || status == OPTUNE_EIO) {
+        /* That one is no log, or its disk has a fault: the others are none the worse. */
+        r->unread = r->unread.status ? r->unread : why;
+        return OPTUNE_OK;
+    }
     if (status < 0)
-        return status;
+        return optune_fail(r->err, status, "%s", why.text);
     r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);
     r->log[r->n++] = (known_log){ot_strdup(name), size};
     return OPTUNE_OK;
@@ -316,13 +325,16 @@ int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err)
 {
     recovering r = {.store = store, .all = all, .added = added, .err = err};
     *added = 0;
-    int status = ot_each_log(ot_store_dir(store), recover, &r);
+    ot_swap_sweep(ot_store_dir(store));
+    int status = ot_each_log(ot_store_dir(store), recover, &r, err);
     r.err = status < 0 ? NULL : err;
     int marking = open_again(&r);
     if (marking >= 0) /* what was read, was */
         marking = mark(present(&r), r.log, r.n, r.err);
     ot_store_close(r.fresh);
     status = status < 0 ? status : marking;
+    if (status >= 0 && r.unread.status)
+        status = optune_fail(err, r.unread.status, "%s", r.unread.text);
     for (int i = 0; i < r.n; i++)
         free(r.log[i].name);
     free(r.log);

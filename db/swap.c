@@ -144,7 +144,7 @@ int ot_store_replace(ot_store *store, ot_fill_fn *fill, void *arg, optune_err *e
         status = ot_swap_exchange(dir, err);
     if (status >= 0)
         ot_store_touch(store);
-    if (s.work.s)
+    if (s.work.s && !ot_swap_halfway(dir))
         ot_remove_tree(s.work.s);
     unlock(&s);
     ot_write_lock_give(s.turn);

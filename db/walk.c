@@ -142,12 +142,21 @@ static int order_of(ot_bytes key, const char *node)
 /* How many entries from `low` on are before the key, or with `at` at it; -1: one is odd. */
 static int rank_of(const ot_roots *r, const char *page, int low, ot_bytes key, bool at)
 {
+    enum { HEAD = 8 }; /* most keys differ in these */
     int high = ot_page_entries(page);
+    const bool has_head = key.n >= HEAD;
+    const uint64_t head = has_head ? head_of(key.data) : 0;
     while (low < high) {
         const int middle = (low + high) / 2;
         const char *node = node_of(r, page, middle);
         if (!node)
             return -1;
+        const uint64_t other = has_head && u16(node + 6) >= HEAD ? head_of(node + NODE) : head;
+        if (other != head) {
+            high = head < other ? middle : high;
+            low = head < other ? low : middle + 1;
+            continue;
+        }
         const int order = order_of(key, node);
         if (order < 0 || (order == 0 && !at))
             high = middle;

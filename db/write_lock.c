@@ -96,14 +96,15 @@ static void name_holder(const ot_write_lock *lock, ot_text *to)
         fclose(file);
 }
 
-static bool try(ot_write_lock *lock)
+/* As ot_lock_at_once. */
+static int try(ot_write_lock *lock)
 {
     if (pthread_mutex_trylock(&lock->turn))
-        return false;
-    if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0)
-        return true;
-    pthread_mutex_unlock(&lock->turn);
-    return false;
+        return 0;
+    const int got = ot_lock_at_once(lock->fd);
+    if (got != 1)
+        pthread_mutex_unlock(&lock->turn);
+    return got;
 }
 
 static int refuse(const ot_write_lock *lock, optune_err *err)
@@ -118,10 +119,19 @@ static int refuse(const ot_write_lock *lock, optune_err *err)
     return status;
 }
 
+bool ot_write_lock_try(ot_write_lock *lock)
+{
+    return try(lock) == 1;
+}
+
 int ot_write_lock_take(ot_write_lock *lock, const atomic_bool *stop, optune_err *err)
 {
     const double until = ot_now() + ot_write_patience_s;
-    for (long nap = FIRST_NAP_US; !try(lock); nap = nap < LONGEST_NAP_US ? 2 * nap : nap) {
+    int got;
+    for (long nap = FIRST_NAP_US; (got = try(lock)) != 1;
+         nap = nap < LONGEST_NAP_US ? 2 * nap : nap) {
+        if (got < 0)
+            return ot_place_refused(lock->path, "lock", -got, err);
         if (stop && atomic_load(stop))
             return optune_fail(err, OPTUNE_EINTERRUPTED,
                                "interrupted while another process writes to the database");

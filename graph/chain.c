@@ -163,7 +163,10 @@ static bool activation(const optune_graph *g, const int *uses, ot_value value, o
         *x = node->in[0];
         return once(uses, *x);
     }
-    if (is_gated(g, uses, node, is_sigmoid, x))
+    if (ot_node_is(node, "silu") && once(uses, node->in[0])) {
+        *x = node->in[0];
+        *word = "silu";
+    } else if (is_gated(g, uses, node, is_sigmoid, x))
         *word = "silu";
     else if (is_gated(g, uses, node, is_gate, x) ||
              (sixth(g, node, &product) && once(uses, product) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Activations that ours do not know as one operator, in the operators they are made of. */
+/* Activations: as one operator, or in the operators that they are made of. */
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -43,8 +43,9 @@ static int leaky_relu(ot_onnx_node *n)
     value *x = ot_onnx_need(n, 0);
     if (!x)
         return n->err->status;
-    value *low = times(n, x, ot_onnx_real(n, "alpha", 0.01));
-    return ot_onnx_give(n, 0, choose(n, x, 0, low, x));
+    return ot_onnx_give(
+        n, 0,
+        ot_onnx_call(n, "leaky_relu", 1, &x, "alpha=%.17g", ot_onnx_real(n, "alpha", 0.01)));
 }
 
 static int prelu(ot_onnx_node *n)
@@ -52,7 +53,7 @@ static int prelu(ot_onnx_node *n)
     value *x = ot_onnx_need(n, 0), *slope = ot_onnx_need(n, 1);
     if (!x || !slope)
         return n->err->status;
-    return ot_onnx_give(n, 0, choose(n, x, 0, ot_onnx_2(n, "multiply", x, slope), x));
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "prelu", x, slope));
 }
 
 static int elu(ot_onnx_node *n)
@@ -151,10 +152,37 @@ static int mish(ot_onnx_node *n)
 static int swish(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
+    const double alpha = ot_onnx_real(n, "alpha", 1);
     if (!x)
         return n->err->status;
-    value *gate = ot_onnx_1(n, "sigmoid", times(n, x, ot_onnx_real(n, "alpha", 1)));
+    if (alpha == 1)
+        return ot_onnx_give(n, 0, ot_onnx_1(n, "silu", x));
+    value *gate = ot_onnx_1(n, "sigmoid", times(n, x, alpha));
     return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, gate));
+}
+
+static bool is_product_of(const ot_onnx_proto *proto, const char *a, const char *b)
+{
+    char *const *in = proto->input;
+    return !strcmp(ot_onnx_text_of(proto->op_type), "Mul") &&
+           !*ot_onnx_text_of(proto->domain) && proto->n_input == 2 && proto->n_output == 1 &&
+           ((!strcmp(in[0], a) && !strcmp(in[1], b)) ||
+            (!strcmp(in[0], b) && !strcmp(in[1], a)));
+}
+
+/* Where nobody reads it but its product with what it is of, that product is SiLU. */
+static int sigmoid(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    ot_onnx_node product;
+    if (!x)
+        return n->err->status;
+    if (!ot_onnx_floating(n, x) || !ot_onnx_reader(n, &product) ||
+        !is_product_of(product.proto, n->proto->input[0], n->proto->output[0]) ||
+        ot_onnx_named(n->m, product.proto->output[0]))
+        return ot_onnx_give(n, 0, ot_onnx_1(n, "sigmoid", x));
+    n->m->at->done[product.index] = true;
+    return ot_onnx_give(&product, 0, ot_onnx_1(&product, "silu", x));
 }
 
 /* x / 2 (1 + g); g: erf(x / sqrt(2)), or tanh(sqrt(2 / pi) (x + 0.044715 x^3)) */
@@ -189,6 +217,7 @@ static const ot_onnx_op ops[] = {
     {"Softsign", softsign, NULL},
     {"Mish", mish, NULL},
     {"Swish", swish, NULL},
+    {"Sigmoid", sigmoid, NULL},
     {"Gelu", gelu, NULL},
     {NULL, NULL, NULL},
 };

@@ -210,7 +210,6 @@ static const ot_onnx_op ops[] = {
     {"Neg", unary, "negative"},
     {"Relu", unary, "relu"},
     {"Round", unary, "round"},
-    {"Sigmoid", unary, "sigmoid"},
     {"Sqrt", unary, "sqrt"},
     {"Tanh", unary, "tanh"},
     {"Add", binary, "add"},

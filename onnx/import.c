@@ -410,13 +410,31 @@ int ot_onnx_body(ot_onnx_node *n, const ot_onnx_graph *body, int n_in, ot_onnx_v
 
 /* ---- the whole -------------------------------------------------------------------------- */
 
+/* A model of nothing but other domains' operators, trees and tables, say, imports no opset of
+ * ONNX's own: its nodes are refused, each by its name, where there are any. */
+static bool is_of_other_domains(const ot_onnx *m)
+{
+    const ot_onnx_graph *graph = m->model->graph;
+    bool others = m->model->n_opset_import > 0 && graph;
+    for (size_t i = 0; others && i < m->model->n_opset_import; i++)
+        others = !own_domain(m->model->opset_import[i]->domain);
+    for (size_t i = 0; others && i < graph->n_node; i++)
+        others = !own_domain(graph->node[i]->domain);
+    return others;
+}
+
 static int check_opset(ot_onnx *m, optune_err *err)
 {
     for (size_t i = 0; i < m->model->n_opset_import; i++)
         if (own_domain(m->model->opset_import[i]->domain))
             m->opset = m->model->opset_import[i]->version;
-    if (m->opset >= 1 && m->opset <= OT_ONNX_OPSET)
+    if ((m->opset >= 1 && m->opset <= OT_ONNX_OPSET) || is_of_other_domains(m))
         return OPTUNE_OK;
+    if (m->opset == 0)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "%.200s: it has nodes of ONNX's own operators and does not say of "
+                           "which opset: an entry of opset_import is missing, export it again",
+                           m->path);
     return optune_fail(err, OPTUNE_EVERSION,
                        "%.200s: its opset is %lld, and 1 to %d are known: export the model for "
                        "one of them",

@@ -150,6 +150,7 @@ take_rows.gpu
 gather_lines.gpu
 scatter_add_atomic.cuda
 pad_linear.gpu
+depthwise_conv2d_mma.cuda
 depthwise_conv2d_strips.gpu
 softmax_across.gpu
 softmax_shared.gpu

@@ -6,6 +6,8 @@
 #ifndef OPTUNE_STRATEGY_INSIDE_H
 #define OPTUNE_STRATEGY_INSIDE_H
 
+#include <string.h>
+
 #include "strategy/strategy.h"
 
 enum { OT_MAX_ENTITIES = 1 << 20 }; /* of one knob */
@@ -48,6 +50,16 @@ void ot_space_end(optune_space *space);
 /* space.c: in its room, else on the heap; uninitialised. What is so taken, or NULL. */
 void *ot_space_take(optune_space *space, size_t size);
 void ot_space_give_back(optune_space *space, void *memory);
+/* Whether two names, or words, are the same to the last byte of their room, as those that a space
+ * made are where they are equal. */
+static inline bool ot_same_room(const char a[OPTUNE_KNOB_NAME_SIZE],
+                                const char b[OPTUNE_KNOB_NAME_SIZE])
+{
+    uint64_t x[OPTUNE_KNOB_NAME_SIZE / 8], y[OPTUNE_KNOB_NAME_SIZE / 8];
+    memcpy(x, a, sizeof x);
+    memcpy(y, b, sizeof y);
+    return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
+}
 /* The knob of that name, or -1. */
 int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */

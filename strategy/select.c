@@ -15,6 +15,7 @@
 /* ---- what is known of one implementation ------------------------------------------------- */
 
 typedef struct gathering {
+    ot_arena *arena; /* of the rows; NULL: they get memory of their own */
     const optune_task *task;
     const optune_strategy *strategy;
     const ot_fact *fact;
@@ -345,8 +346,11 @@ static int choose_untuned(const gathering *g, ot_choice *choice, optune_config *
 {
     choice->tier = OT_TIER_PLEVEL;
     do {
-        const int sound = by_level(g, choice, true);
-        choice->default_row = by_level(g, choice, false);
+        const ot_choice_row *plain = &choice->row[choice->default_row];
+        if (plain->fallback_why[0])
+            choice->default_row = by_level(g, choice, false);
+        const int sound = plain->fallback_why[0] || plain->failed ? by_level(g, choice, true)
+                                                                  : choice->default_row;
         choice->winner = sound < 0 ? choice->default_row : sound;
         if (choice->winner < 0)
             return nothing_valid(g->task, choice, err);
@@ -375,11 +379,13 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
     /* The config lies behind the rows. */
     const size_t rows = (size_t)n * sizeof *choice->row;
     optune_config *config;
-    char *memory = ot_alloc_raw(rows + sizeof *config);
+    const size_t size = rows + sizeof *config;
+    char *memory = g->arena ? ot_arena_raw(g->arena, size) : ot_alloc_raw(size);
     config = (optune_config *)(void *)(memory + rows);
     *choice = (ot_choice){.winner = -1,
                           .n = n,
                           .row = memset(memory, 0, rows),
+                          .lent = g->arena,
                           .config = config,
                           .strategy = g->strategy,
                           .strict = g->strict,
@@ -438,7 +444,8 @@ void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char
 
 void ot_choice_release(ot_choice *choice)
 {
-    free(choice->row);
+    if (!choice->lent)
+        free(choice->row);
     ot_arena_release(&choice->texts);
     choice->row = NULL;
     choice->n = 0;
@@ -454,11 +461,12 @@ void ot_choice_free(ot_choice *choice)
 /* A usable fact is of the present implementation, call and device, so its config fits the
  * present space; only forged or foreign ones do not. Opening a space costs more than all the
  * rest: first only what decides is looked up, and all when that is a surprise. */
-int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
-              optune_err *err)
+int ot_select_in(ot_arena *arena, const optune_task *task, const ot_fact *fact, int n_facts,
+                 ot_choice *choice, optune_err *err)
 {
     ot_considered candidate[OT_MAX_CANDIDATES];
-    gathering g = {.task = task,
+    gathering g = {.arena = arena,
+                   .task = task,
                    .fact = fact,
                    .n = n_facts,
                    .candidate = candidate,
@@ -479,4 +487,10 @@ int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choi
     free(g.unfit);
     free(g.unfit_why);
     return status;
+}
+
+int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
+              optune_err *err)
+{
+    return ot_select_in(NULL, task, fact, n_facts, choice, err);
 }

@@ -295,17 +295,6 @@ static bool is_written_so(const ot_knob *knob, int64_t digit, const optune_entit
     return true;
 }
 
-/* Their room behind the text is zero, but for those that a program made. */
-static bool same_name(const char a[OPTUNE_KNOB_NAME_SIZE], const char b[OPTUNE_KNOB_NAME_SIZE])
-{
-    uint64_t x[OPTUNE_KNOB_NAME_SIZE / 8], y[OPTUNE_KNOB_NAME_SIZE / 8], differ = 0;
-    memcpy(x, a, sizeof x);
-    memcpy(y, b, sizeof y);
-    for (int i = 0; i < OT_COUNT(x); i++)
-        differ |= x[i] ^ y[i];
-    return !differ || strcmp(a, b) == 0;
-}
-
 /* Most configs are written as the space writes them, knob by knob; false: it is to be looked
  * for. */
 static bool is_plain(const optune_space *space, optune_config *config)
@@ -316,12 +305,12 @@ static bool is_plain(const optune_space *space, optune_config *config)
     for (int i = 0; i < space->n_knobs; i++) {
         const ot_knob *knob = &space->knob[i];
         const optune_entity *entity = &config->entity[i];
-        if (!same_name(knob->name, entity->name) || entity->kind != knob->kind ||
-            entity->scalar != knob->scalar)
+        if (!ot_same_room(knob->name, entity->name) || entity->kind != knob->kind ||
+            entity->scalar != knob->scalar || entity->scalar == OPTUNE_SCALAR_FLOAT)
             return false;
         int64_t digit = 0;
         if (knob->word && entity->kind == OPTUNE_KNOB_OTHER) {
-            while (digit < knob->n && !same_name(knob->word[digit], entity->word))
+            while (digit < knob->n && !ot_same_room(knob->word[digit], entity->word))
                 digit++;
         } else if (knob->parts == 1 && entity->kind == OPTUNE_KNOB_OTHER) {
             while (digit < knob->n && knob->value[digit] != entity->v[0])
@@ -347,7 +336,7 @@ int ot_space_index_of(const optune_space *space, optune_config *config, optune_e
     for (int i = 0; i < config->n; i++) {
         const optune_entity *entity = &config->entity[i];
         const bool in_order =
-            i < space->n_knobs && same_name(space->knob[i].name, entity->name);
+            i < space->n_knobs && strcmp(space->knob[i].name, entity->name) == 0;
         const int knob = in_order ? i : ot_space_knob(space, entity->name);
         if (knob < 0 || met[knob])
             return optune_fail(err, OPTUNE_ENOENT, "the space has no knob '%s'", entity->name);

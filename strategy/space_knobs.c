@@ -21,24 +21,36 @@ static void misuse(optune_space *space, int status, const char *name, const char
         optune_fail(&space->problem, status, "knob '%s' %s", name, what);
 }
 
-/* Most names are, and to see it takes a fraction of what the other questions do. How many
- * characters it has; 0: it is none. */
+static const bool in_name[256] = {
+    ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
+    ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1,
+    ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1,
+    ['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1,
+    ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1,
+    ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1, ['k'] = 1,
+    ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1,
+    ['t'] = 1, ['u'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
+};
+
+/* Most names and words are identifiers, and to see it takes a fraction of what the other questions
+ * do. How many characters it has; 0: it is none. */
 static size_t identifier(const char *text)
 {
-    static const bool in_name[256] = {
-        ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1, ['7'] = 1,
-        ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1,
-        ['G'] = 1, ['H'] = 1, ['I'] = 1, ['J'] = 1, ['K'] = 1, ['L'] = 1, ['M'] = 1, ['N'] = 1,
-        ['O'] = 1, ['P'] = 1, ['Q'] = 1, ['R'] = 1, ['S'] = 1, ['T'] = 1, ['U'] = 1, ['V'] = 1,
-        ['W'] = 1, ['X'] = 1, ['Y'] = 1, ['Z'] = 1, ['_'] = 1, ['a'] = 1, ['b'] = 1, ['c'] = 1,
-        ['d'] = 1, ['e'] = 1, ['f'] = 1, ['g'] = 1, ['h'] = 1, ['i'] = 1, ['j'] = 1, ['k'] = 1,
-        ['l'] = 1, ['m'] = 1, ['n'] = 1, ['o'] = 1, ['p'] = 1, ['q'] = 1, ['r'] = 1, ['s'] = 1,
-        ['t'] = 1, ['u'] = 1, ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
-    };
     const char *p = text;
     while (in_name[(unsigned char)*p])
         p++;
     return *p ? 0 : (size_t)(p - text);
+}
+
+/* Copies one that fits into room of zeros; false: it is none, or does not fit. */
+static bool take_identifier(char *to, size_t size, const char *text)
+{
+    size_t n = 0;
+    while (text && n + 1 < size && in_name[(unsigned char)text[n]]) {
+        to[n] = text[n];
+        n++;
+    }
+    return n && !text[n];
 }
 
 /* It stands in texts as it is: `name=word`. Its length; 0: it is none. */
@@ -61,12 +73,28 @@ static bool is_word(const char *text, size_t *length)
     return true;
 }
 
+static bool is_new(const optune_space *space, const ot_knob *knob)
+{
+    for (int i = 0; i < space->n_knobs; i++)
+        if (ot_same_room(space->knob[i].name, knob->name))
+            return false;
+    return true;
+}
+
 static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
 {
     if (space->problem.status < 0)
         return NULL;
     const char *what = NULL;
     int status = OPTUNE_EUSAGE;
+    if (space->n_knobs < OPTUNE_MAX_KNOBS && parts >= 1 && parts <= OPTUNE_MAX_LIST) {
+        ot_knob *knob = &space->knob[space->n_knobs];
+        *knob = (ot_knob){.kind = (uint8_t)kind, .parts = parts};
+        if (take_identifier(knob->name, sizeof knob->name, name) && is_new(space, knob)) {
+            space->n_knobs++;
+            return knob;
+        }
+    }
     const size_t length = name_length(name);
     if (!length || length >= OPTUNE_KNOB_NAME_SIZE)
         what = "has no good name";
@@ -341,6 +369,9 @@ void optune_space_words(optune_space *space, const char *name, int n, const char
     knob->word = memset(ot_space_take(space, size), 0, size);
     for (int i = 0; i < n; i++) {
         size_t length;
+        if (take_identifier(knob->word[i], sizeof *knob->word, words[i]))
+            continue;
+        memset(knob->word[i], 0, sizeof *knob->word);
         if (!is_word(words[i], &length))
             misuse(space, OPTUNE_EUSAGE, name, "has a word that cannot be one");
         else if (length >= sizeof *knob->word)

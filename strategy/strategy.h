@@ -293,7 +293,8 @@ typedef struct ot_choice {
     int default_row;      /* what plevel alone would choose */
     const optune_config *config; /* the winner's: tuned, hinted, or its fallback */
     int n;
-    ot_choice_row *row; /* owned: n of them */
+    ot_choice_row *row; /* owned, unless lent: n of them */
+    bool lent;          /* they lie in somebody's arena, with the config */
     const optune_strategy *strategy; /* whose rows they are */
     ot_arena texts;     /* what they say, owned */
     bool strict;        /* a config did not fit the present space: all facts were looked at */
@@ -318,6 +319,9 @@ void ot_choice_free(ot_choice *choice);    /* one from ot_alloc; NULL is fine */
  * ENOENT: no valid implementation, with every refusal in the message. */
 int ot_select(const optune_task *task, const ot_fact *fact, int n_facts, ot_choice *choice,
               optune_err *err);
+/* The same with the rows in an arena that outlives the choice; NULL: in memory of its own. */
+int ot_select_in(ot_arena *arena, const optune_task *task, const ot_fact *fact, int n_facts,
+                 ot_choice *choice, optune_err *err);
 /* A line for each row that was passed over because its fallback config cannot be used: that is
  * a mistake in the implementation, and somebody should hear of it; and one when no record could
  * be read. */

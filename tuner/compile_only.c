@@ -61,6 +61,7 @@ int ot_compile_device(ot_run *run, optune_err *err)
             probed.text, o->target.kind);
     if (status >= 0)
         ot_copy(o->device.kind, sizeof o->device.kind, o->row->name);
+    atomic_fetch_add(&o->described, 1);
     return status;
 }
 

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -194,8 +193,11 @@ static int take_lock(optune *o, ot_hub *hub, optune_err *err)
     if (hub->lock < 0)
         status = optune_fail(err, OPTUNE_EIO, "cannot open '%s': %s", path.s, strerror(errno));
     const double last = ot_now() + TURN_S;
-    while (status >= 0 && flock(hub->lock, LOCK_EX | LOCK_NB) < 0) {
-        if (ot_context_stopped(o))
+    int got = 0;
+    while (status >= 0 && (got = ot_lock_at_once(hub->lock)) != 1) {
+        if (got < 0)
+            status = ot_place_refused(path.s, "lock", -got, err);
+        else if (ot_context_stopped(o))
             status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
         else if (ot_now() > last)
             status = optune_fail(err, OPTUNE_ETIMEOUT,

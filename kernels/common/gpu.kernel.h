@@ -128,6 +128,22 @@ INLINE double APART(double x)
 }
 #endif
 
+/* The larger one, NaN where one is. */
+#if defined(OT_CUDA) && OT_CC >= 80
+INLINE float MAX_NAN(float a, float b)
+{
+    float c;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+    return c;
+}
+INLINE double MAX_NAN(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+#else
+#define MAX_NAN(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
+#endif
+
 /* a * b + c, rounded once. */
 #ifdef OT_OPENCL
 #define FMA(a, b, c) fma(a, b, c)

@@ -28,6 +28,37 @@ static bool depthwise(const optune_task *task, char *why)
            optune_refuse(why, "it is not depthwise");
 }
 
+/* So many taps that float32 arithmetic takes longer than memory. */
+static bool depthwise_of_many_taps(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return depthwise(task, why) && conv2d_shape_of(task->call, &s) &&
+           (s.kh * s.kw >= 25 || optune_refuse(why, "few taps, which have a row of their own"));
+}
+
+static bool depthwise_of_few_taps(const optune_task *task, char *why)
+{
+    return depthwise(task, why) &&
+           (!depthwise_of_many_taps(task, NULL) ||
+            optune_refuse(why, "many taps, which have a row of their own"));
+}
+
+/* Many taps, and rows that fall into no vectors. */
+static bool depthwise_of_odd_rows(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return depthwise_of_many_taps(task, why) && conv2d_shape_of(task->call, &s) &&
+           (s.w % 4 || s.ow % 4 || optune_refuse(why, "its rows are vectors of four"));
+}
+
+static bool depthwise_of_whole_rows(const optune_task *task, char *why)
+{
+    return depthwise(task, why) &&
+           (!depthwise_of_odd_rows(task, NULL) ||
+            optune_refuse(why, "many taps and rows that are no vectors, which have a row of "
+                               "their own"));
+}
+
 static bool other_shapes(const optune_task *task, char *why)
 {
     return !implicit_mma_divides(task, NULL) ||
@@ -59,6 +90,10 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_wgmma.cuda", .plevel = 8, .condition = wastes_panels},
     {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 20, .condition = implicit_mma_divides},
     {.impl = "conv2d_implicit_gemm_mma.cuda", .plevel = 9, .condition = other_shapes},
+    {.impl = "depthwise_conv2d_mma.cuda", .plevel = 23, .condition = depthwise_of_many_taps},
+    {.impl = "depthwise_conv2d_mma.cuda", .plevel = 13, .condition = depthwise_of_few_taps},
+    {.impl = "depthwise_conv2d_staged.gpu", .plevel = 22, .condition = depthwise_of_odd_rows},
+    {.impl = "depthwise_conv2d_staged.gpu", .plevel = 12, .condition = depthwise_of_whole_rows},
     {.impl = "depthwise_conv2d_strips.gpu", .plevel = 21, .condition = depthwise},
     {.impl = "depthwise_conv2d_nchw.cuda", .plevel = 14, .condition = depthwise},
     {.impl = "conv2d_implicit_gemm.gpu", .plevel = 11},

@@ -119,6 +119,9 @@ static const char *const samples[] = {
     "conv2d(bf16[2,24,12,16], const bf16[24,1,3,3], padding=[1,1,1,1], groups=24)",
     "conv2d(f16[1,6,13,20], const f16[12,1,5,5], strides=[2,2], padding=[2,2,2,2], groups=6, "
     "out_dtype=f32)",
+    "conv2d(bf16[2,3,19,20], const bf16[6,1,7,7], padding=[3,3,3,3], groups=3)",
+    "conv2d(f16[1,5,37,22], f16[5,1,5,5], padding=[1,2,3,2], groups=5)",
+    "conv2d(f16[1,2,9,15], f16[2,1,9,4], padding=[4,0,4,4], groups=2, out_dtype=f32)",
     "conv2d(f32[1,5,17,24], const f32[5,1,7,7], padding=[3,6,3,6], dilation=[1,2], groups=5)",
     "conv2d(f64[1,2,10,10,8], const f64[16,16,3,3], padding=[1,1,1,1], data_layout=NCHW8c)",
     NULL,

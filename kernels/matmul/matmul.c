@@ -65,11 +65,10 @@ void matmul_best_tile(const optune_task *task, int64_t m, int64_t vectors, int64
                       int64_t *nv)
 {
     int64_t best = INT64_MAX;
+    const int64_t registers = matmul_registers(task);
     *mr = *nv = 1;
-    for (int64_t v = 4; v >= 1; v--)
-        for (int64_t r = 14; r >= 1; r--) {
-            if (r > m || v > vectors || !matmul_tile_fits(task, r, v, NULL))
-                continue;
+    for (int64_t v = host_min(4, vectors); v >= 1; v--)
+        for (int64_t r = host_min(host_min(14, m), (registers - 1 - v) / v); r >= 1; r--) {
             int64_t column = m / r * matmul_tile_cost(r, v);
             if (m % r > 0)
                 column += matmul_tile_cost(m % r, v) + 16; /* shorter chains, more code */

@@ -18,7 +18,7 @@
 #else
 #define START s_lowest
 #define IN_START IN_LOWEST
-#define FOLD(acc, v) s_max(v, acc)
+#define FOLD(acc, v) MAX_NAN(v, acc)
 #endif
 
 #define STRIPS CEIL_DIV(OH, EACH)

@@ -82,6 +82,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t team = threads;
     while (team > 32 && team * vector * 2 > r.count)
         team /= 2;
+    /* Where rows are no whole vectors a thread has many values of its own, as far as that leaves
+     * every core enough of them. */
+    while (team > 32 && vector * bytes < 16 && team * vector * 32 > r.count &&
+           r.outputs * team / 2 >= 4096 * gpu_cores(task))
+        team /= 2;
     while (team > 1 && team * vector > r.count) /* a short row leaves most of a warp idle */
         team /= team == 32 ? 2 : 4;
     team = r.count < 16 ? 1 : team;

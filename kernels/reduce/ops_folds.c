@@ -108,8 +108,8 @@ static int prod_gradient(optune_grad *grad, const optune_call *call, optune_err 
             op "(f32[3,5,17], axis=[0,2], keepdims=true)",                                     \
             op "(f32[3,5,17], axis=[1], exclude=true)", op "(f32[2,3,4,37], axis=[1,3])",      \
             op "(f32[5,6,1,9], axis=[0,2])", op "(f64[2,1001], axis=[-1])",                    \
-            op "(f32[3,5,17], axis=[1])",                                                      \
-            op "(f64[129,5], axis=[0], keepdims=true)", ##__VA_ARGS__, NULL                    \
+            op "(f32[3,5,17], axis=[1])", op "(f64[129,5], axis=[0], keepdims=true)",          \
+            ##__VA_ARGS__, NULL                                                                \
     }
 
 /* Of ops that integers have, too. */
@@ -120,9 +120,8 @@ static int prod_gradient(optune_grad *grad, const optune_call *call, optune_err 
             op "(f32[3,5,17], axis=[0,2], keepdims=true)",                                     \
             op "(f32[3,5,17], axis=[1], exclude=true)", op "(f32[2,3,4,37], axis=[1,3])",      \
             op "(f32[5,6,1,9], axis=[0,2])", op "(f64[2,1001], axis=[-1])",                    \
-            op "(f32[3,5,17], axis=[1])",                                                      \
-            op "(f64[129,5], axis=[0], keepdims=true)", op "(i32[9,70], axis=[0])",            \
-            op "(i32[9,70], axis=[1])", NULL                                                   \
+            op "(f32[3,5,17], axis=[1])", op "(f64[129,5], axis=[0], keepdims=true)",          \
+            op "(i32[9,70], axis=[0])", op "(i32[9,70], axis=[1])", NULL                       \
     }
 
 #define RESNET50(op)                                                                           \

@@ -278,10 +278,29 @@ void scan_lookback_across_fallback(const optune_task *task, const optune_space *
                                    optune_config *config)
 {
     const scan_shape s = scan_shape_of(task->call);
-    const int64_t each = scan_elem(&s) == 4 ? 16 : 8;
-    int64_t width = s.out.bits < 32 ? 64 : 32, threads = gpu_threads(task, 256);
+    enum { MOST = 32 }; /* elements of a thread */
+    const int64_t sector = 32 * 8 / host_max(s.in.bits, s.out.bits);
+    const int64_t block = gpu_threads(task, scan_elem(&s) == 4 ? 512 : 256);
+    int64_t each = scan_elem(&s) == 4 ? 16 : 8, width = s.out.bits < 32 ? 64 : 32;
+    int64_t threads = gpu_threads(task, 256);
     while (width > 4 && width / 2 >= s.at.inner)
         width /= 2;
+    /* Twice the rows while every core has some blocks: fewer tiles wait for each other. */
+    if (s.at.outer * host_ceil(s.at.inner, width) *
+            host_ceil(s.at.n, threads / width * 2 * each) >=
+        8 * gpu_cores(task))
+        each *= 2;
+    /* Whole lines, which wait for nobody, as far as rows of sectors are read and every core has
+     * some. */
+    int64_t whole = width;
+    while (whole > 1 && block / whole * MOST < s.at.n)
+        whole /= 2;
+    if (threads / width * each < s.at.n && whole >= host_max(sector, 8) &&
+        s.at.outer * host_ceil(s.at.inner, whole) >= 2 * gpu_cores(task)) {
+        each = MOST;
+        threads = block;
+        width = whole;
+    }
     while (threads > 64 && threads > width && threads / 2 / width * each >= s.at.n)
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);

@@ -88,7 +88,8 @@ static double estimate(const optune_task *task, const optune_config *config)
     const int64_t across = optune_config_int(config, "across"), elem = softmax_elem(&s);
     const int64_t vector = optune_config_int(config, "vector");
     const double each = (double)host_ceil(s.n, across), values = each * (double)vector;
-    const int64_t held = held_of(&s, config), abreast = host_min(across, host_max(1, 32 / along));
+    const int64_t held = held_of(&s, config),
+                  abreast = host_min(across, host_max(1, 32 / along));
     const double reads = held ? 1 : 3;
     const double lines =
         gpu_sectors((double)s.n, host_min(wide, s.inner) * softmax_stored(task));
@@ -111,7 +112,22 @@ static double estimate(const optune_task *task, const optune_config *config)
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const softmax_shape s = softmax_gpu_shape(task);
-    const int64_t vector = longest(task, &s);
+    int64_t vector = longest(task, &s);
+    /* Of a short axis of narrow elements, where little is moved for what is computed, a thread has
+     * all, of fewer lines. */
+    enum { ALL = 40 }; /* registers with elements */
+    const int64_t some = host_min(vector, ALL * 4 / softmax_elem(&s) / s.n);
+    if (softmax_stored(task) < 4 && some * softmax_stored(task) >= 4 &&
+        s.outer * s.inner / some >= 1024 * gpu_cores(task)) {
+        while (vector > some)
+            vector /= 2;
+        optune_config_choose_int(config, space, "along", 32);
+        optune_config_choose_int(config, space, "vector", vector);
+        optune_config_choose_int(config, space, "across", 1);
+        optune_config_choose_int(config, space, "hold", 1);
+        optune_config_nearest(config, space);
+        return;
+    }
     const int64_t most = MOST_HELD / 2 * 4 / softmax_elem(&s) / vector; /* vectors */
     int64_t along = host_max(8, 32 / vector), across = 1;
     while (along > 8 && along / 2 * vector >= s.inner)

@@ -89,12 +89,12 @@ static double estimate(const optune_task *task, const optune_config *config)
     return gpu_cost(task, &w);
 }
 
-/* Some eight elements a thread. */
+/* Some ten elements a thread. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const softmax_shape s = softmax_gpu_shape(task);
     int64_t threads = gpu_threads(task, 128), team = 32, each = 4;
-    while (team > 1 && team / 2 * 8 >= s.n)
+    while (team > 1 && team / 2 * 14 >= s.n)
         team /= 2;
     while (each > 1 && (host_ceil(s.outer, threads / team * each) < 8 * gpu_cores(task) ||
                         run_bytes(task, &s, threads / team * each) > ROOM))

@@ -193,6 +193,11 @@ static void mistakes(void **state)
         {".c", "// optune: kernal f()\n",
          "k.c:1:12: no statement 'kernal'; did you mean 'kernel'?"},
         {".c", "// optune: kernel\n", "k.c:1:18: the kernel's name is expected"},
+        {".c",
+         "// optune: kernel gr\xc3\xb6\xc3\x9f"
+         "e(A: f32[1])\n",
+         "k.c:1:19: the kernel's name is of letters a to z, digits and _ here"},
+        {".c", KERNEL "// optune: knob \xc3\x84 = [1]\n", "a knob's name is of letters"},
         {".c", "// optune: kernel @\n", "'(' and the parameters are expected"},
         {".c", "// optune: kernel @(A)\n", "':' and a type are expected behind 'A'"},
         {".c", "// optune: kernel @(A: f33[N])\n", "'f33' is no element type"},

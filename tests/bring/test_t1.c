@@ -158,6 +158,46 @@ static void read_and_written(void **state)
     ot_registry_rewind(mark);
 }
 
+/* Values as a list of JSON's own, and vectors in memory. */
+static void lists_and_vectors(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    const ot_registry_mark mark = ot_registry_now();
+    json_t *json = whole();
+    json_object_set_new(json_object_get(json, "General"), "BenchmarkName",
+                        json_string("t1_vectors"));
+    json_t *space = json_object_get(json, "ConfigurationSpace");
+    json_t *parameters = json_object_get(space, "TuningParameters");
+    static const char *const lists[] = {"[32, 64]", "[\"a b\", \"c\"]", "[true, false]"};
+    for (size_t i = 0; i < OT_COUNT(lists); i++)
+        json_object_set_new(json_array_get(parameters, i), "Values",
+                            json_loads(lists[i], 0, NULL));
+    json_t *args = json_object_get(json_object_get(json, "KernelSpecification"), "Arguments");
+    json_object_update_new(json_array_get(args, 1),
+                           json_pack("{s:s, s:s}", "Type", "double2", "Size", "100 + 1"));
+    json_object_set_new(json_array_get(args, 0), "Type", json_string("int8"));
+    check_ok(bring(json, &err));
+    const ot_brought *b = ot_brought_of_op("t1_vectors");
+    assert_string_equal(b->workload[0], "t1_vectors(i8[256])");
+    assert_int_equal(b->n_knobs, 3);
+    assert_string_equal(b->knob[1].text[0], "a b");
+    optune_call call;
+    check_ok(ot_call_parse(b->workload[0], &call, &err));
+    assert_int_equal(call.output[0].rank, 2);
+    assert_int_equal(optune_tensor_elements(&call.output[0]), 202);
+    assert_int_equal(call.output[0].dtype.bits, 64);
+    ot_registry_rewind(mark);
+    json_object_set_new(json_array_get(args, 2), "Type", json_string("int2"));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "Arguments[2].Type is a vector, which no scalar is");
+    json_object_set_new(json_array_get(parameters, 0), "Values", json_loads("[[1]]", 0, NULL));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "TuningParameters[0].Values[0] is a list, not a number");
+    json_decref(json);
+    ot_registry_rewind(mark);
+}
+
 static int tried, refused;
 
 /* What was changed is refused with the file's name, or taken. */
@@ -313,9 +353,9 @@ static void messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_good_file), cmocka_unit_test(read_and_written),
-        cmocka_unit_test(every_field), cmocka_unit_test(files_in_use),
-        cmocka_unit_test(messages),
+        cmocka_unit_test(a_good_file),       cmocka_unit_test(read_and_written),
+        cmocka_unit_test(lists_and_vectors), cmocka_unit_test(every_field),
+        cmocka_unit_test(files_in_use),      cmocka_unit_test(messages),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

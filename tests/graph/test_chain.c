@@ -41,6 +41,7 @@ static const spelling spellings[] = {
     {"relu", BODY("t = relu(e)\n"), "between=relu)"},
     {"relu6", BIASED("t = clip(s, a_min=0.0, a_max=6.0)\n"), "between=relu6)"},
     {"silu", BIASED("t = multiply(s, sigmoid(s))\n"), "between=silu)"},
+    {"silu as one", BIASED("t = silu(s)\n"), "between=silu)"},
     {"silu, the gate in front", BODY("t = multiply(sigmoid(e), e)\n"), "between=silu)"},
     {"hard swish of a line",
      BIASED("l = add(multiply(s, sixth), const f32[] {0.5})\n"

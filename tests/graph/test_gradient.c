@@ -143,10 +143,10 @@ static void test_arithmetic(void **state)
 {
     (void)state;
     static const char *const binary[] = {"add",     "subtract", "multiply", "divide",
-                                         "maximum", "minimum",  "power"};
-    static const char *const unary[] = {"negative", "exp",   "sigmoid", "relu", "tanh",
-                                        "erf",      "floor", "abs",     "copy", "log",
-                                        "sqrt",     "sin",   "cos",     "tan",  "atan"};
+                                         "maximum", "minimum",  "power",    "prelu"};
+    static const char *const unary[] = {"negative", "exp", "sigmoid", "relu", "tanh", "erf",
+                                        "floor",    "abs", "copy",    "log",  "sqrt", "sin",
+                                        "cos",      "tan", "atan",    "silu"};
     char text[512];
     for (int i = 0; i < OT_COUNT(binary); i++) {
         snprintf(text, sizeof text,
@@ -163,6 +163,7 @@ static void test_arithmetic(void **state)
                  unary[i]);
         check_values(text, !strcmp(unary[i], "log") || !strcmp(unary[i], "sqrt"));
     }
+    check_values("a = var f32[9]\ny = leaky_relu(a, alpha=0.3)\nw = var f32[]" WEIGHED, false);
     check_values("a = var f32[9]\ny = clip(a, a_min=-0.6, a_max=0.5)\nw = var f32[]" WEIGHED,
                  false);
     check_values("a = var f32[2,5]\nb = var f32[5]\n"

@@ -273,12 +273,31 @@ static void test_untuned(void **state)
     assert_int_equal(untuned("sum_block.gpu", "sum(f32[8192,8192], axis=[1])", "team"), 256);
     static const char lines[] = "gather(f32[4096,4096], i32[4096,4096], axis=-1)";
     static const char few[] = "gather(f32[4096,4096], i32[4096,64], axis=-1)";
-    static const char rows[] = "gather(f32[4096,4096], i32[4096,4096], axis=0)";
+    static const char rows[] = "gather(f32[300,4096], i32[300,4096], axis=0)";
+    static const char rare[] = "gather(f32[300,4096], i32[30,4096], axis=0)";
+    static const char high[] = "gather(f32[8192,4096], i32[8192,4096], axis=0)";
     assert_int_equal(untuned("gather_lines.gpu", lines, "shared"), 1);
     assert_int_equal(untuned("gather_lines.gpu", few, "shared"), 0);
-    assert_int_equal(untuned("gather_lines.gpu", rows, "shared"), 0);
-    check_refuses("gather_lines.gpu", rows, "shared", 1, "not contiguous");
+    assert_int_equal(untuned("gather_lines.gpu", rows, "shared"), 1);
+    assert_int_equal(untuned("gather_lines.gpu", rare, "shared"), 0);
+    assert_int_equal(untuned("gather_lines.gpu", high, "shared"), 0);
     check_refuses("gather_lines.gpu", few, "lanes", 256, "outside a line");
+    static const char down[] = "cumsum(f32[8192,4096], axis=0)";
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", down, "each"), 32);
+    static const char less[] = "cumsum(f32[1024,256], axis=0)";
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", less, "each"), 16);
+    static const char seven[] =
+        "conv2d(f32[32,96,111,113], f32[96,1,7,7], padding=[3], groups=96)";
+    assert_int_equal(untuned("depthwise_conv2d_staged.gpu", seven, "down"), 4);
+    assert_int_equal(untuned("depthwise_conv2d_staged.gpu", seven, "each"), 7);
+    check_refuses("depthwise_conv2d_staged.gpu",
+                  "conv2d(bf16[1,8,9,9], bf16[8,1,3,3], groups=8)", NULL, 0, "needs float32");
+    check_refuses("depthwise_conv2d_mma.cuda",
+                  "conv2d(bf16[1,8,9,9], bf16[8,1,3,3], strides=[2], groups=8)", NULL, 0,
+                  "strides and dilation of 1");
+    check_refuses("depthwise_conv2d_mma.cuda",
+                  "conv2d(bf16[1,8,29,29], bf16[8,1,11,11], padding=[5], groups=8)", NULL, 0,
+                  "more than 4 columns to a side");
     static const char strips[] = "depthwise_conv2d_strips.gpu";
     static const char plain[] =
         "conv2d(f32[32,64,56,56], f32[64,1,3,3], padding=[1], groups=64)";
@@ -315,8 +334,8 @@ static void test_added_by_memory(void **state)
         "scatter_add(f32[1,30522,768], i64[1,128,768], f32[1,128,768], axis=1)";
     static const char halves[] = "scatter_add(bf16[50257,768], i64[8192,768], bf16[8192,768])";
     assumed.device.l2 = 50 << 20;
-    assert_int_equal(untuned(add, many, "slabs"), 8);
-    assert_int_equal(untuned(add, halves, "slabs"), 4);
+    assert_int_equal(untuned(add, many, "slabs"), 12);
+    assert_int_equal(untuned(add, halves, "slabs"), 8);
     assert_int_equal(untuned(add, few, "slabs"), 1);
     assumed.device.l2 = 200 << 20;
     assert_int_equal(untuned(add, halves, "slabs"), 1);
@@ -427,6 +446,15 @@ static void test_staged(void **state)
     assert_false(prefers("softmax_staged.gpu", "softmax(f16[8192,1027])"));
     assert_int_equal(untuned("softmax_staged.gpu", ragged, "team"), 16);
     check_refuses("softmax_staged.gpu", ragged, "team", 2, "would keep 64");
+    /* Of a short axis, and of rows that are no whole vectors, a thread has much. */
+    static const char classes[] = "softmax(bf16[8,19,512,512], axis=1)";
+    static const char odd_rows[] = "max(f32[16384,2049], axis=[1])";
+    assert_int_equal(untuned("softmax_across.gpu", classes, "across"), 1);
+    assert_int_equal(untuned("softmax_across.gpu", classes, "vector"), 2);
+    assert_true(untuned("softmax_across.gpu", "softmax(f32[64,500,300], axis=1)", "across") >
+                1);
+    assert_int_equal(untuned("max_block.gpu", odd_rows, "team"), 64);
+    assert_int_equal(untuned("max_block.gpu", "max(f32[16384,2048], axis=[1])", "team"), 256);
 }
 
 /* 16-bit floats are ordered and summed as others are. */
@@ -438,6 +466,15 @@ static void test_half_lines(void **state)
     check_takes("argsort_bitonic.gpu", "argsort(bf16[64,512])", NULL, 0);
     check_takes("cumsum_lookback.cuda", "cumsum(bf16[32,50257], axis=1)", NULL, 0);
     check_takes("cumprod_lookback_across.cuda", "cumprod(f16[64,1024], axis=0)", NULL, 0);
+    /* Lines that one block holds wait for none. */
+    static const char tokens[] = "cumsum(i32[64,1024,512], axis=1, dtype=i64)";
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", tokens, "each"), 32);
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", tokens, "width"), 8);
+    static const char halves[] = "cumsum(bf16[64,1024,512], axis=1)";
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", halves, "threads"), 512);
+    assert_int_equal(untuned("cumsum_lookback_across.cuda", halves, "width"), 16);
+    assert_int_equal(untuned("topk_filter.cuda", "topk(bf16[2048,50257], k=50)", "each"), 32);
+    assert_int_equal(untuned("topk_filter.cuda", "topk(f32[2048,50257], k=50)", "each"), 16);
     check_refuses("topk_filter.cuda", "topk(f16[8,4096], k=5)", "each", 4,
                   "less than a vector");
     check_refuses("cumsum_lookback.cuda", "cumsum(f16[8,4096], axis=1)", "each", 4,
@@ -468,6 +505,9 @@ static void test_windows(void **state)
                 "pool_size=[3,3], strides=[2,2], padding=[1])",
                 NULL, 0);
     check_refuses("avg_pool2d_grad_tiled.gpu", huge, NULL, 0, "too many for shared memory");
+    check_refuses("max_pool2d_grad_tiled.gpu",
+                  "max_pool2d_grad(f32[1,2,4,4], f32[1,2,8,8], pool_size=[2,2], strides=[2,2])",
+                  "cells", 8, "rows of");
     check_takes("avg_pool2d_grad_gather.gpu", huge, NULL, 0);
     /* Few lines fill no block, so that more columns do. */
     assert_int_equal(untuned("sum_across.gpu", "sum(f32[7,5000003], axis=[0])", "along"), 128);

@@ -133,6 +133,37 @@ static void wrong_graphs(void **state)
     REFUSED(&model, OPTUNE_ETYPE, "Add 'unlike'", "f32[3]");
 }
 
+/* One that says of which opset, if any, another domain's operators are. */
+static void without_opset(ot_text *graph, const char *domain, ot_text *model)
+{
+    ot_text import = {0};
+    wire_int(model, 1, 8);
+    wire_part(model, 7, graph);
+    if (!domain)
+        return;
+    wire_text(&import, 1, domain);
+    wire_int(&import, 2, 1);
+    wire_part(model, 8, &import);
+}
+
+static void operators_of_others_alone(void **state)
+{
+    (void)state;
+    ot_text g = {0}, attrs = {0}, model = {0};
+    start(&g);
+    onnx_contrib(&g, "ZipMap", "x", &attrs);
+    without_opset(&g, "com.microsoft", &model);
+    REFUSED(&model, OPTUNE_EUNSUPPORTED, "1 of 1 nodes", "ZipMap", "com.microsoft");
+    start(&g);
+    onnx_node(&g, "Relu", "a", "x", "y", NULL);
+    without_opset(&g, "com.microsoft", &model);
+    REFUSED(&model, OPTUNE_EVERSION, "does not say of which opset", "opset_import");
+    start(&g);
+    onnx_contrib(&g, "ZipMap", "x", &attrs);
+    without_opset(&g, NULL, &model);
+    REFUSED(&model, OPTUNE_EVERSION, "does not say of which opset");
+}
+
 static void wrong_elements(void **state)
 {
     static const struct {
@@ -346,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_is_missing_is_named),
         cmocka_unit_test(wrong_graphs),
+        cmocka_unit_test(operators_of_others_alone),
         cmocka_unit_test(wrong_elements),
         cmocka_unit_test(greedy_models),
         cmocka_unit_test(elements_outside_the_folder),

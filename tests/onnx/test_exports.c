@@ -138,6 +138,62 @@ static void nodes_of_mixed_dtypes(void **state)
     computes(&g, x5, 5, above);
 }
 
+/* The graph that it is becomes, as text. */
+static void becomes(ot_text *g, const char *part, bool there)
+{
+    optune_graph *graph = NULL;
+    optune_err err;
+    done(g);
+    check_ok(reads(g, NULL, 0, &graph, &err));
+    if (there != !!strstr(optune_graph_text(graph, true), part))
+        fail_msg("%s: %s", part, optune_graph_text(graph, true));
+    optune_graph_close(graph);
+}
+
+/* What is one function of a value is one call, which joins what is in front of it. */
+static void activations_are_one_call(void **state)
+{
+    static const float given[5] = {-2, 0, 2, -3, 0.75f}, half = 0.5f;
+    static const float leaky[5] = {-1, 0, 2, -1.5f, 0.75f};
+    float silu[5];
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    data(&g);
+    attr_real(&attrs, "alpha", 0.5);
+    onnx_node(&g, "LeakyRelu", "leaky", "x", "y", &attrs);
+    becomes(&g, "leaky_relu(x, alpha=0.5)", true);
+    data(&g);
+    onnx_initializer(&g, "slope", ONNX_FLOAT, "1", &half, sizeof half);
+    onnx_node(&g, "PRelu", "prelu", "x slope", "y", NULL);
+    becomes(&g, "= prelu(", true);
+    data(&g);
+    onnx_node(&g, "Sigmoid", "gate", "x", "s", NULL);
+    onnx_node(&g, "Mul", "swish", "s x", "y", NULL);
+    becomes(&g, "y : f32[5] = silu(x)", true);
+    data(&g); /* somebody else reads the gate, or it is another value's */
+    onnx_node(&g, "Sigmoid", "gate", "x", "s", NULL);
+    onnx_node(&g, "Mul", "swish", "s x", "m", NULL);
+    onnx_node(&g, "Add", "sum", "m s", "y", NULL);
+    becomes(&g, "silu", false);
+    data(&g);
+    onnx_node(&g, "Relu", "relu", "x", "r", NULL);
+    onnx_node(&g, "Sigmoid", "gate", "x", "s", NULL);
+    onnx_node(&g, "Mul", "swish", "s r", "y", NULL);
+    becomes(&g, "silu", false);
+    data(&g);
+    onnx_node(&g, "Sigmoid", "gate", "x", "s", NULL);
+    onnx_node(&g, "Mul", "swish", "x s", "y", NULL);
+    done(&g);
+    for (int i = 0; i < 5; i++)
+        silu[i] = (float)(given[i] * (1 / (1 + exp(-(double)given[i]))));
+    computes(&g, given, 5, silu);
+    data(&g);
+    attr_real(&attrs, "alpha", 0.5);
+    onnx_node(&g, "LeakyRelu", "leaky", "x", "y", &attrs);
+    done(&g);
+    computes(&g, given, 5, leaky);
+}
+
 /* Limits of integers and of doubles are their own. */
 static void limits_are_exact(void **state)
 {
@@ -249,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_largest_integer_stays),
         cmocka_unit_test(what_nobody_reads_is_left_out),
         cmocka_unit_test(nodes_of_mixed_dtypes),
+        cmocka_unit_test(activations_are_one_call),
         cmocka_unit_test(limits_are_exact),
         cmocka_unit_test(long_names_of_dims_differ),
         cmocka_unit_test(contradictions_are_refused),

@@ -101,7 +101,7 @@ def test_annotated_and_documented():
 def test_mypy():
     pytest.importorskip("mypy")
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null",
-                           "--exclude=(torch|tvm).py$", str(ROOT / "python" / "optune")],
+                           "--exclude=(torch\\w*|tvm).py$", str(ROOT / "python" / "optune")],
                           text=True, capture_output=True)
     assert done.returncode == 0, done.stdout
 

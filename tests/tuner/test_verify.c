@@ -47,13 +47,15 @@ static int n_records(const char *db)
     return all.n;
 }
 
-/* The fastest final of the run. */
+/* The fastest final of the run, of what may be selected: a library may be faster. */
 static const optune_record *best_final(void)
 {
     const optune_record *best = NULL;
     for (int i = 0; i < forged_run.n; i++) {
         const optune_record *r = &forged_run.record[i];
-        if (r->final && r->outcome == OPTUNE_OUTCOME_OK && (!best || r->cost < best->cost))
+        const optune_impl *impl = ot_impl_find(r->impl);
+        if (r->final && r->outcome == OPTUNE_OUTCOME_OK && impl && !impl->library &&
+            (!best || r->cost < best->cost))
             best = r;
     }
     assert_non_null(best);

@@ -167,7 +167,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "WIDE", t.wide);
     optune_plan_define(plan, m, "START", t.start);
     optune_plan_define(plan, m, "VECTORS", t.vectors);
-    optune_plan_define(plan, m, "ROWS", t.rows);
     optune_plan_define(plan, m, "KEEPS", t.s.kh * t.s.kw <= STRIPS_KEPT);
     optune_stage stage = {.phase = OPTUNE_TIMED,
                           .module = m,

@@ -5,19 +5,15 @@
  * elements, the first at START behind x * SW: rows are multiples of WIDE, so that a vector lies in
  * the image or outside of it. What its neighbours need, too, they find in the cache.
  *
- * Macros: the shape, SCALAR, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS EACH WIDE START VECTORS
- * ROWS, KEEPS: the weights in registers all along.
+ * Macros: the shape, SCALAR, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS EACH WIDE START VECTORS,
+ * KEEPS.
  */
 #include "kernels/common/epilogue_gpu.kernel.h"
+#include "kernels/convolution/direct/strips.kernel.h"
 
 #define STRIPS_X CEIL_DIV(OW, WIDE)
 #define STRIPS_Y CEIL_DIV(OH, EACH)
-#define TAPS (KH * KW)
 #define SHIFT (-PL - (START)) /* of the first tap in the first vector */
-
-/* The row of the weight that input row `i` meets in output row `e`, where there is one. */
-#define TAP(e, i) (((i) - (e)*SH) / DH)
-#define MEETS(e, i) ((i) >= (e)*SH && ((i) - (e)*SH) % DH == 0 && TAP(e, i) < KH)
 
 VECTOR(vec_in, IN_T, WIDE);
 VECTOR(vec_out, OUT_T, WIDE);
@@ -36,23 +32,10 @@ depthwise(GLOBAL const IN_T *RESTRICT data, GLOBAL const IN_T *RESTRICT weight,
         data + ((i64)(plane / CO) * CI + f / CO_G) * (H * W) + (i64)top * W + left;
     GLOBAL const IN_T *const taps = weight + (i64)f * TAPS;
     DTYPE acc[EACH][WIDE];
-#if KEEPS
-    DTYPE kept[TAPS];
+    STRIP_WEIGHTS(taps)
+    STRIP_CLEAR(acc)
     UNROLL
-    for (int k = 0; k < TAPS; k++)
-        kept[k] = (DTYPE)IN_OF(taps[k]);
-#define WEIGHT(k) kept[k]
-#else
-#define WEIGHT(k) ((DTYPE)IN_OF(taps[k]))
-#endif
-    UNROLL
-    for (int e = 0; e < EACH; e++) {
-        UNROLL
-        for (int l = 0; l < WIDE; l++)
-            acc[e][l] = 0;
-    }
-    UNROLL
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < STRIP_ROWS; i++) {
         DTYPE row[VECTORS * WIDE];
         UNROLL
         for (int v = 0; v < VECTORS; v++) {
@@ -66,18 +49,7 @@ depthwise(GLOBAL const IN_T *RESTRICT data, GLOBAL const IN_T *RESTRICT weight,
             for (int l = 0; l < WIDE; l++)
                 row[v * WIDE + l] = (DTYPE)IN_OF(held.v[l]);
         }
-        UNROLL
-        for (int e = 0; e < EACH; e++) {
-            if (MEETS(e, i)) {
-                UNROLL
-                for (int kx = 0; kx < KW; kx++) {
-                    const DTYPE w = WEIGHT(TAP(e, i) * KW + kx);
-                    UNROLL
-                    for (int l = 0; l < WIDE; l++)
-                        acc[e][l] = FMA(row[SHIFT + l * SW + kx * DW], w, acc[e][l]);
-                }
-            }
-        }
+        STRIP_ADD(acc, row + SHIFT, taps, i)
     }
     const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
     UNROLL

@@ -5,13 +5,14 @@
  * a column is, and blocks go down a slab of columns before they turn to the next, so that what one
  * brought into the cache serves those behind it.
  *
- * Where a block HOLDS its lines in shared memory, PARTS blocks share each, and a thread has EACH
- * vectors along it; else EACH rows.
+ * Where a block HOLDS its lines in shared memory, whole ones or a slab of columns, PARTS blocks
+ * share each. A thread has EACH vectors at once: along a line that is held, else down rows.
  *
- * Macros: ELEMENT INDEX, PIECE PIECE_WORDS (a line is moved in such), INNERMOST ROWS COLUMNS N
- * WIDTH THREADS LANES EACH HOLDS PARTS.
+ * Macros: ELEMENT INDEX, PIECE PIECE_WORDS (what is held is moved in such), INNERMOST ROWS COLUMNS
+ * N WIDTH THREADS LANES EACH HOLDS PARTS.
  */
 #include "kernels/common/looked_up.kernel.h"
+#include "kernels/common/mma_gpu.kernel.h"
 
 #define TEAMS (THREADS / LANES)
 
@@ -19,12 +20,14 @@ VECTOR(indices_vector, INDEX, WIDTH);
 VECTOR(elements_vector, ELEMENT, WIDTH);
 
 #if HOLDS
+VECTOR(piece, PIECE, PIECE_WORDS);
+#endif
+
+#if HOLDS && INNERMOST
 
 #define ROUND (LANES * WIDTH * EACH)
 #define ROUNDS CEIL_DIV(CEIL_DIV(COLUMNS, ROUND), PARTS) /* of a block */
 #define LINE_PIECES (N * (int)sizeof(ELEMENT) / (PIECE_WORDS * (int)sizeof(PIECE)))
-
-VECTOR(piece, PIECE, PIECE_WORDS);
 
 INLINE void load_indices(GLOBAL const INDEX *RESTRICT indices, const bool mine, const int first,
                          indices_vector x[EACH])
@@ -76,7 +79,87 @@ gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices
 
 #else
 
-#define SLABS CEIL_DIV(COLUMNS, LANES *WIDTH)
+#define SLAB (LANES * WIDTH)
+#define SLABS CEIL_DIV(COLUMNS, SLAB)
+
+#if HOLDS
+
+#define AT_ONCE (TEAMS * EACH)
+#define SHARE CEIL_DIV(CEIL_DIV(ROWS, AT_ONCE), PARTS) /* of a block, of so many rows */
+#define PIECE_ELEMENTS MAX(PIECE_WORDS * (int)sizeof(PIECE) / (int)sizeof(ELEMENT), 1)
+#define ROW_PIECES (SLAB / PIECE_ELEMENTS)
+
+/* A slab's N rows of `data`, of which `columns` lie in it. */
+INLINE void hold(LOCAL ELEMENT *held, GLOBAL const ELEMENT *RESTRICT data, const int columns)
+{
+    UNROLL_BY(8)
+    for (int i = THREAD_X; i < N * ROW_PIECES; i += THREADS) {
+        const int row = i / ROW_PIECES, at = i % ROW_PIECES * PIECE_ELEMENTS;
+        if (SLAB == COLUMNS || at < columns) {
+            GLOBAL const ELEMENT *const from = data + (i64)row * COLUMNS + at;
+#ifdef CP_ASYNC_WAIT
+            if (sizeof(piece) == 16) {
+                cp_async_16(held + i * PIECE_ELEMENTS, from);
+                continue;
+            }
+#endif
+            *(LOCAL piece *)(held + i * PIECE_ELEMENTS) = *(GLOBAL const piece *)from;
+        }
+    }
+#ifdef CP_ASYNC_WAIT
+    cp_async_commit();
+#endif
+}
+
+INLINE void load_indices(GLOBAL const INDEX *RESTRICT indices, const int row, const int end,
+                         indices_vector x[EACH])
+{
+    UNROLL
+    for (int e = 0; e < EACH; e++)
+        if (row + e * TEAMS < end)
+            x[e] = *(GLOBAL const indices_vector *)(indices + (i64)(row + e * TEAMS) * COLUMNS);
+}
+
+KERNEL(THREADS, 1, 1)
+gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices,
+       GLOBAL ELEMENT *RESTRICT out)
+{
+    SHARED(pool, (N * SLAB * sizeof(ELEMENT) + 15) / 16 * 16);
+    LOCAL ELEMENT *const held = (LOCAL ELEMENT *)pool;
+    const int part = BLOCK_X % PARTS, slab = BLOCK_X / PARTS % SLABS;
+    const i64 outer = BLOCK_X / PARTS / SLABS;
+    const int lane = THREAD_X % LANES * WIDTH, column = slab * SLAB + lane;
+    const i64 from = outer * ROWS * COLUMNS + column;
+    const int end = column < COLUMNS ? MIN(ROWS, (part + 1) * (SHARE * AT_ONCE)) : 0;
+    int row = part * (SHARE * AT_ONCE) + THREAD_X / LANES;
+    indices_vector x[EACH];
+    hold(held, data + outer * N * COLUMNS + slab * SLAB, COLUMNS - slab * SLAB);
+    load_indices(indices + from, row, end, x);
+#ifdef CP_ASYNC_WAIT
+    CP_ASYNC_WAIT(0);
+#endif
+    BARRIER();
+    UNROLL_BY(1)
+    for (int round = 0; round < SHARE; round++, row += AT_ONCE) {
+        elements_vector y[EACH];
+        UNROLL
+        for (int e = 0; e < EACH; e++) {
+            UNROLL
+            for (int v = 0; v < WIDTH; v++)
+                if (row + e * TEAMS < end)
+                    y[e].v[v] = held[(int)place_of((i64)x[e].v[v], N) * SLAB + lane + v];
+        }
+        load_indices(indices + from, row + AT_ONCE, round + 1 < SHARE ? end : 0, x);
+        UNROLL
+        for (int e = 0; e < EACH; e++)
+            if (row + e * TEAMS < end)
+                STORE_VECTOR((GLOBAL elements_vector *)(out + from +
+                                                        (i64)(row + e * TEAMS) * COLUMNS),
+                             y[e]);
+    }
+}
+
+#else
 
 KERNEL(THREADS, 1, 1)
 gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices,
@@ -84,7 +167,7 @@ gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices
 {
     const int part = BLOCK_X % PARTS, slab = BLOCK_X / PARTS % SLABS;
     const i64 outer = BLOCK_X / PARTS / SLABS;
-    const int column = (slab * LANES + THREAD_X % LANES) * WIDTH;
+    const int column = slab * SLAB + THREAD_X % LANES * WIDTH;
     const i64 row = (i64)part * (TEAMS * EACH) + THREAD_X / LANES;
     const i64 at = (outer * ROWS + row) * COLUMNS + column;
     indices_vector x[EACH];
@@ -111,4 +194,5 @@ gather(GLOBAL const ELEMENT *RESTRICT data, GLOBAL const INDEX *RESTRICT indices
             STORE_VECTOR((GLOBAL elements_vector *)(out + at + (i64)e * TEAMS * COLUMNS), y[e]);
 }
 
+#endif
 #endif

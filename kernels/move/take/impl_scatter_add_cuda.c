@@ -129,19 +129,19 @@ static double estimate(const optune_task *task, const optune_config *config)
     return (double)s.count * (gpu_cost(task, &copy) + gpu_cost(task, &add));
 }
 
-/* Slabs of three eighths of the cache, so that two fit beside what passes through it, if what is
- * added would move more than an eighth of what is copied. */
+/* Slabs of a quarter of the cache, or of three eighths at most, so that two fit beside what passes
+ * through it, if what is added would move more than an eighth of what is copied. */
 static int64_t untuned_slabs(const optune_task *task)
 {
     const int64_t bytes = optune_tensor_elements(&task->call->output[0]) * bytes_of(task);
-    const int64_t most = cache_of(task) / 8 * 3;
+    const int64_t most = cache_of(task) / 8 * 3, good = cache_of(task) / 4;
     if (bytes <= cache_of(task) / 2 || bytes > most * MOST_SLABS ||
         updates_of(task) * 2 * SECTOR < bytes / 4)
         return 1;
     int64_t n = 2;
-    while (n < 8 && bytes > n * most)
+    while (n < 8 && bytes > n * good)
         n *= 2;
-    return bytes > n * most ? MOST_SLABS : n;
+    return bytes > n * good ? MOST_SLABS : n;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)

@@ -75,6 +75,8 @@ static const char *const samples[] = {
     "gather(f32[7], i32[3])",
     "gather(f32[19,37], i64[5,37])",
     "gather(f32[3,9,5], i32[3,40,5], axis=1)",
+    "gather(f32[24,72], i32[150,72], axis=0)",
+    "gather(bf16[2,11,72], i64[2,90,72], axis=1)",
     "gather(f64[2,3,33], i64[2,3,70], axis=-1)",
     "gather(i64[9,4], i32[9,2], axis=-1)",
     "gather(bool[6,65], i64[6,7], axis=1)",

@@ -178,7 +178,12 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why,
                              "needs groups of a multiple of %" PRId64 ", these are of %" PRId64,
                              128 / s.bits, s.group);
-    return s.m <= MAX_ROWS || optune_refuse(why, "more than %d rows", MAX_ROWS);
+    if (s.m > MAX_ROWS)
+        return optune_refuse(why, "more than %d rows", MAX_ROWS);
+    const decode least = {
+        .nt = 1, .warps_n = 1, .warps_k = 1, .bytes = 32, .stages = 2, .splits = 16};
+    return gpu_fits(task, (const int64_t[]){threads_of(&least), 1, 1},
+                    shared_of(task, &s, &least), 0, why);
 }
 
 static void space(const optune_task *task, optune_space *space)

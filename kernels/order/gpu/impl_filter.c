@@ -64,7 +64,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const order_shape s = order_shape_of(task->call);
-    const int64_t each = s.data.bits == 64 ? 8 : 16;
+    int64_t each = s.data.bits == 64 ? 8 : 16;
     int64_t threads = gpu_threads(task, s.k <= 128 ? 128 : 256), parts = 1, room = 512;
     while (threads > 64 && threads / 2 >= s.k && threads / 2 * each >= s.at.n)
         threads /= 2;
@@ -74,6 +74,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (room < 4096 && room < 4 * s.k + threads &&
            2 * room * order_item_bytes(&s) < gpu_max_shared(task))
         room *= 2;
+    if (s.data.bits == 16 && parts == 1 && s.at.n >= 4 * threads * each)
+        each *= 2; /* fewer batches, each with its barriers */
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "each", each);
     optune_config_choose_int(config, space, "room", room);

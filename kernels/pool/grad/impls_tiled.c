@@ -7,6 +7,7 @@ enum { TILED_UNROLLED = 64, TILED_STRIDE = 16 };
 typedef struct tiled {
     pool_shape s;
     int64_t threads, tile_y, tile_x; /* rows of windows, columns of elements */
+    int64_t cells;                   /* such rows of a thread */
     int64_t hold_y, hold_x;          /* windows that may hold an element */
     int64_t tiles, windows;          /* of all planes; of a tile */
 } tiled;
@@ -22,6 +23,7 @@ static tiled tiled_of(const optune_task *task, const optune_config *config)
     const pool_axis *const y = &t.s.y, *const x = &t.s.x;
     t.threads = optune_config_int(config, "threads");
     t.tile_y = optune_config_int(config, "rows");
+    t.cells = optune_config_int(config, "cells");
     t.tile_x = host_min(optune_config_int(config, "columns"), x->in);
     t.hold_y = held(y);
     t.hold_x = held(x);
@@ -57,13 +59,18 @@ static void space(const optune_task *task, optune_space *space)
     gpu_space_threads(space);
     optune_space_ints(space, "rows", 5, (const int64_t[]){1, 2, 4, 8, 16});
     optune_space_ints(space, "columns", 5, (const int64_t[]){8, 16, 32, 64, 128});
+    optune_space_ints(space, "cells", 4, (const int64_t[]){1, 2, 4, 8});
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const tiled t = tiled_of(task, config);
     const int64_t columns = optune_config_int(config, "columns");
-    const int64_t items = t.tile_y * t.tile_x * t.s.block;
+    const int64_t items = t.tile_y / t.cells * t.tile_x * t.s.block;
+    if (t.cells > t.tile_y)
+        return optune_refuse(why, "%" PRId64 " rows of %" PRId64, t.cells, t.tile_y);
+    if (t.cells * t.s.y.stride > TILED_UNROLLED)
+        return optune_refuse(why, "%" PRId64 " rows are too many to unroll", t.cells);
     if (columns > 8 && columns >= 2 * t.s.x.in)
         return optune_refuse(why, "half of the columns are none");
     if (t.tile_y > 1 && t.tile_y * t.s.y.stride >= 2 * (t.s.y.in + t.s.y.before))
@@ -73,25 +80,29 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (items > 64 * t.threads)
         return optune_refuse(why, "%" PRId64 " elements for %" PRId64 " threads", items,
                              t.threads);
-    return gpu_grid_fits(t.tiles, why) && gpu_fits(task, (const int64_t[]){t.threads, 1, 1},
-                                                   shared_of(&t), 32 + t.s.y.stride, why);
+    return gpu_grid_fits(t.tiles, why) &&
+           gpu_fits(task, (const int64_t[]){t.threads, 1, 1}, shared_of(&t),
+                    32 + t.cells * t.s.y.stride, why);
 }
 
-/* Four items a thread, and rows as long as they are. */
+/* Some two items a thread, and rows as long as they are. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const pool_shape s = pool_gpu_shape(task->call);
-    int64_t columns = 128, rows = 16, threads = gpu_threads(task, 256);
+    int64_t columns = 128, rows = 16, threads = gpu_threads(task, 256), cells = 4;
     while (columns > 8 && (columns >= 2 * s.x.in || columns * s.block > 256))
         columns /= 2;
     for (;;) {
         optune_config_choose_int(config, space, "threads", threads);
         optune_config_choose_int(config, space, "rows", rows);
         optune_config_choose_int(config, space, "columns", columns);
+        optune_config_choose_int(config, space, "cells", cells);
         const tiled t = tiled_of(task, config);
-        const int64_t items = rows * t.tile_x * s.block;
-        if (rows > 1 && (items > 4 * threads || shared_of(&t) > 16 << 10 ||
-                         rows * s.y.stride >= 2 * (s.y.in + s.y.before)))
+        const int64_t items = rows * t.tile_x * s.block / cells;
+        if (cells > 1 && (cells > rows || cells * s.y.stride > 16))
+            cells /= 2;
+        else if (rows > 1 && (items > 4 * threads || shared_of(&t) > 16 << 10 ||
+                              rows * s.y.stride >= 2 * (s.y.in + s.y.before)))
             rows /= 2;
         else if (columns > 8 && shared_of(&t) > gpu_max_shared(task) / 2)
             columns /= 2;
@@ -112,17 +123,20 @@ static double estimate(const optune_task *task, const optune_config *config)
     const double bytes =
         elem * ((double)optune_tensor_elements(&call->output[0]) * (mean ? 1 : 2) +
                 (double)optune_tensor_elements(&call->input[POOL_GRAD].type));
-    const double items = (double)(t.tile_y * t.tile_x * t.s.block) / (double)t.threads;
+    const double items =
+        (double)(t.tile_y / t.cells * t.tile_x * t.s.block) / (double)t.threads;
     const double windows = (double)t.windows / (double)t.threads;
     const double taps = (double)(t.s.y.kernel * t.s.x.kernel);
-    const double holds = (double)(t.hold_y * t.hold_x), rows = (double)t.s.y.stride;
+    const double rows = (double)(t.s.y.stride * t.cells);
+    const double asked = (double)((t.hold_y + t.cells - 1) * t.hold_x);
+    const double holds = (double)(t.hold_y * t.hold_x);
     const gpu_work w = {
         .blocks = host_max(t.tiles, 1),
         .threads = t.threads,
-        .registers = 32 + t.s.y.stride,
+        .registers = 32 + t.cells * t.s.y.stride,
         .shared = shared_of(&t),
-        .instructions = ceil(windows) * (30 + (mean ? 10 : 8 * taps)) +
-                        ceil(items) * (25 + holds * (2 + 3 * rows) + 5 * rows) + 30,
+        .instructions = ceil(windows) * (40 + (mean ? 10 : 6 * taps)) +
+                        ceil(items) * (25 + 2 * asked + rows * (2 * holds + 4)) + 30,
         .bytes = bytes / (double)host_max(t.tiles, 1),
         .waits = 1 + ceil(windows),
         .barriers = 1,
@@ -146,11 +160,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "TILE_X", t.tile_x);
     optune_plan_define(plan, m, "HOLD_Y", t.hold_y);
     optune_plan_define(plan, m, "HOLD_X", t.hold_x);
-    optune_plan_define(plan, m, "UNROLL_Y", unrolls ? t.s.y.kernel : 1);
-    optune_plan_define(plan, m, "UNROLL_X", unrolls ? t.s.x.kernel : 1);
+    optune_plan_define(plan, m, "CELLS", t.cells);
+    optune_plan_define(plan, m, "NEAR", unrolls && t.s.y.dilation == 1 && t.s.x.dilation == 1);
     optune_plan_define(plan, m, "UNROLL_HOLDS",
-                       t.hold_y * t.hold_x * t.s.y.stride <= TILED_UNROLLED
-                           ? host_max(t.hold_y, t.hold_x)
+                       (t.hold_y + t.cells - 1) * t.hold_x * t.s.y.stride * t.cells <=
+                               4 * TILED_UNROLLED
+                           ? host_max(t.hold_y + t.cells, t.hold_x)
                            : 1);
     optune_stage stage = {.phase = OPTUNE_TIMED,
                           .module = m,

@@ -5,9 +5,10 @@
  * takes it, and then every element of the tile asks the windows around it. Windows at a tile's edge
  * are found by its neighbours, too.
  *
- * A thread asks for the SH rows that have the same windows around them. Macros beside those of
- * kernels/pool/body_gpu.kernel.h: POOL_MEAN, TILE_Y (in such rows), TILE_X (columns), HOLD_Y and
- * HOLD_X (windows that may hold an element, along each axis), IN_T OUT_T IN_OF RESULT_BY.
+ * A thread asks for CELLS times the SH rows that have the same windows around them. Macros beside
+ * those of kernels/pool/body_gpu.kernel.h: POOL_MEAN, TILE_Y (in such rows), TILE_X (columns),
+ * CELLS, HOLD_Y and HOLD_X (windows that may hold an element, along each axis), NEAR (taps are
+ * neighbours, few enough to unroll), IN_T OUT_T IN_OF RESULT_BY.
  */
 #include "kernels/pool/body_gpu.kernel.h"
 
@@ -16,6 +17,7 @@
 #define WINDOWS_Y (TILE_Y + HOLD_Y - 1)
 #define WINDOWS_X ((TILE_X + SW - 2) / SW + HOLD_X)
 #define WINDOWS (WINDOWS_Y * WINDOWS_X * BLOCK)
+#define ROWS (CELLS * SH) /* of a thread */
 #define REACH_Y ((KH - 1) * DH)
 #define REACH_X ((KW - 1) * DW)
 
@@ -26,32 +28,55 @@ typedef struct ALIGNED(2 * sizeof(DTYPE)) given {
 } given;
 
 /* The element that window (oy, ox) of a maximum takes, the first in row-major order. */
+#if NEAR
+/* Taps outside are read where the nearest one inside lies, which comes first, or has come. */
+INLINE i32 chosen_by(GLOBAL const IN_T *RESTRICT plane, int oy, int ox, int c)
+{
+    const int top = oy * SH - PT, left = ox * SW - PL;
+    i32 at_y[KH], at_x[KW], which = -1;
+    DTYPE taps[KH * KW], most;
+    UNROLL
+    for (int i = 0; i < KH; i++)
+        at_y[i] = MIN(MAX(top + i, 0), H - 1) * (W * BLOCK) + c;
+    UNROLL
+    for (int j = 0; j < KW; j++)
+        at_x[j] = MIN(MAX(left + j, 0), W - 1) * BLOCK;
+    UNROLL
+    for (int k = 0; k < KH * KW; k++)
+        taps[k] = (DTYPE)IN_OF(plane[at_y[k / KW] + at_x[k % KW]]);
+    most = taps[0];
+    UNROLL
+    for (int k = 1; k < KH * KW; k++)
+        most = MAX_NAN(taps[k], most);
+    UNROLL
+    for (int k = KH * KW - 1; k >= 0; k--)
+        if (taps[k] == most || taps[k] != taps[k])
+            which = at_y[k / KW] + at_x[k % KW];
+    return top < H && top + KH > 0 && left < W && left + KW > 0 ? which : -1;
+}
+#else
 INLINE i32 chosen_by(GLOBAL const IN_T *RESTRICT plane, int oy, int ox, int c)
 {
     const int top = oy * SH - PT, left = ox * SW - PL;
     GLOBAL const IN_T *const from = plane + ((i64)top * W + left) * BLOCK + c;
     DTYPE best = 0;
     i32 which = -1;
-    UNROLL_BY(UNROLL_Y)
+    UNROLL_BY(1)
     for (int i = 0; i < KH; i++) {
-        DTYPE row[KW];
-        UNROLL_BY(UNROLL_X)
+        UNROLL_BY(1)
         for (int j = 0; j < KW; j++) {
-            row[j] = 0;
-            if (inside(top + i * DH, H) && inside(left + j * DW, W))
-                row[j] = (DTYPE)IN_OF(from[(i * DH * W + j * DW) * BLOCK]);
-        }
-        UNROLL_BY(UNROLL_X)
-        for (int j = 0; j < KW; j++) {
-            const bool more = which < 0 || (best == best && !(row[j] <= best));
-            if (inside(top + i * DH, H) && inside(left + j * DW, W) && more) {
-                best = row[j];
-                which = ((top + i * DH) * W + left + j * DW) * BLOCK + c;
+            if (inside(top + i * DH, H) && inside(left + j * DW, W)) {
+                const DTYPE v = (DTYPE)IN_OF(from[(i * DH * W + j * DW) * BLOCK]);
+                if (which < 0 || (best == best && !(v <= best))) {
+                    best = v;
+                    which = ((top + i * DH) * W + left + j * DW) * BLOCK + c;
+                }
             }
         }
     }
     return which;
 }
+#endif
 
 KERNEL(THREADS, 1, 1)
 gather(GLOBAL const IN_T *RESTRICT grad,
@@ -87,37 +112,39 @@ gather(GLOBAL const IN_T *RESTRICT grad,
     }
     BARRIER();
     UNROLL_BY(1)
-    for (int e = THREAD_X; e < TILE_Y * TILE_X * BLOCK; e += THREADS) {
-        const int c = e % BLOCK, column = e / BLOCK % TILE_X, deep = e / BLOCK / TILE_X;
+    for (int e = THREAD_X; e < TILE_Y / CELLS * TILE_X * BLOCK; e += THREADS) {
+        const int c = e % BLOCK, column = e / BLOCK % TILE_X, deep = e / BLOCK / TILE_X * CELLS;
         const int x = across + column, y = (first_y + HOLD_Y - 1 + deep) * SH - PT;
         const int last_x = (x + PL) / SW, behind_x = (x + PL) % SW;
         LOCAL const given *const around =
-            windows + ((deep + HOLD_Y - 1) * WINDOWS_X + last_x - first_x) * BLOCK + c;
+            windows + (deep * WINDOWS_X + last_x - first_x) * BLOCK + c;
         const i32 me = (y * W + x) * BLOCK + c;
-        DTYPE sum[SH];
+        DTYPE sum[ROWS];
         UNROLL
-        for (int r = 0; r < SH; r++)
+        for (int r = 0; r < ROWS; r++)
             sum[r] = 0;
         UNROLL_BY(UNROLL_HOLDS)
-        for (int i = HOLD_Y - 1; i >= 0; i--) {
+        for (int i = 0; i < CELLS + HOLD_Y - 1; i++) {
             UNROLL_BY(UNROLL_HOLDS)
             for (int j = HOLD_X - 1; j >= 0; j--) {
-                const given g = around[-(i * WINDOWS_X + j) * BLOCK];
+                const given g = around[(i * WINDOWS_X - j) * BLOCK];
                 UNROLL
-                for (int r = 0; r < SH; r++) {
+                for (int r = 0; r < ROWS; r++) {
+                    const int back = HOLD_Y - 1 + r / SH - i; /* windows up from its last one */
+                    const int at_y = r % SH + back * SH;      /* its place in the window */
 #if POOL_MEAN
-                    const int at_y = r + i * SH, at_x = behind_x + j * SW;
-                    const bool held = at_y <= REACH_Y && at_y % DH == 0 && at_x <= REACH_X &&
-                                      at_x % DW == 0;
+                    const int at_x = behind_x + j * SW;
+                    const bool held = at_y % DH == 0 && at_x <= REACH_X && at_x % DW == 0;
 #else
                     const bool held = g.to == me + r * (W * BLOCK);
 #endif
-                    sum[r] += held ? g.grad : 0;
+                    if (back >= 0 && at_y <= REACH_Y)
+                        sum[r] += held ? g.grad : 0;
                 }
             }
         }
         UNROLL
-        for (int r = 0; r < SH; r++)
+        for (int r = 0; r < ROWS; r++)
             if (x < W && inside(y + r, H))
                 out[me + r * (W * BLOCK)] = RESULT(sum[r]);
     }
