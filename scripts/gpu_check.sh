@@ -140,23 +140,19 @@ run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 # ---- fresh ---------------------------------------------------------------------------------------
 # Defaults whose bodies are new: each by itself with a deadline, so that one that never ends is
 # named, killed, and left out of what follows; then the same under the sanitizer.
-fresh='cumsum_lookback.cuda
-cumsum_lookback_across.cuda
-topk_filter.cuda
-dense_nbits_decode.cuda
+fresh='depthwise_conv2d_mma.cuda
+depthwise_conv2d_staged.gpu
 dense_nbits_wgmma.cuda
-conv2d_wgmma.cuda
-take_rows.gpu
+max_pool2d_grad_tiled.gpu
+avg_pool2d_grad_tiled.gpu
 gather_lines.gpu
 scatter_add_atomic.cuda
-pad_linear.gpu
-depthwise_conv2d_mma.cuda
-depthwise_conv2d_strips.gpu
-softmax_across.gpu
-softmax_shared.gpu
-sum_staged.gpu
-transpose_tiled.gpu'
-FRESH_SECONDS=12 # of one, which takes a few
+cumsum_lookback.cuda
+cumsum_lookback_across.cuda
+topk_filter.cuda
+softmax_staged.gpu
+attention_split.gpu'
+FRESH_SECONDS=15 # of one, which takes a few
 ask_fresh() { # IMPL
     local status
     if (($(part_left) < 4)); then
