@@ -4,6 +4,10 @@
 #define IN float
 #define DTYPE float
 #define DTYPE_WORDS 1
+#define IN_OF
+#define IN_ONE 1
+#define OUT_T float
+#define RESULT_BY (float)
 #define OUTER 2
 #define THREADS 64
 #define EACH 4
