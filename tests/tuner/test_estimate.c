@@ -177,7 +177,7 @@ static void templates_tell_good_from_bad(void **state)
         {"dense_nbits_tile.gpu", NBITS("2048"), 2},
         {"dense_nbits_mma.cuda", NBITS("8"), 2},
         {"dense_nbits_mma.cuda", NBITS("2048"), 2},
-        {"dense_nbits_wgmma.cuda", NBITS("2048"), 10}, /* tiles of 64 rows alone */
+        {"dense_nbits_wgmma.cuda", NBITS("2048"), 2},
         {"dense_nbits_wgmma.cuda", NBITS("64"), 2},
         {"conv2d_nchw.cuda", CONV("f32"), 40},
         {"depthwise_conv2d_nchw.cuda",

@@ -242,8 +242,8 @@ static void wgmma_choose(const matmul_gpu_wgmma *w, const optune_space *space,
     optune_config_choose_word(config, space, "stores", w->boxes ? "boxes" : "pairs");
 }
 
-/* The tile of at most so many rows that costs the least, if that is less than `least`. */
-static void wgmma_cheaper(const optune_task *task, const matmul_gpu *p, int64_t rows,
+/* The tile of at most so many sums a thread that costs the least, if that is less than `least`. */
+static void wgmma_cheaper(const optune_task *task, const matmul_gpu *p, int64_t sums,
                           const optune_space *space, optune_config *config, double least)
 {
     static const int64_t size[][2] = {{64, 64},  {64, 128},  {64, 192},  {64, 256},
@@ -253,7 +253,7 @@ static void wgmma_cheaper(const optune_task *task, const matmul_gpu *p, int64_t 
         matmul_gpu_wgmma w = {.bm = size[i][0], .bn = size[i][1]};
         optune_config other = *config;
         wgmma_settle(task, p, &w);
-        if (w.bm > rows)
+        if (w.bm / w.consumers * w.bn / 128 > sums)
             continue;
         wgmma_choose(&w, space, &other);
         const double cost = matmul_gpu_wgmma_estimate(task, p, &other);
@@ -285,13 +285,13 @@ void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
                   0.97 * matmul_gpu_wgmma_estimate(task, p, config));
 }
 
-void matmul_gpu_wgmma_least(const optune_task *task, const matmul_gpu *p, int64_t rows,
+void matmul_gpu_wgmma_least(const optune_task *task, const matmul_gpu *p, int64_t sums,
                             const optune_space *space, optune_config *config)
 {
     matmul_gpu_wgmma w = {.bm = 64, .bn = 64};
     wgmma_settle(task, p, &w);
     wgmma_choose(&w, space, config);
-    wgmma_cheaper(task, p, rows, space, config, INFINITY);
+    wgmma_cheaper(task, p, sums, space, config, INFINITY);
 }
 
 /* Boxes of 128 bytes of a line and so many of the other dims. */

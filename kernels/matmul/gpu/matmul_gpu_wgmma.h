@@ -40,8 +40,8 @@ void matmul_gpu_wgmma_fallback(const optune_task *task, const matmul_gpu *p,
 void matmul_gpu_wgmma_best(const optune_task *task, const matmul_gpu *p,
                            const optune_space *space, optune_config *config);
 
-/* The least estimate among tiles of at most so many rows. */
-void matmul_gpu_wgmma_least(const optune_task *task, const matmul_gpu *p, int64_t rows,
+/* The least estimate among tiles of at most so many sums a thread. */
+void matmul_gpu_wgmma_least(const optune_task *task, const matmul_gpu *p, int64_t sums,
                             const optune_space *space, optune_config *config);
 
 double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,

@@ -79,12 +79,11 @@ static double estimate(const optune_task *task, const optune_config *config)
     return matmul_gpu_wgmma_estimate(task, &p, config);
 }
 
-/* What is estimated to be the fastest where one warpgroup multiplies: of two, a device has said
- * nothing yet. */
+/* Of tiles of a thread's at most 128 sums what is estimated to be the fastest. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const matmul_gpu p = product_of(task->call);
-    matmul_gpu_wgmma_least(task, &p, 64, space, config);
+    matmul_gpu_wgmma_least(task, &p, MOST_SUMS, space, config);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
