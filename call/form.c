@@ -26,6 +26,7 @@ typedef struct sized {
     char form[MOST_TEXT];
     size_t n;
     int n_sizes;
+    bool plain; /* they are written as they are printed */
     int64_t size[MOST_SIZES];
 } sized;
 
@@ -34,6 +35,7 @@ typedef struct form {
     int n_ops; /* there were: operators of a plugin may go again, and others come */
     size_t n, n_canonical;
     const char *text, *canonical; /* as forms; canonical NULL: it is printed */
+    bool is_canonical;            /* both are the same */
     const void *call;             /* as it was read, packed */
     int n_inputs;
     /* After inference, of the first one. */
@@ -85,6 +87,7 @@ static bool take_sizes(const char *text, size_t n, sized *to)
 {
     char *at = to->form;
     to->n_sizes = 0;
+    to->plain = true;
     if (n > MOST_TEXT)
         return false;
     for (const char *p = text;;) {
@@ -104,6 +107,7 @@ static bool take_sizes(const char *text, size_t n, sized *to)
                 continue;
             int64_t value = 0;
             int digits = 0;
+            to->plain &= *p != '0' || !(p[1] >= '0' && p[1] <= '9');
             for (; *p >= '0' && *p <= '9' && digits <= MOST_DIGITS; p++, digits++)
                 value = 10 * value + (*p - '0');
             if (!digits || digits > MOST_DIGITS || to->n_sizes == MOST_SIZES)
@@ -210,6 +214,8 @@ static void fill(form *f, pieces *to, const sized *of, const sized *canonical, c
         dtype[i] = settled->input[i].type.dtype;
     f->text = piece(to, of->form, of->n);
     f->canonical = canonical ? piece(to, canonical->form, canonical->n) : NULL;
+    f->is_canonical = canonical && canonical->n == of->n &&
+                      !memcmp(canonical->form, of->form, of->n);
     f->call = piece(to, packed, n_packed);
     f->attr = piece(to, settled->attr, (size_t)f->n_attrs * sizeof *f->attr);
     f->epilogue = piece(to, settled->epilogue, (size_t)f->n_epilogues * sizeof *f->epilogue);
@@ -267,8 +273,8 @@ static const form *find(const ot_forms *forms, const sized *of, uint64_t hash, i
 }
 
 /* False: it goes the long way. */
-static bool read_short(ot_forms *forms, const sized *of, uint64_t hash, int n_ops,
-                       optune_call *call, ot_text *text)
+static bool read_short(ot_forms *forms, const char *workload, size_t n, const sized *of,
+                       uint64_t hash, int n_ops, optune_call *call, ot_text *text)
 {
     pthread_mutex_lock(&forms->lock);
     const form *f = find(forms, of, hash, n_ops);
@@ -281,7 +287,10 @@ static bool read_short(ot_forms *forms, const sized *of, uint64_t hash, int n_op
     pthread_mutex_lock(&forms->lock); /* not kept meanwhile: another may have its place */
     f = find(forms, of, hash, n_ops);
     if (f && f->canonical && is_settled_alike(f, call) && has_sizes(call, of)) {
-        print(f->canonical, f->n_canonical, of, text);
+        if (f->is_canonical && of->plain)
+            ot_text_add_n(text, workload, n);
+        else
+            print(f->canonical, f->n_canonical, of, text);
         printed = true;
     }
     forms->served++;
@@ -300,7 +309,7 @@ int ot_form_parse(ot_forms *forms, const char *workload, size_t n_workload, optu
         return read_long(workload, call, text, err);
     ot_ops(&n_ops);
     const uint64_t hash = ot_hash64(of.form, of.n);
-    if (read_short(forms, &of, hash, n_ops, call, text))
+    if (read_short(forms, workload, n_workload, &of, hash, n_ops, call, text))
         return OPTUNE_OK;
     char packed[sizeof *call];
     const bool plain = ot_call_read(workload, call) >= 0 && has_sizes(call, &of);

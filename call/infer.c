@@ -94,8 +94,6 @@ static bool has_names(optune_tensor *const *tensor, int n)
 /* Dims of one name get the intersection of their ranges. */
 static int join_names(optune_tensor *const *tensor, int n, optune_err *err)
 {
-    if (!has_names(tensor, n))
-        return OPTUNE_OK;
     for (int t = 0; t < n; t++)
         for (int i = 0; i < tensor[t]->rank; i++) {
             optune_dim *first = &tensor[t]->dim[i];
@@ -330,10 +328,10 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
     optune_tensor *tensor[OT_MAX_TENSORS], before[OT_MAX_TENSORS];
     const int n = ot_call_tensors(call, tensor);
     int status = OPTUNE_OK;
-    bool settled = false;
+    bool settled = false, named = has_names(tensor, n);
     *misfit = -1;
     for (int round = 0; round < MAX_ROUNDS && !settled; round++) {
-        status = join_names(tensor, n, err);
+        status = named ? join_names(tensor, n, err) : OPTUNE_OK;
         if (status < 0)
             return status;
         for (int t = 0; t < n; t++)
@@ -341,10 +339,11 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
         status = relate(call, misfit, err);
         if (status < 0)
             return status;
-        follow_renames(tensor, before, n);
-        status = join_names(tensor, n, err) < 0 ? OPTUNE_ETYPE : status;
-        if (status < 0)
-            return status;
+        if (named)
+            follow_renames(tensor, before, n);
+        named = has_names(tensor, n);
+        if (named && join_names(tensor, n, err) < 0)
+            return OPTUNE_ETYPE;
         settled = status == OPTUNE_OK && follows(call, tensor, before, n);
         if (settled)
             break;
@@ -356,7 +355,7 @@ static int infer_at(optune_call *call, int *misfit, optune_err *err)
         return optune_fail(err, OPTUNE_ETYPE, "the type relation of '%s' does not settle",
                            call->op->name);
     /* A name has done its work once its dim is a constant. */
-    for (int t = 0; t < n; t++)
+    for (int t = 0; t < n && named; t++)
         for (int i = 0; i < tensor[t]->rank; i++)
             if (optune_dim_known(&tensor[t]->dim[i]))
                 tensor[t]->dim[i] = optune_dim_of(tensor[t]->dim[i].min);

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -71,8 +70,7 @@ void ot_peek_close(ot_peek *peek)
 
 int64_t ot_peek_size(const ot_peek *peek)
 {
-    struct stat info;
-    return fstat(peek->fd, &info) == 0 ? info.st_size : -1;
+    return lseek(peek->fd, 0, SEEK_END); /* half of what fstat takes; all others read by pread */
 }
 
 static const char *read_each(const ot_peek *peek, ot_meta each[2])

@@ -74,7 +74,7 @@ static void add_values(const names *of, const char *clause, ot_text *to)
 static bool refuse_when(const optune_task *task, const optune_strategy *strategy,
                         const char *when, char *why)
 {
-    optune_err err = {0};
+    optune_err err;
     ot_condition *own;
     const ot_condition *condition = ot_condition_kept(when, &own, &err);
     if (!condition)

@@ -6,6 +6,7 @@
 #ifndef OPTUNE_STRATEGY_INSIDE_H
 #define OPTUNE_STRATEGY_INSIDE_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "strategy/strategy.h"
@@ -40,7 +41,8 @@ struct optune_space {
     /* Room for what a fallback was found to be, in the space and valid, with its index; n < 0: that
      * was not asked yet. NULL: nobody lends it. */
     optune_config *found;
-    size_t used; /* of the room in which values and words of knobs lie as far as it goes */
+    atomic_int next; /* the knob at which a name is looked for first: most come in order */
+    size_t used;     /* of the room in which values and words of knobs lie as far as it goes */
     _Alignas(int64_t) char room[2048];
 };
 
@@ -55,10 +57,14 @@ void ot_space_give_back(optune_space *space, void *memory);
 static inline bool ot_same_room(const char a[OPTUNE_KNOB_NAME_SIZE],
                                 const char b[OPTUNE_KNOB_NAME_SIZE])
 {
-    uint64_t x[OPTUNE_KNOB_NAME_SIZE / 8], y[OPTUNE_KNOB_NAME_SIZE / 8];
-    memcpy(x, a, sizeof x);
-    memcpy(y, b, sizeof y);
-    return x[0] == y[0] && x[1] == y[1] && x[2] == y[2] && x[3] == y[3];
+    for (int i = 0; i < OPTUNE_KNOB_NAME_SIZE; i += 8) {
+        uint64_t x, y;
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        if (x != y)
+            return false; /* mostly the first */
+    }
+    return true;
 }
 /* The knob of that name, or -1. */
 int ot_space_knob(const optune_space *space, const char *name);

@@ -26,6 +26,7 @@ void ot_space_begin(optune_space *space)
     space->team = false;
     space->sought = space->found = NULL;
     space->used = 0;
+    atomic_init(&space->next, 0);
 }
 
 optune_space *ot_space_blank(void)
@@ -150,9 +151,15 @@ int64_t optune_space_index(const optune_space *space, const int64_t *digit)
 
 int ot_space_knob(const optune_space *space, const char *name)
 {
-    for (int i = 0; i < space->n_knobs; i++)
-        if (*space->knob[i].name == *name && strcmp(space->knob[i].name, name) == 0)
+    atomic_int *next = (atomic_int *)&space->next;
+    const int from = atomic_load_explicit(next, memory_order_relaxed);
+    for (int k = 0, i = from; k < space->n_knobs; k++, i++) {
+        i = i < space->n_knobs ? i : 0;
+        if (*space->knob[i].name == *name && strcmp(space->knob[i].name, name) == 0) {
+            atomic_store_explicit(next, i + 1, memory_order_relaxed);
             return i;
+        }
+    }
     return -1;
 }
 
@@ -318,7 +325,8 @@ static bool is_plain(const optune_space *space, optune_config *config)
         } else {
             digit = find_entity(knob, entity);
         }
-        if (digit < 0 || digit == knob->n || !is_written_so(knob, digit, entity))
+        if (digit < 0 || digit == knob->n || entity->n != knob->parts ||
+            (entity->kind != OPTUNE_KNOB_OTHER && !is_written_so(knob, digit, entity)))
             return false;
         index += digit * radix;
         radix *= knob->n;

@@ -138,12 +138,17 @@ void optune_config_choose_int(optune_config *config, const optune_space *space,
     const ot_knob *knob = knob_of(space, name, NUMBER);
     if (!knob)
         return;
-    int64_t best = -1, least = 0;
+    int64_t best = -1, least = 0, largest = 0, smallest = *knob->value;
     for (int64_t i = 0; i < knob->n; i++) {
-        if (knob->value[i] < knob->value[least])
+        const int64_t value = knob->value[i];
+        if (value < smallest) {
+            smallest = value;
             least = i;
-        if (knob->value[i] <= limit && (best < 0 || knob->value[i] > knob->value[best]))
+        }
+        if (value <= limit && (best < 0 || value > largest)) {
+            largest = value;
             best = i;
+        }
     }
     choose(config, space, knob, best < 0 ? least : best);
 }

@@ -46,10 +46,10 @@ static size_t identifier(const char *text)
 static bool take_identifier(char *to, size_t size, const char *text)
 {
     size_t n = 0;
-    while (text && n + 1 < size && in_name[(unsigned char)text[n]]) {
-        to[n] = text[n];
-        n++;
-    }
+    if (!text)
+        return false;
+    for (unsigned char c; n < size - 1 && in_name[c = (unsigned char)text[n]]; n++)
+        to[n] = (char)c;
     return n && !text[n];
 }
 

@@ -99,6 +99,9 @@ static void test_spellings(void **state)
         "dense(f32[16,64], const f32[32,64])",
         "dense(f32[17,64], const f32[32,64])",
         "dense(f32[0017, 64], const f32[32,64])",
+        "dense(f32[0018,64], const f32[032,64])", /* no canonical text, in the form of one */
+        "dense(f32[00,64], const f32[32,64])",
+        "dense(f32[0,64], const f32[32,64])",
         "dense(f32[16,64], const f32[32,63])",           /* does not fit */
         "dense(f32[1234567890123,64], const f32[32,64])", /* too large */
         "dense(f32[123456789012,64], const f32[32,64])",
