@@ -520,6 +520,7 @@ static void test_prompts_unpack_seldom(void **state)
 {
     (void)state;
     assume("cuda -arch=sm_90", NULL);
+    assumed.device.cores = 132;
     static const char wide[] = "dense_nbits(bf16[512,4096], u8[14336,2048], bf16[14336,128])";
     static const char narrow[] = "dense_nbits(bf16[512,4096], u8[4096,2048], bf16[4096,128])";
     assert_int_equal(untuned("dense_nbits_wgmma.cuda", wide, "block_m"), 256);
