@@ -520,13 +520,17 @@ static void test_prompts_unpack_seldom(void **state)
 {
     (void)state;
     assume("cuda -arch=sm_90", NULL);
+    const int cores = (int)assumed.device.cores;
     assumed.device.cores = 132;
-    static const char wide[] = "dense_nbits(bf16[512,4096], u8[14336,2048], bf16[14336,128])";
-    static const char narrow[] = "dense_nbits(bf16[512,4096], u8[4096,2048], bf16[4096,128])";
+    static const char wide[] =
+        "dense_nbits(bf16[512,4096], u8[14336,2048], bf16[14336,128], group=32)";
+    static const char narrow[] =
+        "dense_nbits(bf16[512,4096], u8[4096,2048], bf16[4096,128], group=32)";
     assert_int_equal(untuned("dense_nbits_wgmma.cuda", wide, "block_m"), 256);
     assert_int_equal(untuned("dense_nbits_wgmma.cuda", wide, "block_n"), 128);
     assert_int_equal(untuned("dense_nbits_wgmma.cuda", narrow, "block_m"), 256);
     assert_int_equal(untuned("dense_nbits_wgmma.cuda", narrow, "block_n"), 64);
+    assumed.device.cores = cores;
 }
 
 static int stages(const char *name, const char *text)
