@@ -200,12 +200,14 @@ static void test_a_module_not_kept(void **state)
     snprintf(sum, sizeof sum, "%s" OT_CACHE_SUM, job.module[0]);
     assert_int_equal(job.outcome, OPTUNE_OUTCOME_COMPILE);
     assert_int_equal(job.status, OPTUNE_EIO);
+    assert_true(ot_builder_refused(b));
     check_contains(job.message, "cannot write '");
     check_contains(job.message, sum);
     assert_int_equal(rmdir(sum), 0);
     submit(b, "dense_pack.x86", &again);
     ot_builder_wait(b, &again, 60);
     assert_int_equal(again.outcome, OPTUNE_OUTCOME_OK);
+    assert_false(ot_builder_refused(b));
     assert_int_equal(ot_builder_compiles(b), 2);
     ot_builder_close(b);
 }
