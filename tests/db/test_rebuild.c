@@ -249,8 +249,7 @@ static void the_newest(void **state)
     optune_err err = {0};
     ot_store *store;
     optune_record record[] = {some_record(0), some_record(1000)};
-    record[1].impl = "dense_gemm.cpu";
-    record[1].digest = "ffeeddccbbaa99887766554433221100";
+    check_ok(ot_config_parse("[[\"tile\",\"ot\",8]]", &record[1].config, &err));
     check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
     assert_true(ot_store_newest(store, &record[0], true) == -INFINITY);
     check_ok(ot_store_put(store, record, 2, NULL, &err));
