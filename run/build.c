@@ -416,7 +416,9 @@ int ot_builder_renew(ot_builder *b, const optune_task *task, const optune_plan *
     bool whole = true;
     for (int i = 0; i < job->n_modules; i++)
         whole = whole && ot_cache_hit(job->module[i]);
-    const int status = whole ? OPTUNE_OK : ot_builder_submit(b, task, plan, job, err);
+    const int status = whole && job->status >= 0
+                           ? OPTUNE_OK
+                           : ot_builder_submit(b, task, plan, job, err);
     while (status >= 0 && !job->done)
         ot_builder_wait(b, job, 1);
     return status;
