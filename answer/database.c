@@ -240,6 +240,8 @@ int optune_database(optune *o, const optune_database_options *options, optune_re
         ot_context_leave(o, turn);
     } while (!deed->once && ot_context_replaced(o, status, d.opened, &swaps));
     if (status < 0) {
+        if (status == OPTUNE_EINTERRUPTED)
+            atomic_store(&o->stop, false); /* it was this that was asked to end */
         ot_text_release(&d.text);
         json_decref(d.json);
         return status;

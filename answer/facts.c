@@ -150,6 +150,7 @@ static bool same_config(const optune_record *a, const optune_record *b)
 static void overtake(ot_fact *fact, const optune_record *newer)
 {
     fact->currency = OT_STALE;
+    fact->overtaken = true;
     ot_text why = {0};
     if (ot_record_moved(&fact->record, newer) != 1) {
         ot_text_add(&why, "; ");
@@ -230,6 +231,7 @@ static void settle(ot_fact *fact, int n)
         if (fact[i].record.outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
             !same_config(&fact[i].record, &fact[chosen].record)) {
             fact[i].currency = OT_STALE;
+            fact[i].overtaken = true;
             optune_refuse(fact[i].why, "another one was chosen while the graph ran: %.100s",
                           fact[chosen].record.impl);
         }
@@ -295,6 +297,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_consulted *other,
         ot_record_copy(&more[*n].record, &record[i]);
         more[*n].alike = alike ? alike[i] : 0;
         more[*n].why[0] = '\0';
+        more[*n].overtaken = false;
         if (other && other->hub)
             more[*n].record.source = from;
         if (hints) {

@@ -99,7 +99,7 @@ static bool take_sizes(const char *text, size_t n, sized *to)
             return !*p;
         }
         *at++ = *p++;
-        if (p - from < 2 || !in_word(p[-2]))
+        if (p - from < 2 || !(in_word(p[-2]) || p[-2] == '?'))
             continue;
         for (; *p && *p != ']'; p++) {
             *at++ = *p;

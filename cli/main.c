@@ -176,7 +176,7 @@ static int read_words(char **argv, const ot_cmd **cmd, ot_globals *globals, ot_c
 
 /* ---- the stack --------------------------------------------------------------------------- */
 
-enum { STACK_WANTED = 8 << 20, STACK_SMALL = 1 << 20, STACK_LEAST = 256 << 10 };
+enum { STACK_WANTED = 8 << 20, STACK_SMALL = 1 << 20, STACK_LEAST = 768 << 10 };
 
 /* A limit too small for compilers, threads and this program is raised where that is allowed, and
  * the program begins anew, since threads take what held at its start. False: it cannot run so. */

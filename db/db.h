@@ -33,9 +33,9 @@ int ot_store_put(ot_store *store, const optune_record *record, int n, int *added
                  optune_err *err);
 /* Whether exactly this record is there, whole. */
 bool ot_store_knows(ot_store *store, const optune_record *record);
-/* When the newest record of this one's question and config was made, as it says; -INFINITY: none is
- * there, or the store cannot be read. */
-double ot_store_newest(ot_store *store, const optune_record *record);
+/* When the newest record of this one's question and config (`any`: of whatever config) was made, as
+ * it says; -INFINITY: none is there, or the store cannot be read. */
+double ot_store_newest(ot_store *store, const optune_record *record, bool any);
 /* A question; NULL policy means "warm". */
 typedef struct ot_question {
     const char *device, *target, *call, *policy;

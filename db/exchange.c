@@ -38,7 +38,7 @@ static void places_release(places *p)
 }
 
 /* A folder that can be emptied and not removed, as of a user's own overlay, takes the file. */
-static int take_place(const places *p)
+static int take_place(const places *p, const char *dir)
 {
     ot_text from = {0}, to = {0};
     ot_text_printf(&from, "%s/data.mdb", p->made.s);
@@ -46,8 +46,11 @@ static int take_place(const places *p)
     int rc = rename(p->made.s, p->store.s);
     if (rc < 0 && ot_exists(p->gives_way.s) && !ot_exists(to.s))
         rc = rename(from.s, to.s);
-    if (rc == 0)
+    if (rc == 0) { /* the disk has it before it hears that nothing gives way any more */
+        ot_sync_path(p->store.s);
+        ot_sync_path(dir);
         unlink(p->gives_way.s);
+    }
     ot_text_release(&from);
     ot_text_release(&to);
     return rc;
@@ -56,8 +59,11 @@ static int take_place(const places *p)
 bool ot_swap_halfway(const char *dir)
 {
     places p = places_of(dir);
-    const bool halfway = ot_exists(p.made.s) && (ot_exists(p.gives_way.s) ||
-                                                 (!ot_exists(p.store.s) && ot_exists(p.old.s)));
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", p.made.s);
+    const bool halfway = ot_exists(data.s) && (ot_exists(p.gives_way.s) ||
+                                               (!ot_exists(p.store.s) && ot_exists(p.old.s)));
+    ot_text_release(&data);
     places_release(&p);
     return halfway;
 }
@@ -68,7 +74,7 @@ void ot_swap_finish(const char *dir)
     if (ot_swap_halfway(dir)) {
         if (ot_exists(p.gives_way.s))
             ot_remove_tree(p.store.s);
-        (void)!take_place(&p);
+        (void)!take_place(&p, dir);
     }
     places_release(&p);
 }
@@ -134,7 +140,7 @@ static int in_two_steps(const places *p)
 
 /* A folder of a lower layer of an overlay (an image of a container) cannot change its name. It is
  * removed; where that is cut short, the file says that the new one takes its place. */
-static int in_place_of(const places *p)
+static int in_place_of(const places *p, const char *dir)
 {
     const int fd = open(p->gives_way.s, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
     if (fd < 0)
@@ -146,7 +152,7 @@ static int in_place_of(const places *p)
     ot_sync_path(folder.s);
     ot_text_release(&folder);
     ot_remove_tree(p->store.s);
-    return take_place(p);
+    return take_place(p, dir);
 }
 
 int ot_swap_exchange(const char *dir, optune_err *err)
@@ -163,7 +169,7 @@ int ot_swap_exchange(const char *dir, optune_err *err)
     if (rc < 0 && (errno == ENOENT || errno == EINVAL || errno == ENOSYS))
         rc = in_two_steps(&p);
     if (rc < 0 && errno == EXDEV)
-        rc = in_place_of(&p);
+        rc = in_place_of(&p, dir);
     const int status =
         rc < 0 ? ot_place_refused(p.store.s, "put in place", errno, err) : OPTUNE_OK;
     ot_sync_path(dir);

@@ -8,7 +8,7 @@
 
 #include "db/deciding.h"
 
-double ot_store_newest(ot_store *store, const optune_record *record)
+double ot_store_newest(ot_store *store, const optune_record *record, bool any)
 {
     const ot_question question = ot_record_question(record);
     const ot_digest asked = ot_question_digest(&question), none = {{0}};
@@ -24,7 +24,7 @@ double ot_store_newest(ot_store *store, const optune_record *record)
         ot_briefs_add(&all, &key, &value); /* the record's own, behind the others */
         const ot_brief *own = &all.at[all.n - 1];
         for (int i = 0; i < all.n - 1; i++)
-            if (all.at[i].told && all.at[i].tried == own->tried)
+            if (all.at[i].told && (any || all.at[i].tried == own->tried))
                 newest = fmax(newest, all.at[i].time);
     }
     ot_snapshot_end(&reader);

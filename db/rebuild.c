@@ -34,7 +34,6 @@ static int fill(const char *work, const char *made, const char *dir, const ot_re
                 ot_store_stats *stats, int64_t *refused, optune_err *err)
 {
     reading r = {.refused = refused, .err = err};
-    const atomic_bool *stop = how->stop && atomic_load(how->stop) ? NULL : how->stop;
     ot_text raw = {0};
     ot_text_printf(&raw, "%s/raw", work);
     int status = mkdir(raw.s, 0777) < 0 || mkdir(made, 0777) < 0
@@ -43,7 +42,7 @@ static int fill(const char *work, const char *made, const char *dir, const ot_re
     if (status >= 0)
         status = ot_store_open(raw.s, OT_STORE_WRITE, &r.store, err);
     if (status >= 0) {
-        ot_store_stop(r.store, stop);
+        ot_store_stop(r.store, how->stop);
         status = ot_bulk_open(raw.s, NULL, &r.bulk, err);
     }
     if (status < 0) {
@@ -61,7 +60,7 @@ static int fill(const char *work, const char *made, const char *dir, const ot_re
                              "be empty; name the logs",
                              dir);
     if (status >= 0)
-        status = ot_making_goes_on(stop, err);
+        status = ot_making_goes_on(how->stop, err);
     ot_snapshot old;
     if (status >= 0)
         status = ot_snapshot_begin(r.store, &old, err);

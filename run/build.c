@@ -57,6 +57,7 @@ struct ot_builder {
     work *works; /* of jobs not done */
     int running;
     bool patient; /* nobody named a limit */
+    bool refused; /* by the system, what was asked of it last */
     int allowed;  /* compilers that may go on; the others are stopped */
     int64_t compiles, finished, serial;
 };
@@ -204,8 +205,10 @@ static int add_unit(ot_builder *b, const ot_module *module, const char *key,
         u->made =
             join("%s/%s.%d.%016llx.tmp", b->dir, key, (int)getpid(), (unsigned long long)word);
         status = command(b, module, u->source, u->made, &u->argv, err);
-        if (status >= 0)
+        if (status >= 0) {
             status = ot_write_cached(u->source, text->s, text->n, err);
+            b->refused = status < 0;
+        }
     }
     if (status < 0) {
         unit_free(b, u);
@@ -299,6 +302,7 @@ static void finish(ot_builder *b, unit *u)
             ot_copy(u->message, sizeof u->message, err.text);
         }
     }
+    b->refused = u->status < 0;
     unlink(u->source);
     unlink(u->made);
     ot_compiler_put(&b->compilers, u->compiler);
@@ -324,6 +328,7 @@ static void start(ot_builder *b, unit *u)
     u->limit_s = patience(b);
     u->status = ot_compiler_start(&b->compilers, &u->argv, u->limit_s, &u->compiler, &err);
     if (u->status < 0) {
+        b->refused = true;
         u->state = DONE;
         u->outcome = OPTUNE_OUTCOME_COMPILE;
         snprintf(u->message, sizeof u->message, "%s", err.text);
@@ -400,13 +405,20 @@ int ot_builder_submit_text(ot_builder *b, const ot_module *flags, const ot_text 
     return queue(b, w, add_module(b, w, 0, flags, text, err));
 }
 
+bool ot_builder_refused(const ot_builder *b)
+{
+    return b->refused;
+}
+
 int ot_builder_renew(ot_builder *b, const optune_task *task, const optune_plan *plan,
                      ot_job *job, optune_err *err)
 {
     bool whole = true;
     for (int i = 0; i < job->n_modules; i++)
         whole = whole && ot_cache_hit(job->module[i]);
-    const int status = whole ? OPTUNE_OK : ot_builder_submit(b, task, plan, job, err);
+    const int status = whole && job->status >= 0
+                           ? OPTUNE_OK
+                           : ot_builder_submit(b, task, plan, job, err);
     while (status >= 0 && !job->done)
         ot_builder_wait(b, job, 1);
     return status;

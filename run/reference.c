@@ -70,8 +70,10 @@ static cut cut_output(const optune_call *call, int output, int most)
             pieces = pieces < 1 ? 1 : pieces > extent ? extent : pieces;
             c.step = (extent + pieces - 1) / pieces;
             /* Rows of a product share what they read of its other operand. */
-            if (c.step < ROWS_TOGETHER && c.axis == type->rank - 2 && costly(call, output))
-                c.step = ROWS_TOGETHER;
+            const int64_t room = OT_REFERENCE_ELEMENTS / 4 / (c.inner ? c.inner : 1);
+            const int64_t together = room < ROWS_TOGETHER ? room : ROWS_TOGETHER;
+            if (c.step < together && c.axis == type->rank - 2 && costly(call, output))
+                c.step = together;
             break;
         }
         outer *= extent;

@@ -49,6 +49,9 @@ int ot_builder_submit_text(ot_builder *builder, const ot_module *flags, const ot
  * into the cache harms no other. */
 int ot_builder_renew(ot_builder *builder, const optune_task *task, const optune_plan *plan,
                      ot_job *job, optune_err *err);
+/* Whether the system refused what a build asked of it last: room for a source or a module, a
+ * process. It would refuse the next one, too. */
+bool ot_builder_refused(const ot_builder *builder);
 /* The job is no longer wanted and may go away; its compiler is stopped unless another job
  * shares it. */
 void ot_builder_forget(ot_builder *builder, ot_job *job);

@@ -70,7 +70,7 @@ grep -q "there is no part 'fast': fresh right sanitize dense" "$work/said" ||
 # What never ran before is asked one by one; what hangs is named and asked no more.
 check 120 "fresh right" || fail "$(cat "$work/said")"
 for line in 'cumsum_lookback.cuda FAILED with 1' 'cumsum_lookback_across.cuda is right' \
-    'topk_filter.cuda HANGS, killed' 'softmax_across.gpu is right'; do
+    'topk_filter.cuda HANGS, killed' 'softmax_staged.gpu is right'; do
     grep -qxF "fresh: $line" "$work/out/tests.txt" || fail "the first part has no '$line'"
 done
 grep -qx 'without: topk_filter.cuda' "$work/out/tests.txt" || fail "what hangs is asked again"

@@ -27,7 +27,7 @@ limit=${GPU_CHECK_SECONDS:-510}
 all=(fresh right sanitize dense attention nbits conv2d convbf16 trials bandwidth batch)
 # What each part weighs in a call's time, and what it appends to.
 declare -A weight=([fresh]=80 [right]=130 [sanitize]=60 [dense]=75 [attention]=35 [nbits]=30
-    [conv2d]=45 [convbf16]=45 [trials]=20 [bandwidth]=60 [batch]=35)
+    [conv2d]=45 [convbf16]=45 [trials]=20 [bandwidth]=70 [batch]=35)
 declare -A file_of=([fresh]=tests [right]=tests [sanitize]=sanitizer [dense]=dense
     [attention]=attention [nbits]=dense [conv2d]=conv2d [convbf16]=conv2d
     [trials]=conv2d [bandwidth]=bandwidth [batch]=conv2d)
@@ -369,10 +369,12 @@ part_bandwidth() {
     while IFS='|' read -r seconds op line; do
         IFS='|' read -ra workloads <<<"$line"
         policy=warm bench bandwidth.txt "$seconds" "$op" "${workloads[@]}" --trials 8 </dev/null
-    done <<'END'
-5|cumsum|cumsum(f32[33554432])|cumsum(f32[4096,8192],axis=1)|cumsum(f32[8192,4096],axis=0)
-5|topk|topk(f32[2048,50257],k=50)|topk(f32[32,50257],k=50)
-5|softmax|softmax(f32[8192,8192])|softmax(f32[256,256,512],axis=1)|softmax(f32[1024,50257])
+    done <<END
+6|cumsum|cumsum(f32[33554432])|cumsum(f32[4096,8192],axis=1)|cumsum(f32[8192,4096],axis=0)\
+|cumsum(bf16[4096,8192],axis=1)
+6|topk|topk(f32[2048,50257],k=50)|topk(f32[32,50257],k=50)|topk(bf16[2048,50257],k=50)
+6|softmax|softmax(f32[8192,8192])|softmax(f32[256,256,512],axis=1)|softmax(f32[1024,50257])\
+|softmax(f16[524288,127])
 4|sum|sum(f32[8192,8192],axis=[1])|sum(f32[8192,8192],axis=[0])|sum(f32[1048576,49],axis=[1])
 3|add|add(f32[33554432],f32[33554432])|add(f32[8192,8192],f32[8192])
 2|relu|relu(f32[67108864])
@@ -383,8 +385,12 @@ part_bandwidth() {
 3|concatenate|concatenate(bf16[262144,65],bf16[262144,63],axis=1)
 4|transpose|transpose(f32[8192,4096])|transpose(i8[8192,8192])
 3|layout_transform|layout_transform(f32[32,64,112,112],src_layout=NCHW,dst_layout=NCHW16c)
-4|max_pool2d|max_pool2d(f32[64,64,112,112],pool_size=[3,3],strides=[2,2],padding=[1,1,1,1])
-4|conv2d|conv2d(f32[32,144,56,56],f32[144,1,3,3],padding=[1,1],groups=144)
+4|max_pool2d|max_pool2d(f32[64,64,112,112],pool_size=[3,3],strides=[2,2],padding=[1,1,1,1])\
+|max_pool2d(f32[16,64,112,112],pool_size=[5,5],padding=[2,2])
+3|max_pool2d_grad|max_pool2d_grad(f32[32,64,56,56],f32[32,64,112,112],\
+pool_size=[3,3],strides=[2,2],padding=[1,1])
+5|conv2d|conv2d(f32[32,144,56,56],f32[144,1,3,3],padding=[1,1],groups=144)\
+|conv2d(bf16[32,384,56,56],bf16[384,1,7,7],padding=[3,3],groups=384)
 END
 }
 resnet_32() { # DTYPE: ResNet-50's at batch 32, a line each

@@ -261,7 +261,8 @@ typedef struct ot_fact {
     ot_currency currency;
     char why
         [OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
-    int alike; /* further ones of its implementation that ended like it and decide nothing */
+    bool overtaken; /* STALE only as another measurement counts instead */
+    int alike;      /* further ones of its implementation that ended like it and decide nothing */
 } ot_fact;
 typedef enum ot_tier {
     OT_TIER_TUNED,

@@ -34,6 +34,7 @@ static bool try_pattern(const char *folder, char *path, size_t size)
 static bool try_beside(const ot_nvrtc *nvrtc, char *path, size_t size)
 {
     Dl_info at;
+    static const char *const near[] = {"../include", "../../../include", "../../*/include"};
     char real[PATH_MAX], folder[OT_CUDA_PLACE];
     void *function;
     memcpy(&function, &nvrtc->nvrtcVersion, sizeof function);
@@ -42,8 +43,12 @@ static bool try_beside(const ot_nvrtc *nvrtc, char *path, size_t size)
     if (!slash)
         return false;
     *slash = '\0';
-    snprintf(folder, sizeof folder, "%s/{../include,../../../include,../../*/include}", real);
-    return try_pattern(folder, path, size);
+    for (int i = 0; i < OT_COUNT(near); i++) {
+        snprintf(folder, sizeof folder, "%s/%s", real, near[i]);
+        if (try_pattern(folder, path, size))
+            return true;
+    }
+    return false;
 }
 
 static bool try_home(const char *variable, char *path, size_t size)

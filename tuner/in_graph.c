@@ -5,7 +5,7 @@
  *
  * The one idea: a run of the graph tries one candidate of every workload at once. Each is drawn by
  * lot anew, so that none has always the same neighbours, and a hundred runs compare what would be
- * thousands of combinations. At the end the graph as it was chosen one by one and the graph as
+ * thousands of combinations. At the end the graph as it was chosen before and the graph as
  * chosen here take turns.
  *
  * It happens in the calling process, as executing does: all candidates were verified before, and
@@ -66,7 +66,7 @@ static int load_like(contest *c, const ot_seat *s, ot_entrant *e, int g, optune_
         same = ot_groups_pack_alike(c->partition, plan, s->group[k], s->group[g]);
         like = same ? k : 0;
     }
-    e->held += same ? 0 : ot_plan_held(s->call, plan);
+    e->held += ot_plan_held(s->call, plan) - (same ? ot_plan_packed(plan) : 0);
     ot_program_bind(c->program, s->group[g], &e->kernel[g]);
     return ot_kernel_load_like(&e->kernel[g], &e->kernel[like], same, err);
 }
@@ -265,7 +265,8 @@ static int take_turns(contest *c, double end, ot_in_graph *told, optune_err *err
     told->together = ot_median_interval(sample[1], n);
     for (int i = 0; i < c->n; i++)
         told->others += c->seat[i].best != c->seat[i].alone;
-    told->kept = !told->others || told->together.low <= told->alone.high * (1 + GIVEN);
+    told->kept = !told->others || told->together.low <=
+                                     told->alone.high * (1 + (told->lighter > 0 ? GIVEN : 0));
     c->turns = n;
     return status;
 }

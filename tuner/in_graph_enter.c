@@ -91,11 +91,17 @@ static bool reads_again(const optune_plan *plan, int input)
     return false;
 }
 
-double ot_plan_held(const optune_call *call, const optune_plan *plan)
+double ot_plan_packed(const optune_plan *plan)
 {
     double bytes = 0;
     for (int i = 0; i < plan->n_scratch; i++)
         bytes += plan->scratch[i].constant ? (double)ot_scratch_bytes(plan, i) : 0;
+    return bytes;
+}
+
+double ot_plan_held(const optune_call *call, const optune_plan *plan)
+{
+    double bytes = ot_plan_packed(plan);
     for (int i = 0; i < optune_call_inputs(call); i++)
         if (call->input[i].is_const && reads_again(plan, i))
             bytes += (double)optune_tensor_bytes(&call->input[i].type);

@@ -19,7 +19,8 @@ void ot_run_report(ot_run *run, const char *phase, const char *note)
 bool ot_run_ends_all(const ot_run *run, int status)
 {
     return status == OPTUNE_EINTERRUPTED || status == OPTUNE_ETOOL ||
-           status == OPTUNE_ECONFLICT || run->broken;
+           status == OPTUNE_ECONFLICT || run->broken ||
+           (run->builder && ot_builder_refused(run->builder));
 }
 
 bool ot_run_is_late(const ot_run *run, int status)

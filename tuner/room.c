@@ -40,9 +40,10 @@ double ot_room_needed(const optune_call *call, const optune_device *device, doub
         out += bytes(&call->output[i]);
         most = fmax(most, bytes(&call->output[i]));
         const double block = (double)ot_reference_block(call, i);
-        computing = fmax(computing, fmin(n, block * threads) * 2 * sizeof(double));
-        kept +=
-            fmin(n, OT_REFERENCE_ELEMENTS + threads * block) * (sizeof(double) + sizeof(float));
+        /* Elements are counted when a block is opened. */
+        const double some = fmin(n, OT_REFERENCE_ELEMENTS + 2 * block);
+        computing = fmax(computing, fmin(some, block * threads) * 2 * sizeof(double));
+        kept += some * (sizeof(double) + sizeof(float));
     }
     /* Guarded and aligned ones; on a GPU these are the device's. */
     const double buffers = 2 * (in + out);

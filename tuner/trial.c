@@ -50,7 +50,8 @@ static double time_of(ot_run *run, const optune_record *record)
     ot_store *store;
     const unsigned turn = ot_context_enter(run->o);
     const double before = ot_context_reader(run->o, &store, NULL, NULL) >= 0
-                              ? ot_store_newest(store, record)
+                              ? ot_store_newest(store, record,
+                                                ot_policy_is_graph(record->policy))
                               : -INFINITY;
     ot_context_leave(run->o, turn);
     if (before < now)

@@ -105,7 +105,7 @@ typedef struct ot_watch {
 /* in_graph.c: how the whole graph did whose workloads these are. */
 typedef struct ot_in_graph {
     bool done;                   /* false: there was no time, or no graph */
-    ot_interval alone, together; /* seconds of the whole: as chosen one by one; in the graph */
+    ot_interval alone, together; /* seconds of the whole: as chosen before; in the graph */
     bool kept;                   /* the latter is no slower, and recorded */
     int others, workloads; /* that are computed by another config than alone; of so many */
     double lighter;        /* bytes of constants that slower candidates save */

@@ -44,7 +44,10 @@ static bool is_brought(const char *call)
     char name[OPTUNE_NAME_SIZE];
     snprintf(name, sizeof name, "%.*s", (int)ot_identifier(call), call);
     const optune_op *op = ot_op_find(name);
-    return op && !ot_op_in_tree(op);
+    const char *next = strstr(call, "->");
+    if (op && !ot_op_in_tree(op))
+        return true;
+    return next && is_brought(next + 2 + strspn(next + 2, " "));
 }
 
 static bool can_be_asked(ot_askable *a, const optune_record *r, char *why)

@@ -18,6 +18,8 @@ def _attention_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                   mask: Optional[torch.Tensor], causal: bool, scale: float) -> torch.Tensor:
     arrays = [plain(t) for t in (q, k, v, mask) if t is not None]
     shape = _attention_shape(q, k, v, mask)
+    if not q.shape[3] and k.shape[2] and math.prod(shape):
+        raise UnsupportedError("attention of keys without elements is not supported")
     if not all(t.numel() for t in arrays[:3]):
         return q.new_zeros(shape)
     return torch.as_tensor(functions.get(
@@ -30,13 +32,13 @@ def _attention_shape(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     """Of the output, of tensors that fit."""
     of_numbers = mask if mask is not None and mask.dtype != torch.bool else None
     fit("attention takes q [b, h, s, d], k [b, g, t, d], v [b, g, t, e], h a multiple of g, and a "
-         "mask of bool or numbers that has s and t, of one dtype",
-         q.dim() == k.dim() == v.dim() == 4 and k.shape[:3] == v.shape[:3]
-         and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
-         and k.shape[1] != 0 and q.shape[1] % k.shape[1] == 0
-         and (mask is None or (mask.dim() == 4 and all(
+        "mask of bool or numbers that has s and t, of one dtype",
+        q.dim() == k.dim() == v.dim() == 4 and k.shape[:3] == v.shape[:3]
+        and q.shape[0] == k.shape[0] and q.shape[3] == k.shape[3]
+        and k.shape[1] != 0 and q.shape[1] % k.shape[1] == 0
+        and (mask is None or (mask.dim() == 4 and all(
              m in (1, n) for m, n in zip(mask.shape, (*q.shape[:3], k.shape[2]))))),
-         q, k, v, of_numbers)
+        q, k, v, of_numbers)
     return [*q.shape[:3], v.shape[3]]
 
 
@@ -73,7 +75,7 @@ class _Attention(Rules):
             rows, columns = scores.shape[-2:]
             seen = torch.ones(rows, columns, dtype=torch.bool, device=q.device)
             scores = scores.masked_fill(~seen.tril(columns - rows), -math.inf)
-        blind = scores.amax(-1, keepdim=True) == -math.inf  # it sees no key, and gives zeros
+        blind = (scores == -math.inf).all(-1, keepdim=True)  # it sees no key, and gives zeros
         return q, k, v, scores.masked_fill(blind, 0).softmax(-1).masked_fill(blind, 0)
 
     @staticmethod

@@ -3,6 +3,7 @@
  * A store from its logs, where these are not there or cannot be read, where it is told to stop, and
  * where a later version made what is there: what there is stays as it is.
  */
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -226,6 +227,37 @@ static void killed_while_it_gives_way(void **state)
     assert_false(ot_exists(swap));
 }
 
+/* Killed once the new one was in its place: there it stays. */
+static void killed_when_it_had_its_place(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char made[4300], path[4400];
+    store_fill(RECORDS);
+    snprintf(made, sizeof made, "%s/swap/store", store_dir);
+    check_ok(ot_make_dirs(made, &err)); /* of which the file was taken */
+    snprintf(path, sizeof path, "%s/swap/gives-way", store_dir);
+    check_ok(ot_write_file(path, "", 0, &err));
+    assert_int_equal(records(), RECORDS);
+    compact_and_count(RECORDS);
+}
+
+/* Of one config, or of the question. */
+static void the_newest(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    ot_store *store;
+    optune_record record[] = {some_record(0), some_record(1000)};
+    check_ok(ot_config_parse("[[\"tile\",\"ot\",8]]", &record[1].config, &err));
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    assert_true(ot_store_newest(store, &record[0], true) == -INFINITY);
+    check_ok(ot_store_put(store, record, 2, NULL, &err));
+    assert_true(ot_store_newest(store, &record[0], false) == record[0].time);
+    assert_true(ot_store_newest(store, &record[0], true) == record[1].time);
+    ot_store_close(store);
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -233,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each(without_logs),           each(told_to_stop), each(a_log_that_is_none),
         each(what_a_killed_one_left), each(in_an_image),  each(killed_while_it_gives_way),
+        each(killed_when_it_had_its_place), each(the_newest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

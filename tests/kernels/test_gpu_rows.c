@@ -514,6 +514,25 @@ static void test_windows(void **state)
     assert_int_equal(untuned("sum_across.gpu", "sum(f32[7,5000003], axis=[0])", "unroll"), 8);
 }
 
+/* Each block of rows unpacks the weight anew: prompts have the highest tiles, as wide as gives every
+ * core one. */
+static void test_prompts_unpack_seldom(void **state)
+{
+    (void)state;
+    assume("cuda -arch=sm_90", NULL);
+    const int cores = (int)assumed.device.cores;
+    assumed.device.cores = 132;
+    static const char wide[] =
+        "dense_nbits(bf16[512,4096], u8[14336,2048], bf16[14336,128], group=32)";
+    static const char narrow[] =
+        "dense_nbits(bf16[512,4096], u8[4096,2048], bf16[4096,128], group=32)";
+    assert_int_equal(untuned("dense_nbits_wgmma.cuda", wide, "block_m"), 256);
+    assert_int_equal(untuned("dense_nbits_wgmma.cuda", wide, "block_n"), 128);
+    assert_int_equal(untuned("dense_nbits_wgmma.cuda", narrow, "block_m"), 256);
+    assert_int_equal(untuned("dense_nbits_wgmma.cuda", narrow, "block_n"), 64);
+    assumed.device.cores = cores;
+}
+
 static int stages(const char *name, const char *text)
 {
     optune_err err = {0};
@@ -566,6 +585,7 @@ int main(void)
         cmocka_unit_test_setup(test_windows, assume_sm_80),
         cmocka_unit_test_setup(test_odd_rows, assume_sm_80),
         cmocka_unit_test_setup(test_staged, assume_sm_80),
+        cmocka_unit_test_setup(test_prompts_unpack_seldom, assume_sm_80),
         cmocka_unit_test_setup(test_fused_in_one_pass, assume_sm_80),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,11 +87,11 @@ def test_a_fresh_environment(wheel, tmp_path):
 def pythons():
     """Every Python of this machine that can take the wheel, one of a version."""
     found = {}
-    places = [*os.environ.get("PATH", "").split(os.pathsep),
+    places = [os.path.dirname(sys.executable), *os.environ.get("PATH", "").split(os.pathsep),
               *map(str, sorted(pathlib.Path("~/.pyenv/versions").expanduser().glob("3.*/bin")))]
     for place in places:
         for program in sorted(pathlib.Path(place).glob("python3.*")):
-            if program.name[8:].replace("t", "").isdigit():
+            if program.name[8:].replace("t", "").isdigit() and os.access(program, os.X_OK):
                 told = subprocess.run(
                     [program, "-c", "import sys; print(sys.version_info >= (3, 8), "
                      "*sys.version_info[:3], *sys.abiflags)"],

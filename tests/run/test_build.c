@@ -190,22 +190,34 @@ static int made(const optune_target *target, const optune_device *device,
 static void test_a_module_not_kept(void **state)
 {
     (void)state;
-    static ot_job job, again;
+    static ot_job job, alike, again;
+    static optune_plan plan;
+    optune_err err = {0};
+    optune_config config;
     char sum[sizeof job.module[0] + sizeof OT_CACHE_SUM];
     optune_target_row row = *ot_target_find("cpu");
     row.compile = made;
     ot_builder *b = open_builder("not-kept", &row, 60);
     submit(b, "dense_pack.x86", &job);
+    submit(b, "dense_pack.x86", &alike);
     ot_builder_wait(b, &job, 60);
+    ot_builder_wait(b, &alike, 60);
     snprintf(sum, sizeof sum, "%s" OT_CACHE_SUM, job.module[0]);
     assert_int_equal(job.outcome, OPTUNE_OUTCOME_COMPILE);
     assert_int_equal(job.status, OPTUNE_EIO);
+    assert_true(ot_builder_refused(b));
     check_contains(job.message, "cannot write '");
     check_contains(job.message, sum);
     assert_int_equal(rmdir(sum), 0);
     submit(b, "dense_pack.x86", &again);
     ot_builder_wait(b, &again, 60);
     assert_int_equal(again.outcome, OPTUNE_OUTCOME_OK);
+    assert_false(ot_builder_refused(b));
+    /* Whoever shared it has it, too. */
+    planted_plan("dense_pack.x86", &config, &plan);
+    check_ok(ot_builder_renew(b, &planted_task, &plan, &alike, &err));
+    check_ok(alike.status);
+    assert_int_equal(alike.outcome, OPTUNE_OUTCOME_OK);
     assert_int_equal(ot_builder_compiles(b), 2);
     ot_builder_close(b);
 }

@@ -187,7 +187,8 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
         (double)host_ceil(p->k * matmul_gpu_wgmma_kind_of(task->call).element, w.kb);
     const double products = (double)(w.bm * w.bn * w.kb) / PRODUCTS;
     const double reads = (double)((w.bm + w.bm / 64 * w.bn) * w.kb) / SHARED;
-    const double written = p->y_cycles * (double)(w.bn * w.kb / MATMUL_GPU_WGMMA_ROW);
+    const double written =
+        p->y_step + p->y_cycles * (double)(w.bn * w.kb / MATMUL_GPU_WGMMA_ROW);
     const double y_line = p->y_cycles > 0 ? p->y_bytes * (double)w.kb / MATMUL_GPU_WGMMA_ROW
                                           : (double)w.kb / (double)w.cluster;
     const double step = fmax(fmax(products, reads), written);
