@@ -80,7 +80,8 @@ bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *tol
             ot_lines_get(fact[i].record.counters, OT_LAYOUTS, text, FORMS_SIZE) &&
             (newest < 0 || fact[i].record.time > fact[newest].record.time))
             newest = i;
-    const bool known = newest >= 0 && (fact[newest].currency != OT_STALE || fact[newest].overtaken) &&
+    const bool known = newest >= 0 &&
+                       (fact[newest].currency != OT_STALE || fact[newest].overtaken) &&
                        read_lines(plain, fact[newest].record.counters, form, told);
     free(text);
     ot_arena_release(&arena);

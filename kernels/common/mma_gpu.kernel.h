@@ -160,10 +160,23 @@ INLINE void cp_async_16_zero(void *to, const void *from, int bytes)
         ot_copy((unsigned char *)to, (const unsigned char *)from, bytes, 16);
 }
 
-#define cp_async_8_zero(to, from, bytes)                                                       \
-    ot_copy((unsigned char *)(to), (const unsigned char *)(from), bytes, 8)
-#define cp_async_4_zero(to, from, bytes)                                                       \
-    ot_copy((unsigned char *)(to), (const unsigned char *)(from), bytes, 4)
+INLINE void cp_async_4_zero(void *to, const void *from, int bytes)
+{
+    if (bytes == 4)
+        *(u32 *)to = *(const u32 *)from;
+    else if (bytes == 0)
+        *(u32 *)to = 0;
+    else
+        ot_copy((unsigned char *)to, (const unsigned char *)from, bytes, 4);
+}
+
+INLINE void cp_async_8_zero(void *to, const void *from, int bytes)
+{
+    const unsigned char *const at = (const unsigned char *)from;
+    cp_async_4_zero(to, at, bytes < 4 ? bytes : 4);
+    cp_async_4_zero((unsigned char *)to + 4, at + 4, bytes < 4 ? 0 : bytes - 4);
+}
+
 #define cp_async_commit() ((void)0)
 #define CP_ASYNC_WAIT(newest) ((void)0)
 #endif

@@ -8,6 +8,10 @@
  * in all directions, so that any part of a call may be left unknown. The reference gathers
  * patches into a small double precision panel and multiplies it with the weights, so that layout,
  * padding, stride, dilation and groups cost nothing in the inner loop.
+ *
+ * An infinity or a NaN in the data may be met by more outputs than have it in their window:
+ * Winograd computes tiles of outputs from all that they see, and tensor cores multiply what is
+ * beside a depthwise window by 0.
  */
 #include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/workloads.h"

@@ -28,12 +28,12 @@ static bool depthwise(const optune_task *task, char *why)
            optune_refuse(why, "it is not depthwise");
 }
 
-/* So many taps that float32 arithmetic takes longer than memory. */
+/* So many taps that their arithmetic shows beside memory. */
 static bool depthwise_of_many_taps(const optune_task *task, char *why)
 {
     conv2d_shape s;
     return depthwise(task, why) && conv2d_shape_of(task->call, &s) &&
-           (s.kh * s.kw >= 25 || optune_refuse(why, "few taps, which have a row of their own"));
+           (s.kh * s.kw >= 49 || optune_refuse(why, "few taps, which have a row of their own"));
 }
 
 static bool depthwise_of_few_taps(const optune_task *task, char *why)
@@ -48,6 +48,7 @@ static bool depthwise_of_odd_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
     return depthwise_of_many_taps(task, why) && conv2d_shape_of(task->call, &s) &&
+           ((s.sh == 1 && s.sw == 1) || optune_refuse(why, "windows share little")) &&
            (s.w % 4 || s.ow % 4 || optune_refuse(why, "its rows are vectors of four"));
 }
 

@@ -514,8 +514,8 @@ static void test_windows(void **state)
     assert_int_equal(untuned("sum_across.gpu", "sum(f32[7,5000003], axis=[0])", "unroll"), 8);
 }
 
-/* Each block of rows unpacks the weight anew: prompts have the highest tiles, as wide as gives every
- * core one. */
+/* Each block of rows unpacks the weight anew: prompts have the highest tiles, as wide as gives
+ * every core one. */
 static void test_prompts_unpack_seldom(void **state)
 {
     (void)state;

@@ -88,6 +88,8 @@ static void put(optune_dtype dtype, void *to, int64_t i, double x)
 {
     if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
         ((float *)to)[i] = (float)x;
+    else if (dtype.bits == 16)
+        ot_elements_set(dtype, to, i, 1, &x);
     else if (dtype.code == OPTUNE_DTYPE_FLOAT)
         ((double *)to)[i] = x;
     else if (dtype.bits == 32)
@@ -100,6 +102,11 @@ static double get(optune_dtype dtype, const void *from, int64_t i)
 {
     if (dtype.code == OPTUNE_DTYPE_FLOAT && dtype.bits == 32)
         return (double)((const float *)from)[i];
+    if (dtype.bits == 16) {
+        double x;
+        ot_elements(dtype, from, i, 1, &x);
+        return x;
+    }
     if (dtype.code == OPTUNE_DTYPE_FLOAT)
         return ((const double *)from)[i];
     return dtype.bits == 32 ? (double)((const int32_t *)from)[i]
@@ -177,7 +184,7 @@ static void fill(const order_case *c, int which)
     for (int64_t i = 0; i < all; i++) {
         const int64_t at = i / c->inner % c->n;
         put(type->dtype, c->data, i,
-            type->dtype.code == OPTUNE_DTYPE_FLOAT
+            type->dtype.code == OPTUNE_DTYPE_FLOAT || type->dtype.code == OPTUNE_DTYPE_BFLOAT
                 ? pattern(which, at, c->n, &rng)
                 : whole_pattern(which, at, c->n, &rng, type->dtype.bits == 64));
     }
@@ -279,16 +286,20 @@ static const char *const orders[][2] = {
     {"sort", "sort(f32[19,67])"},
     {"sort", "sort(f32[2,2003], is_ascend=false)"},
     {"sort", "sort(f64[3,130,3], axis=1, is_ascend=false)"},
+    {"sort", "sort(bf16[19,67])"},
     {"sort", "sort(i32[5,301])"},
     {"sort", "sort(i64[3,90], is_ascend=false)"},
     {"argsort", "argsort(f32[19,67])"},
     {"argsort", "argsort(f32[2,2003], is_ascend=false)"},
     {"argsort", "argsort(f64[2,130,3], axis=1, is_ascend=false, dtype=i64)"},
+    {"argsort", "argsort(f16[2,2003], is_ascend=false)"},
     {"argsort", "argsort(i32[5,301], is_ascend=false)"},
     {"topk", "topk(f32[19,67], k=3)"},
     {"topk", "topk(f32[2,2003], k=30, is_ascend=true)"},
     {"topk", "topk(f32[3,150,17], k=5, axis=1)"},
     {"topk", "topk(f32[21,80], k=4, ret_type=values)"},
+    {"topk", "topk(bf16[2,2003], k=30, is_ascend=true)"},
+    {"topk", "topk(f16[21,80], k=4, ret_type=values)"},
     {"topk", "topk(f64[3,700], k=7)"},
     {"topk", "topk(i32[5,301], k=8, ret_type=indices)"},
     {"topk", "topk(i64[3,90], k=0, is_ascend=true)"},

@@ -44,7 +44,7 @@ static json_t *ended(optune *o, optune_run_options options, int status, int othe
 /* ---- no more can be written -------------------------------------------------------------- */
 
 /* From here on nothing can be: neither the log, nor a source, nor a module, whether the compiler
- * meets it (ETOOL) or we. Which is met first depends on how far the last candidate's compiler is. */
+ * meets it (ETOOL) or we. Which is met first depends on how far the last compiler is. */
 
 static void fill_disk(void *arg, const optune_progress *p)
 {

@@ -17,6 +17,14 @@ static bool shape_of(const optune_call *call, conv2d_shape *s)
     return optune_tensor_known(&call->output[0]) && conv2d_shape_of(call, s);
 }
 
+/* What follows from the shape and three knobs. */
+static void lay_out(bands *b)
+{
+    b->across = host_ceil(b->s.ow, OUTPUTS);
+    b->stride = (b->across + 1) / 2 * 2 * OUTPUTS + OUTPUTS; /* an odd number of vectors */
+    b->rows = b->tiles * TILE_ROWS + b->s.kh - 1;
+}
+
 static bands bands_of(const optune_call *call, const optune_config *config)
 {
     bands b;
@@ -24,9 +32,7 @@ static bands bands_of(const optune_call *call, const optune_config *config)
     b.warps = optune_config_int(config, "threads") / 32;
     b.team = optune_config_int(config, "team");
     b.tiles = optune_config_int(config, "tiles");
-    b.across = host_ceil(b.s.ow, OUTPUTS);
-    b.stride = (b.across + 1) / 2 * 2 * OUTPUTS + OUTPUTS; /* an odd number of vectors */
-    b.rows = b.tiles * TILE_ROWS + b.s.kh - 1;
+    lay_out(&b);
     return b;
 }
 
@@ -65,8 +71,12 @@ static bool applies(const optune_task *task, char *why)
                              (int)AHEAD);
     if (s.kh > 16)
         return optune_refuse(why, "%" PRId64 " rows of a weight are too many to hold", s.kh);
-    return (s.h * s.w < INT32_MAX / 2 && s.oh * s.ow < INT32_MAX / 2) ||
-           optune_refuse(why, "one plane is too large for 32-bit offsets");
+    if (s.h * s.w >= INT32_MAX / 2 || s.oh * s.ow >= INT32_MAX / 2)
+        return optune_refuse(why, "one plane is too large for 32-bit offsets");
+    /* The least block: two warps with one band. */
+    bands b = {.s = s, .warps = 2, .team = 2, .tiles = 1};
+    lay_out(&b);
+    return gpu_fits(task, (const int64_t[]){64, 1, 1}, shared_of(&b), 0, why);
 }
 
 static void space(const optune_task *task, optune_space *space)

@@ -6,7 +6,7 @@
  * shared memory, with zeros around it; what they multiply by stays in their registers.
  *
  * What lies in a product's columns and outside of a window meets a tap of 0: an infinity or a NaN
- * in the input reaches up to 8 columns further than it would by definition.
+ * in the input reaches up to 11 columns to either side.
  *
  * Macros: the shape, OUT_T RESULT_BY, INDEX, MMA, WARPS TEAM TILES, PIECE (elements that are
  * staged at once: rows are multiples of it).

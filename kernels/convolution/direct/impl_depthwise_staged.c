@@ -20,6 +20,17 @@ static bool shape_of(const optune_call *call, conv2d_shape *s)
     return optune_tensor_known(&call->output[0]) && conv2d_shape_of(call, s);
 }
 
+/* What follows from the shape and three knobs. */
+static void lay_out(staged *t)
+{
+    t->across = host_ceil(t->s.ow, WIDE);
+    t->vectors = host_ceil((WIDE - 1) * t->s.sw + (t->s.kw - 1) * t->s.dw + 1, WIDE);
+    t->rows = t->down * t->each;
+    t->in_rows = (t->rows - 1) * t->s.sh + (t->s.kh - 1) * t->s.dh + 1;
+    t->in_columns = ((t->across - 1) * t->s.sw + t->vectors) * WIDE;
+    t->planes = host_max(t->threads / (t->across * t->down), 1);
+}
+
 static staged staged_of(const optune_call *call, const optune_config *config)
 {
     staged t;
@@ -27,12 +38,7 @@ static staged staged_of(const optune_call *call, const optune_config *config)
     t.threads = optune_config_int(config, "threads");
     t.each = optune_config_int(config, "each");
     t.down = optune_config_int(config, "down");
-    t.across = host_ceil(t.s.ow, WIDE);
-    t.vectors = host_ceil((WIDE - 1) * t.s.sw + (t.s.kw - 1) * t.s.dw + 1, WIDE);
-    t.rows = t.down * t.each;
-    t.in_rows = (t.rows - 1) * t.s.sh + (t.s.kh - 1) * t.s.dh + 1;
-    t.in_columns = ((t.across - 1) * t.s.sw + t.vectors) * WIDE;
-    t.planes = host_max(t.threads / (t.across * t.down), 1);
+    lay_out(&t);
     return t;
 }
 
@@ -66,8 +72,12 @@ static bool applies(const optune_task *task, char *why)
     if (across > 96 || high * across > STAGED_UNROLLED / WIDE)
         return optune_refuse(why, "windows of %" PRId64 " x %" PRId64 " are too large to unroll",
                              high, across);
-    return (s.h * s.w < INT32_MAX / 2 && s.oh * s.ow < INT32_MAX / 2) ||
-           optune_refuse(why, "one plane is too large for 32-bit offsets");
+    if (s.h * s.w >= INT32_MAX / 2 || s.oh * s.ow >= INT32_MAX / 2)
+        return optune_refuse(why, "one plane is too large for 32-bit offsets");
+    /* The least block: a row of outputs. */
+    staged t = {.s = s, .threads = host_ceil(s.ow, WIDE), .each = 1, .down = 1};
+    lay_out(&t);
+    return gpu_fits(task, (const int64_t[]){t.threads, 1, 1}, shared_of(&t), 0, why);
 }
 
 static void space(const optune_task *task, optune_space *space)

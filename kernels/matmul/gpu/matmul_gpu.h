@@ -26,8 +26,8 @@
 typedef struct matmul_gpu {
     int64_t b, m, n, k; /* b and m: the most, where they vary */
     int64_t line;       /* outputs that lie side by side along n; 0: all */
-    /* The template wgmma: cycles that a warpgroup takes to write a step's rows of y, and beside that
-     * each row of 128 bytes, of which it reads y_bytes. 0: y is copied. */
+    /* The template wgmma: cycles that a warpgroup takes to write a step's rows of y, and beside
+     * that each row of 128 bytes, of which it reads y_bytes. 0: y is copied. */
     double y_step, y_cycles, y_bytes;
     bool b_varies, m_varies, x_along, y_along, x_shared, y_shared, f64, has_bias;
     optune_arg bias, batches, rows; /* those that there are */

@@ -6,10 +6,10 @@
 #include "kernels/move/moves_gpu.h"
 #include "kernels/move/take/take.h"
 
-/* The output as [outer][rows][columns]: of an innermost axis rows are lines, n elements of the data
- * apart, else they are places along the axis. */
 enum { SECTOR = 32 }; /* bytes that memory moves at least */
 
+/* The output as [outer][rows][columns]: of an innermost axis rows are lines, n elements of the data
+ * apart, else they are places along the axis. */
 typedef struct lines {
     int64_t outer, rows, columns, n, bytes; /* of an element */
     int64_t vector;                         /* outputs that are stored at once */

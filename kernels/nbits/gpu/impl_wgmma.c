@@ -2,8 +2,8 @@
 /*
  * dense_nbits_wgmma.cuda: prompts on devices of compute capability 9.0, in bfloat16. Integers
  * become what they mean, rounded to bfloat16, in shared memory, on their way to products of whole
- * warpgroups (template `wgmma`, kernels/matmul/gpu/matmul_gpu_wgmma.h), so that a product costs
- * what dense's does. Knobs are those that dense's has where nothing of the weight is copied.
+ * warpgroups (template `wgmma`, kernels/matmul/gpu/matmul_gpu_wgmma.h). Knobs are those that
+ * dense's has where nothing of the weight is copied.
  */
 #include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
 #include "kernels/nbits/gpu/nbits_gpu.h"

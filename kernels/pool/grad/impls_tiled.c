@@ -46,10 +46,15 @@ static bool applies(const optune_task *task, char *why)
     const pool_shape s = pool_gpu_shape(task->call);
     if (s.y.stride > TILED_STRIDE)
         return optune_refuse(why, "steps of %" PRId64 " are too many to unroll", s.y.stride);
-    if (s.y.in * s.x.in * s.block > INT32_MAX / 2 || s.y.before > INT32_MAX / 4 ||
+    if (s.y.in * s.x.in * s.block > INT32_MAX / 2 ||
+        s.y.out * s.x.out * s.block > INT32_MAX / 2 || s.y.before > INT32_MAX / 4 ||
         s.x.before > INT32_MAX / 4)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
-    return held(&s.y) * held(&s.x) * s.block * 4 * 2 * pool_elem(&s) <= gpu_max_shared(task) ||
+    /* Of the least tile, or of four elements. */
+    const int64_t across =
+        host_max(4 * held(&s.x),
+                 (host_min(8, s.x.in) + s.x.stride - 2) / s.x.stride + held(&s.x));
+    return held(&s.y) * across * s.block * 2 * pool_elem(&s) <= gpu_max_shared(task) ||
            optune_refuse(why, "windows that hold an element are too many for shared memory");
 }
 
