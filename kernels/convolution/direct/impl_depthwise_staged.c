@@ -158,6 +158,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
             each /= 2;
         else if (threads < 1024 && host_ceil(s.ow, WIDE) > threads)
             threads *= 2;
+        else if (threads > 64)
+            threads /= 2;
         else
             break;
         if (each == 3)
