@@ -542,7 +542,7 @@ static const row rows[] = {
     {"cumsum", "cumsum(f32[4096,4096],axis=1)", "cumsum_lookback.cuda", "sm_90", {STRAIGHT}},
     {"cumsum", "cumsum(f32[33554432])", "cumsum_lookback.cuda", "sm_90", {CLEAN}},
     {"cumsum",
-     "cumsum(f32[64,512,1024],axis=1)",
+     "cumsum(f32[8192,4096],axis=0)",
      "cumsum_lookback_across.cuda",
      "sm_90",
      {CLEAN}},

@@ -74,8 +74,8 @@ static bool applies(const optune_task *task, char *why)
                              high, across);
     if (s.h * s.w >= INT32_MAX / 2 || s.oh * s.ow >= INT32_MAX / 2)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
-    /* The least block: a row of outputs. */
-    staged t = {.s = s, .threads = host_ceil(s.ow, WIDE), .each = 1, .down = 1};
+    /* The least block: a row of outputs, or what the least number of threads has of them. */
+    staged t = {.s = s, .threads = host_max(host_ceil(s.ow, WIDE), 64), .each = 1, .down = 1};
     lay_out(&t);
     return gpu_fits(task, (const int64_t[]){t.threads, 1, 1}, shared_of(&t), 0, why);
 }
