@@ -90,16 +90,17 @@ static void kept_paths(const ot_hub *hub, const char *file, ot_text *path, ot_te
     ot_text_printf(etag, "%s.etag", path->s);
 }
 
-/* Its text, fetched if it changed. ENOENT: there is none. `etag` has room for 128 bytes. */
-static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, ot_text *to,
-                 char *etag, optune_err *err)
+/* Its text, fetched if it changed, or anyway. ENOENT: there is none. `etag` has room for 128
+ * bytes. */
+static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, bool anyway,
+                 ot_text *to, char *etag, optune_err *err)
 {
     ot_text path = {0}, tag = {0}, known = {0};
     ot_http_reply reply = {0};
     etag[0] = 0;
     kept_paths(hub, file, &path, &tag);
     ot_http how = {.max_bytes = OT_HUB_MOST_INDEX};
-    if (ot_exists(path.s) && ot_read_file(tag.s, &known, 127, NULL) >= 0 && known.n)
+    if (!anyway && ot_exists(path.s) && ot_read_file(tag.s, &known, 127, NULL) >= 0 && known.n)
         how.etag = known.s;
     ot_text folder = {0};
     ot_text_printf(&folder, "%s/cache", hub->dir);
@@ -171,11 +172,12 @@ static bool is_small(const ot_text *text)
 }
 
 static int read_list(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const char *file,
-                     const char *device, json_t **list, char *etag, optune_err *err)
+                     const char *device, bool anyway, json_t **list, char *etag,
+                     optune_err *err)
 {
     ot_text text = {0};
     *list = NULL;
-    int status = fetch(hub, deed, file, &text, etag, err);
+    int status = fetch(hub, deed, file, anyway, &text, etag, err);
     if (status >= 0 && !is_small(&text))
         status = damaged(hub, file, "has more values than an index has", err);
     json_t *json = status >= 0 ? json_loadb(ot_text_str(&text), text.n, 0, NULL) : NULL;
@@ -204,7 +206,7 @@ static int read_list(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const 
 int ot_hub_devices(const ot_hub *hub, ot_hub_deed *deed, json_t **devices, char *etag,
                    optune_err *err)
 {
-    return read_list(hub, deed, &all_devices, "hub.json", NULL, devices, etag, err);
+    return read_list(hub, deed, &all_devices, "hub.json", NULL, false, devices, etag, err);
 }
 
 int ot_hub_packs(const ot_hub *hub, ot_hub_deed *deed, const char *device, json_t **packs,
@@ -212,7 +214,7 @@ int ot_hub_packs(const ot_hub *hub, ot_hub_deed *deed, const char *device, json_
 {
     char file[64];
     index_file(device, file, sizeof file);
-    return read_list(hub, deed, &device_packs, file, device, packs, etag, err);
+    return read_list(hub, deed, &device_packs, file, device, false, packs, etag, err);
 }
 
 json_t *ot_hub_entry(const ot_pack *pack)
@@ -269,14 +271,15 @@ static int write_list(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const
     return status < 0 && (reply.status == 412 || reply.status == 409) ? 1 : status;
 }
 
-/* Reads, merges and writes until what is wanted is there. */
+/* Reads, merges and writes until what is wanted is there. Nothing that was kept is believed: a
+ * server whose tags are made of seconds and bytes has one for the lists of two writers. */
 static int bring_in(const ot_hub *hub, ot_hub_deed *deed, const kind *k, const char *file,
                     const char *device, const json_t *wanted, optune_err *err)
 {
     char etag[128];
     for (int try = 0; try < TRIES; try++) {
         json_t *list = NULL;
-        int status = read_list(hub, deed, k, file, device, &list, etag, err);
+        int status = read_list(hub, deed, k, file, device, true, &list, etag, err);
         const bool absent = status == OPTUNE_ENOENT;
         if (absent) {
             list = json_array();

@@ -342,6 +342,31 @@ def test_several_push_at_once(hub, tmp_path):
             pack.unlink()
 
 
+def test_one_tag_for_two_lists(hub, tmp_path):
+    """nginx makes a tag of seconds and bytes: who pushes believes no list that was kept."""
+    db, index = tmp_path / "m", index_of(hub)
+    done = subprocess.run([OPTUNE, "run", "relu", "relu(f32[110])", "--trials", "1", "--time", "60",
+                           "--target", "cpu -threads=1", "--db", db],
+                          env=hub.env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert hub.run(db, "add", "team", hub.url(), "--key", hub.key).returncode == 0
+    before = {p.name for p in hub.packs()}
+    with spoilt(index):
+        for _ in range(2):
+            assert hub.run(db, "push", "team").returncode == 0
+        own, = {p.name for p in hub.packs()} - before
+        was, text = index.stat(), index.read_text()
+        assert own in text
+        with open(index, "r+") as f:  # another writer's, of that very second
+            f.write(text.replace(own, hashlib.sha256(b"other").hexdigest()))
+        os.utime(index, ns=(was.st_atime_ns, was.st_mtime_ns))
+        assert hub.run(db, "push", "team").returncode == 0
+        assert own in index.read_text()
+    for pack in hub.packs():
+        if pack.name == own:
+            pack.unlink()
+
+
 def test_a_byte_a_second(hub, tmp_path):
     """It can be stopped at once; what is left is gone on with where the server is quick again."""
     db = hub.fresh(tmp_path, "slow")
