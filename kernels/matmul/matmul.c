@@ -67,18 +67,24 @@ void matmul_best_tile(const optune_task *task, int64_t m, int64_t vectors, int64
     int64_t best = INT64_MAX;
     const int64_t registers = matmul_registers(task);
     *mr = *nv = 1;
-    for (int64_t v = host_min(4, vectors); v >= 1; v--)
+    for (int64_t v = host_min(4, vectors); v >= 1; v--) {
+        const int64_t columns = host_ceil(vectors, v);
         for (int64_t r = host_min(host_min(14, m), (registers - 1 - v) / v); r >= 1; r--) {
-            int64_t column = m / r * matmul_tile_cost(r, v);
+            const int64_t whole = matmul_tile_cost(r, v);
+            /* A row costs no less in a tile of fewer, as those that are left over are. */
+            if ((double)m * (double)(whole * columns) >= (double)best * (double)r)
+                break;
+            int64_t column = m / r * whole;
             if (m % r > 0)
                 column += matmul_tile_cost(m % r, v) + 16; /* shorter chains, more code */
-            const int64_t cost = column * host_ceil(vectors, v);
+            const int64_t cost = column * columns;
             if (cost < best) {
                 best = cost;
                 *mr = r;
                 *nv = v;
             }
         }
+    }
 }
 
 void matmul_choose_tile(const optune_task *task, const optune_space *space,
