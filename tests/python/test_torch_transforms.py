@@ -215,3 +215,14 @@ def test_compiled():
     twin = q.clone().requires_grad_()
     sdpa(twin, twin, twin, is_causal=True).relu().sum().backward()
     same(leaf.grad, twin.grad)
+
+
+def test_attention_without_keys():
+    """No keys give zeros and no slopes; keys without elements are refused."""
+    q, k, v = (torch.randn(1, 1, n, 4, requires_grad=True) for n in (2, 0, 0))
+    y = ot.scaled_dot_product_attention(q, k, v)
+    y.sum().backward()
+    assert not y.any() and not q.grad.any() and k.grad.shape == (1, 1, 0, 4)
+    with pytest.raises(optune.UnsupportedError, match="without elements"):
+        ot.scaled_dot_product_attention(torch.zeros(1, 1, 2, 0), torch.zeros(1, 1, 3, 0),
+                                        torch.randn(1, 1, 3, 4))
