@@ -170,3 +170,16 @@ void ot_session_promote(const ot_session *s)
     for (int i = 0; i < OPTUNE_MAX_OUTPUTS && s->row->address; i++)
         promote(s, s->out[OT_GUARDED][i], s->out[OT_ALIGNED][i], s->out_bytes[i]);
 }
+
+bool ot_plan_reads_again(const optune_impl *impl, const optune_plan *plan, int input)
+{
+    if (impl->library || plan->n_maps)
+        return true;
+    for (int i = 0; i < plan->n_stages; i++)
+        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase != OPTUNE_PREPACK;
+             a++)
+            if (plan->stage[i].arg[a].kind == OPTUNE_ARG_INPUT &&
+                plan->stage[i].arg[a].index == input)
+                return true;
+    return false;
+}

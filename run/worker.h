@@ -229,6 +229,9 @@ static inline int64_t ot_scratch_bytes(const optune_plan *plan, int i)
 {
     return (plan->scratch[i].bytes + 63) / 64 * 64;
 }
+/* Whether a run, a clone or the end of a kernel looks at an input again once its constants are
+ * packed. A library may have kept its address, and a copy engine's map is not looked into. */
+bool ot_plan_reads_again(const optune_impl *impl, const optune_plan *plan, int input);
 
 enum { OT_GUARDED = 0, OT_ALIGNED = 1 };
 typedef struct ot_bound { /* its launches over one set of buffers */

@@ -66,7 +66,7 @@ static int load_like(contest *c, const ot_seat *s, ot_entrant *e, int g, optune_
         same = ot_groups_pack_alike(c->partition, plan, s->group[k], s->group[g]);
         like = same ? k : 0;
     }
-    e->held += ot_plan_held(s->call, plan) - (same ? ot_plan_packed(plan) : 0);
+    e->held += ot_plan_held(s->call, e->impl, plan) - (same ? ot_plan_packed(plan) : 0);
     ot_program_bind(c->program, s->group[g], &e->kernel[g]);
     return ot_kernel_load_like(&e->kernel[g], &e->kernel[like], same, err);
 }
@@ -81,7 +81,7 @@ static int load(contest *c, ot_seat *s, ot_entrant *e, optune_err *err)
         }
         status = ot_program_load(c->program, s->group[g], &e->kernel[g], err);
         if (status >= 0)
-            e->held += ot_plan_held(s->call, &e->kernel[g].bound->loaded->plan);
+            e->held += ot_plan_held(s->call, e->impl, &e->kernel[g].bound->loaded->plan);
     }
     return status;
 }

@@ -44,7 +44,7 @@ typedef struct ot_seat { /* a distinct workload */
 int ot_seat_enter(ot_run *run, const optune_partition *partition, ot_seat *seat,
                   optune_err *err);
 /* Bytes of constants that a kernel of this plan holds: packed, or where they are. */
-double ot_plan_held(const optune_call *call, const optune_plan *plan);
+double ot_plan_held(const optune_call *call, const optune_impl *impl, const optune_plan *plan);
 double ot_plan_packed(const optune_plan *plan); /* of them what is packed */
 
 /* lighten.c */

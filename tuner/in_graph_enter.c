@@ -80,17 +80,6 @@ static void enter_facts(ot_seat *s, const optune_task *task, const ot_choice *ch
 
 /* ---- what is held ------------------------------------------------------------------------ */
 
-static bool reads_again(const optune_plan *plan, int input)
-{
-    for (int i = 0; i < plan->n_stages; i++)
-        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase != OPTUNE_PREPACK;
-             a++)
-            if (plan->stage[i].arg[a].kind == OPTUNE_ARG_INPUT &&
-                plan->stage[i].arg[a].index == input)
-                return true;
-    return false;
-}
-
 double ot_plan_packed(const optune_plan *plan)
 {
     double bytes = 0;
@@ -99,11 +88,11 @@ double ot_plan_packed(const optune_plan *plan)
     return bytes;
 }
 
-double ot_plan_held(const optune_call *call, const optune_plan *plan)
+double ot_plan_held(const optune_call *call, const optune_impl *impl, const optune_plan *plan)
 {
     double bytes = ot_plan_packed(plan);
     for (int i = 0; i < optune_call_inputs(call); i++)
-        if (call->input[i].is_const && reads_again(plan, i))
+        if (call->input[i].is_const && ot_plan_reads_again(impl, plan, i))
             bytes += (double)optune_tensor_bytes(&call->input[i].type);
     return bytes;
 }
@@ -115,7 +104,7 @@ static double held_of(const optune_task *task, const optune_impl *impl,
     optune_plan *plan = ot_alloc(sizeof *plan);
     const double held = ot_plan_make(task, impl, config, plan, NULL) < 0
                             ? INFINITY
-                            : ot_plan_held(task->call, plan);
+                            : ot_plan_held(task->call, impl, plan);
     free(plan);
     return held;
 }

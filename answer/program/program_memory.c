@@ -322,22 +322,6 @@ int ot_program_make_buffers(optune_program *p, optune_err *err)
 
 /* ---- constants that were packed ---------------------------------------------------------- */
 
-/* Whether a run, a clone or the end of the kernel looks at an input again. A library may have kept
- * its address, and a copy engine's map of it is not looked into. */
-static bool reads_again(const ot_kernel *k, int input)
-{
-    const optune_plan *plan = &k->bound->loaded->plan;
-    if (k->impl->library || plan->n_maps)
-        return true;
-    for (int i = 0; i < plan->n_stages; i++)
-        for (int a = 0; a < plan->stage[i].n_args && plan->stage[i].phase != OPTUNE_PREPACK;
-             a++)
-            if (plan->stage[i].arg[a].kind == OPTUNE_ARG_INPUT &&
-                plan->stage[i].arg[a].index == input)
-                return true;
-    return false;
-}
-
 static void drop_home(optune_program *p, int h)
 {
     void *buffer = p->home[h];
@@ -365,10 +349,11 @@ void ot_program_drop_packed(optune_program *p, int group)
 {
     const ot_places *places = &p->partition->places;
     const ot_group *at = &p->partition->groups.group[group];
+    const ot_kernel *kernel = places->idle[group] == OT_RUNS ? ot_program_kernel(p, group) : NULL;
     for (int k = 0; k < at->n_in; k++) {
         const int h = ot_places_at(places, at->in[k]).home;
-        if (h >= 0 && (places->idle[group] != OT_RUNS ||
-                       reads_again(ot_program_kernel(p, group), k)))
+        if (h >= 0 &&
+            (!kernel || ot_plan_reads_again(kernel->impl, &kernel->bound->loaded->plan, k)))
             p->needed[h] = true;
     }
     for (int k = 0; k < at->n_in; k++) {
