@@ -74,7 +74,10 @@ typedef struct ot_brought_arg {
     ot_formula value;     /* SCALAR */
     ot_formula low, high; /* of an input: what it may hold; without an expression: anything */
     int input, output;    /* which of the call's it is; -1: none */
-    const char *restore;  /* INOUT: the function of its module that gives it what it holds */
+    /* Files of elements, as they are named, then as paths: what an input holds and what is right of
+     * an output that is computed of such; NULL: nothing says so. */
+    const char *held, *expected;
+    const char *restore; /* INOUT: the function of its module that gives it what it holds */
 } ot_brought_arg;
 
 /* A program: commands with places for knobs and sizes, see base/program.h. */
@@ -88,7 +91,7 @@ typedef struct ot_program {
     double timeout_s;                      /* of one run; 0: not said */
     bool same_output;                      /* each config prints what the default one does */
     json_t *files; /* [path, digest] of each that it depends on, while it is settled */
-    bool built[OT_BROUGHT_VALUES];         /* by slot: it has a place in the build command */
+    bool built[OT_BROUGHT_VALUES]; /* by slot: it has a place in the build command */
 } ot_program;
 
 typedef struct ot_brought {
@@ -115,6 +118,7 @@ typedef struct ot_brought {
     ot_formula grid, block, shared, flops, bytes;
     bool grid_in_threads; /* `grid` counts threads, as OpenCL's global size does */
     const char *flag[OT_BROUGHT_FLAGS];
+    bool exemplified;             /* outputs are compared with files once, too */
     const char *reference;        /* a C function; NULL: the default config is what is right */
     const char *reference_source; /* of it, when it is not in the file itself */
     const char *reference_folder; /* that it must lie in; NULL: anywhere */
@@ -142,8 +146,22 @@ const ot_brought *ot_brought_of_kernel(const char *function); /* the first whose
  * compiled, and says its own lines to compilers. `within`: a folder (real path) that nothing is
  * read outside of; NULL: anywhere. */
 int ot_source_read(const char *path, const char *within, ot_text *to, optune_err *err);
+/* Of a file that is named as the kernel's folder sees it. */
+const char *ot_path_beside(ot_brought *b, const char *name);
 /* Behind the byte order mark that some editors begin a file with. */
 const char *ot_text_behind_mark(const char *text);
+
+/* ---- array_file.c ------------------------------------------------------------------------ */
+/* A file with just the elements of such a tensor of constant dims: .npy, or raw. ENOENT, EIO,
+ * ESYNTAX, ETYPE: it is not, in words with its name. */
+int ot_array_check(const char *path, const optune_tensor *type, optune_err *err);
+/* The same, into as much memory as the tensor takes. */
+int ot_array_read(const char *path, const optune_tensor *type, void *to, optune_err *err);
+
+/* ---- arrays.c ---------------------------------------------------------------------------- */
+/* Finds the files that parameters name, with a digest of each behind *digests. EUSAGE: some are
+ * missing with which the others say something; what ot_array_check says of one. */
+int ot_arrays_settle(ot_brought *b, ot_text *digests, optune_err *err);
 
 /* ---- notation.c, t1.c: what a file says of itself ---------------------------------------- */
 int ot_notation_read(ot_brought *b, const char *text, optune_err *err);
@@ -175,6 +193,12 @@ int ot_declared_value(ot_brought *b, const char *text, ot_spot spot, ot_expr_val
  * rows. */
 int ot_brought_settle(ot_brought *b, optune_err *err);
 
+/* ---- parameters.c ------------------------------------------------------------------------- */
+/* Whether the function, where it is defined in this text, takes what is declared. ETYPE, ECONFLICT:
+ * certainly not, with the place of the parameter's declaration. */
+int ot_parameters_check(const ot_brought *b, const char *source, const char *function,
+                        ot_language language, optune_err *err);
+
 /* ---- entry.c ----------------------------------------------------------------------------- */
 /* The one function that the harness calls, and in it the kernel with its own parameters. */
 void ot_entry_add(const ot_brought *b, const char *function, ot_text *to);
@@ -191,6 +215,8 @@ typedef struct ot_values {
 /* config NULL: knobs have their defaults. */
 void ot_values_of(const ot_brought *b, const optune_call *call, const optune_config *config,
                   ot_values *values);
+/* In dims of the call of the file's own sizes: a knob is the list of its values. */
+void ot_own_values(const ot_brought *b, ot_values *values);
 /* Of the size or knob of that name; false: there is none. A list's items are in *values. */
 bool ot_value_called(const ot_brought *b, const char *name, const ot_values *values,
                      ot_expr_value *value);

@@ -157,7 +157,44 @@ static int take_range(statement *s, ot_brought_arg *arg)
     if (!is_word(s->p, "to"))
         return FAIL(s, s->p, "'to' is expected: from LEAST to MOST");
     s->p += strlen("to");
-    return take_formula(s, ",)", &arg->high);
+    return take_formula(s, ",)=", &arg->high);
+}
+
+/* A file's name in quotes. NULL: there is none, and that was said. */
+static const char *take_file(statement *s)
+{
+    skip(s);
+    const char quote = *s->p == '\'' ? '\'' : '"';
+    if (!eat(s, quote)) {
+        FAIL(s, s->p, "a file in quotes is expected");
+        return NULL;
+    }
+    const size_t n = strcspn(s->p, quote == '"' ? "\"\n" : "'\n");
+    if (s->p[n] != quote || n == 0) {
+        FAIL(s, s->p, "the file's name has no end");
+        return NULL;
+    }
+    const char *name = ot_arena_printf(&s->b->arena, "%.*s", (int)n, s->p);
+    s->p += n + 1;
+    return name;
+}
+
+/* `= "FILE"`: what an input holds, or what is right of an output; of both at once the one is said
+ * first, then the other: `= "BEFORE" then "AFTER"`. */
+static int take_files(statement *s, ot_brought_arg *arg)
+{
+    if (!eat(s, '='))
+        return OPTUNE_OK;
+    const char *first = take_file(s);
+    if (!first)
+        return OPTUNE_ESYNTAX;
+    *(arg->role == OT_ROLE_OUT ? &arg->expected : &arg->held) = first;
+    skip(s);
+    if (arg->role != OT_ROLE_INOUT || !is_word(s->p, "then"))
+        return OPTUNE_OK;
+    s->p += strlen("then");
+    arg->expected = take_file(s);
+    return arg->expected ? OPTUNE_OK : OPTUNE_ESYNTAX;
 }
 
 /* `out C: f32[M,N]`, `inout C: f32[M,N]`, or `n: i32 = N`. */
@@ -194,7 +231,8 @@ static int take_arg(statement *s)
     b->n_args++;
     if (eat(s, '[')) {
         OT_RETURN_UNLESS_OK(take_dims(s, arg));
-        return take_range(s, arg);
+        OT_RETURN_UNLESS_OK(take_range(s, arg));
+        return take_files(s, arg);
     }
     if (arg->role != OT_ROLE_IN || !eat(s, '='))
         return FAIL(s, s->p, "'%s' has neither dims, as in f32[N], nor a value, as in i32 = N",
@@ -341,15 +379,9 @@ static int reference(statement *s)
     skip(s);
     if (is_word(s->p, "in")) {
         s->p += 2;
-        skip(s);
-        const char quote = *s->p == '\'' ? '\'' : '"';
-        if (!eat(s, quote))
-            return FAIL(s, s->p, "a file in quotes is expected behind 'in'");
-        const size_t n = strcspn(s->p, quote == '"' ? "\"\n" : "'\n");
-        if (s->p[n] != quote || n == 0)
-            return FAIL(s, s->p, "the file's name has no end");
-        b->reference_source = ot_arena_printf(&b->arena, "%.*s", (int)n, s->p);
-        s->p += n + 1;
+        b->reference_source = take_file(s);
+        if (!b->reference_source)
+            return OPTUNE_ESYNTAX;
     }
     return end(s);
 }
@@ -498,6 +530,8 @@ static bool goes_on(const char *text)
         return false;
     bool comma = false;
     for (; *text; text++) {
+        const char *quoted = *text == '\'' || *text == '"' ? strchr(text + 1, *text) : NULL;
+        text = quoted ? quoted : text; /* what is in quotes is no bracket */
         depth += (*text == '(' || *text == '[') - (*text == ')' || *text == ']');
         comma = isspace((unsigned char)*text) ? comma : *text == ',';
     }

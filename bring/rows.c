@@ -3,6 +3,7 @@
  * The rows of a kernel that was brought. Their hooks find the file's declaration behind the call's
  * operator, which is its first field.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -268,6 +269,41 @@ static bool launches(const optune_task *task, const ot_values *values, char *why
     return true;
 }
 
+static bool is_real(optune_dtype type)
+{
+    return type.code == OPTUNE_DTYPE_FLOAT || type.code == OPTUNE_DTYPE_BFLOAT;
+}
+
+/* A scalar that its type cannot hold would become another one on its way. */
+static int check_scalar(const ot_brought_arg *arg, const ot_expr_value *value, optune_err *err)
+{
+    const double real = ot_value_real(value);
+    const int width = arg->dtype.bits - (arg->dtype.code == OPTUNE_DTYPE_INT);
+    const double most = ldexp(1, width),
+                 least = arg->dtype.code == OPTUNE_DTYPE_INT ? -most : 0;
+    if (is_real(arg->dtype))
+        return OPTUNE_OK;
+    if (real != floor(real))
+        return ot_fail_at(arg->value.expr->place, OPTUNE_ETYPE, err,
+                          "'%s' is an integer, and %g is none", arg->name, real);
+    if (real >= least && (real < most || (width == 64 && value->kind != OT_VALUE_REAL)))
+        return OPTUNE_OK;
+    return ot_fail_at(arg->value.expr->place, OPTUNE_ETYPE, err,
+                      "'%s' has %d bits, which is too few for %.17g", arg->name,
+                      arg->dtype.bits, real);
+}
+
+/* What a parameter that is no tensor is called with. */
+static int scalar_of(const ot_brought_arg *arg, const ot_values *values, ot_arena *arena,
+                     ot_expr_value *value, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(ot_formula_value(&arg->value, values, arena, value, err));
+    if (!ot_value_number(value))
+        return ot_fail_at(arg->value.expr->place, OPTUNE_ETYPE, err, "'%s' has no number: %s",
+                          arg->name, ot_value_kind_name(value->kind));
+    return check_scalar(arg, value, err);
+}
+
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const ot_brought *b = brought(task->call);
@@ -282,6 +318,13 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
             agreed = optune_refuse(why, "%s", err.text);
         else if (!ot_value_true(&value))
             agreed = optune_refuse(why, "'%s' is false", b->where[i].expr->text);
+    }
+    for (int i = 0; i < b->n_args && agreed; i++) {
+        optune_err err = {0};
+        ot_expr_value value;
+        if (b->arg[i].role == OT_ROLE_SCALAR &&
+            scalar_of(&b->arg[i], &values, &arena, &value, &err) < 0)
+            agreed = optune_refuse(why, "%s", err.text);
     }
     ot_arena_release(&arena);
     const bool launched = b->language == OT_LANGUAGE_OPENCL || b->language == OT_LANGUAGE_CUDA;
@@ -336,14 +379,10 @@ static void define_knobs(const ot_brought *b, const ot_values *values, optune_pl
 static int64_t bits_of(optune_dtype type, const ot_expr_value *value)
 {
     const double real = ot_value_real(value);
-    const float narrow = (float)real;
     int64_t bits = 0;
-    if (type.code != OPTUNE_DTYPE_FLOAT)
+    if (!is_real(type))
         return value->kind == OT_VALUE_REAL ? (int64_t)real : value->i;
-    if (type.bits == 64)
-        memcpy(&bits, &real, sizeof real);
-    else
-        memcpy(&bits, &narrow, sizeof narrow);
+    ot_elements_set(type, &bits, 0, 1, &real);
     return bits;
 }
 
@@ -353,16 +392,14 @@ static void add_scalar(const ot_brought *b, int i, const ot_values *values, bool
     const ot_brought_arg *arg = &b->arg[i];
     ot_arena arena = {0};
     ot_expr_value value;
-    optune_err err = {0};
-    if (ot_formula_value(&arg->value, values, &arena, &value, &err) < 0 ||
-        !ot_value_number(&value)) {
-        plan->problem = (optune_err){0};
-        optune_fail(&plan->problem, OPTUNE_EUSAGE, "'%s' has no number: %s", arg->name,
-                    err.text);
+    if (scalar_of(arg, values, &arena, &value, &plan->problem) < 0) {
+        stage->arg[stage->n_args++] = optune_int_arg(0);
     } else if (called) {
         char name[32], text[64];
         snprintf(name, sizeof name, "OPTUNE_ARG_%d", i);
-        if (value.kind == OT_VALUE_REAL)
+        if (arg->dtype.code == OPTUNE_DTYPE_BFLOAT) /* C has no such type: its bits */
+            snprintf(text, sizeof text, "(%lldLL)", (long long)bits_of(arg->dtype, &value));
+        else if (value.kind == OT_VALUE_REAL)
             ot_format(text, sizeof text, "(%.17g)", value.f);
         else
             snprintf(text, sizeof text, "(%lldLL)", (long long)value.i);

@@ -313,11 +313,7 @@ static int reference_source(ot_brought *b, optune_err *err)
     ot_text text = {0};
     ot_text_add(&text, "#define OPTUNE_REFERENCE 1\n");
     if (b->reference_source) {
-        const char *slash = strrchr(b->path, '/');
-        const char *path = b->reference_source[0] == '/' || !slash
-                               ? b->reference_source
-                               : ot_arena_printf(&b->arena, "%.*s/%s", (int)(slash - b->path),
-                                                 b->path, b->reference_source);
+        const char *path = ot_path_beside(b, b->reference_source);
         const int status = ot_source_read(path, b->reference_folder, &text, err);
         if (status < 0) {
             ot_text_release(&text);
@@ -331,10 +327,12 @@ static int reference_source(ot_brought *b, optune_err *err)
         return optune_fail(err, OPTUNE_ENOENT, "%s: there is no reference function '%s'",
                            b->file, b->reference);
     }
+    const int fits =
+        ot_parameters_check(b, ot_text_str(&text), b->reference, OT_LANGUAGE_C, err);
     ot_entry_add(b, b->reference, &text);
     ot_restores_add(b, OT_LANGUAGE_C, &text);
     b->checker.source = keep(b, &text);
-    return OPTUNE_OK;
+    return fits;
 }
 
 /* A C compiler takes a call of what is not there, and only the loader misses it. */
@@ -354,20 +352,10 @@ static int check_function(const ot_brought *b, optune_err *err)
 /* The call that the file's own sizes make. */
 static int default_workload(ot_brought *b, optune_err *err)
 {
-    ot_values values = {0};
-    ot_expr_value item[OPTUNE_MAX_LIST];
+    ot_values values;
     ot_text text = {0};
     int status = OPTUNE_OK, n = 0;
-    for (int k = 0; k < b->n_sizes; k++) {
-        for (int i = 0; i < b->size[k].n && b->size[k].list; i++)
-            item[i] = ot_int_value(b->size[k].value[i]);
-        values.value[k] =
-            b->size[k].list
-                ? (ot_expr_value){.kind = OT_VALUE_LIST, .n = b->size[k].n, .item = item}
-                : ot_int_value(b->size[k].value[0]);
-    }
-    for (int k = 0; k < b->n_knobs; k++)
-        values.value[OT_BROUGHT_SIZES + k] = b->knob[k].list;
+    ot_own_values(b, &values);
     ot_text_printf(&text, "%s(", b->op.name);
     for (int i = 0; i < b->n_args && status >= 0; i++) {
         const ot_brought_arg *arg = &b->arg[i];
@@ -433,8 +421,15 @@ int ot_brought_settle(ot_brought *b, optune_err *err)
         OT_RETURN_UNLESS_OK(reference_source(b, err));
     OT_RETURN_UNLESS_OK(check_macros(b, err));
     OT_RETURN_UNLESS_OK(check_function(b, err));
-    const char *const all[] = {ot_text_str(&b->source), b->checker.source, b->digest};
-    ot_digest_hex(ot_digest_texts(all, OT_COUNT(all)), b->digest);
+    OT_RETURN_UNLESS_OK(
+        ot_parameters_check(b, ot_text_str(&b->source), b->function, b->language, err));
+    ot_text arrays = {0};
+    const int settled = ot_arrays_settle(b, &arrays, err);
+    const char *const all[] = {ot_text_str(&b->source), b->checker.source, b->digest,
+                               ot_text_str(&arrays)};
+    ot_digest_hex(ot_digest_texts(all, b->exemplified ? 4 : 3), b->digest);
+    ot_text_release(&arrays);
+    OT_RETURN_UNLESS_OK(settled);
     b->impl.source = kernel_source(b);
     OT_RETURN_UNLESS_OK(default_workload(b, err));
     ot_brought_rows(b);

@@ -120,3 +120,11 @@ int ot_source_read(const char *path, const char *within, ot_text *to, optune_err
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' is not in '%s'", path, within);
     return add_file(&r, path, 0);
 }
+
+const char *ot_path_beside(ot_brought *b, const char *name)
+{
+    const char *slash = strrchr(b->path, '/');
+    return name[0] == '/' || !slash
+               ? name
+               : ot_arena_printf(&b->arena, "%.*s/%s", (int)(slash - b->path), b->path, name);
+}

@@ -65,6 +65,17 @@ static const char *text_in(t1 *t, const json_t *object, const char *path, const 
     return json_string_value(value);
 }
 
+/* A text that may be left out: NULL then. */
+static int option_in(t1 *t, const json_t *object, const char *path, const char *key,
+                     const char **text)
+{
+    const json_t *value = json_object_get(object, key);
+    *text = json_string_value(value);
+    return !value || json_is_null(value) || *text
+               ? OPTUNE_OK
+               : FAIL(t, path_of(t, "%s.%s", path, key), "is %s, not a text", type_name(value));
+}
+
 /* An expression: a text, or a number as it stands. NULL: neither. */
 static const char *expression_in(t1 *t, const json_t *value)
 {
@@ -304,11 +315,15 @@ static int add_launch(t1 *t)
     OT_RETURN_UNLESS_OK(add_three(t, "LocalSize", &b->block));
     const json_t *shared = json_object_get(t->kernel, "SharedMemory");
     const char *bytes = shared ? expression_in(t, shared) : NULL;
+    if (shared && !bytes && !json_is_null(shared))
+        return FAIL(t, path_of(t, KERNEL ".SharedMemory"),
+                    "is %s, not a number or an expression", type_name(shared));
     const ot_spot at = spot_of(path_of(t, KERNEL ".SharedMemory"));
     if (bytes)
         OT_RETURN_UNLESS_OK(ot_expr_parse(bytes, &at, &b->shared.expr, t->err));
     if (!sizes || !json_object_get(t->kernel, "GridDivX")) {
-        const char *counts = json_string_value(json_object_get(t->kernel, "GlobalSizeType"));
+        const char *counts;
+        OT_RETURN_UNLESS_OK(option_in(t, t->kernel, KERNEL, "GlobalSizeType", &counts));
         b->grid_in_threads =
             counts ? strcmp(counts, "CUDA") != 0 : b->language == OT_LANGUAGE_OPENCL;
         return add_three(t, "GlobalSize", &b->grid);
@@ -357,11 +372,15 @@ static bool lanes_named(const char *name, optune_dtype *dtype, int *lanes)
 static int add_vector(t1 *t, const json_t *json, const char *path, int lanes,
                       ot_brought_arg *arg)
 {
-    const char *access = json_string_value(json_object_get(json, "AccessType"));
+    const char *access, *fill;
     const json_t *output = json_object_get(json, "Output"),
                  *size = json_object_get(json, "Size");
     const char *text = size ? expression_in(t, size) : NULL;
     const ot_spot spot = spot_of(path_of(t, "%s.Size", path));
+    OT_RETURN_UNLESS_OK(option_in(t, json, path, "AccessType", &access));
+    OT_RETURN_UNLESS_OK(option_in(t, json, path, "FillType", &fill));
+    if (output && !json_is_boolean(output) && !json_is_integer(output) && !json_is_null(output))
+        return FAIL(t, path_of(t, "%s.Output", path), "is %s, not 0 or 1", type_name(output));
     if (!access)
         return FAIL(t, path_of(t, "%s.AccessType", path),
                     "is missing: ReadOnly, WriteOnly or ReadWrite");
@@ -374,15 +393,21 @@ static int add_vector(t1 *t, const json_t *json, const char *path, int lanes,
                     size ? "is %s, not a number or an expression" : "is missing%s",
                     size ? type_name(size) : "");
     arg->role = !strcmp(access, "ReadWrite") ? OT_ROLE_INOUT
-                : !strcmp(access, "WriteOnly") || json_integer_value(output) == 1 ? OT_ROLE_OUT
-                                                                                  : OT_ROLE_IN;
+                : !strcmp(access, "WriteOnly") || json_integer_value(output) == 1 ||
+                        json_is_true(output)
+                    ? OT_ROLE_OUT
+                    : OT_ROLE_IN;
     arg->rank = 1;
-    const char *fill = json_string_value(json_object_get(json, "FillType"));
     const json_t *value = json_object_get(json, "FillValue");
-    const char *constant =
-        fill && !strcmp(fill, "Constant") && value ? expression_in(t, value) : NULL;
+    const bool same = arg->role != OT_ROLE_OUT && fill && !strcmp(fill, "Constant");
+    const char *constant = same && value ? expression_in(t, value) : NULL;
     const ot_spot at = spot_of(path_of(t, "%s.FillValue", path));
-    if (arg->role != OT_ROLE_OUT && constant) {
+    if (same && !constant)
+        return FAIL(t, at.file,
+                    value ? "is %s, not a number or an expression"
+                          : "is missing: FillType is Constant%s",
+                    value ? type_name(value) : "");
+    if (constant) {
         OT_RETURN_UNLESS_OK(ot_expr_parse(constant, &at, &arg->low.expr, t->err));
         OT_RETURN_UNLESS_OK(ot_expr_parse(constant, &at, &arg->high.expr, t->err));
     }
@@ -422,7 +447,7 @@ static int add_argument(t1 *t, const json_t *json, int i)
         memory = text_in(t, json, path, "MemoryType");
     if (!memory)
         return OPTUNE_ESYNTAX;
-    name = json_string_value(json_object_get(json, "Name"));
+    OT_RETURN_UNLESS_OK(option_in(t, json, path, "Name", &name));
     *arg = (ot_brought_arg){.spot = spot_of(path_of(t, "%s", path))};
     arg->name = name ? ot_arena_copy(&b->arena, name) : ot_arena_printf(&b->arena, "arg%d", i);
     int lanes;
@@ -478,16 +503,17 @@ static int read_reference(t1 *t, const char *folder)
     if (!json_is_object(json))
         return FAIL(t, path_of(t, KERNEL ".Reference"), "is %s, not an object",
                     type_name(json));
-    const char *function = text_in(t, json, KERNEL ".Reference", "Function");
-    const json_t *file = json_object_get(json, "File");
+    const char *function = text_in(t, json, KERNEL ".Reference", "Function"), *file;
     const json_t *absolute = json_object_get(json, "Absolute");
     const json_t *relative = json_object_get(json, "Relative");
     if (!function)
         return OPTUNE_ESYNTAX;
+    OT_RETURN_UNLESS_OK(option_in(t, json, KERNEL ".Reference", "File", &file));
     b->reference = ot_arena_copy(&b->arena, function);
-    if (json_is_string(file)) {
-        b->reference_source =
-            ot_arena_printf(&b->arena, "%s/%s", folder, json_string_value(file));
+    if (file) {
+        b->reference_source = file[0] == '/'
+                                  ? ot_arena_copy(&b->arena, file)
+                                  : ot_arena_printf(&b->arena, "%s/%s", folder, file);
         b->reference_folder = folder;
     }
     OT_RETURN_UNLESS_OK(take_tolerance(t, "Absolute", absolute, &b->absolute));
@@ -562,7 +588,9 @@ static int read_document(t1 *t, const json_t *document)
     }
     name = json_object_get(t->kernel, "BenchmarkName");
     name = name ? name : json_object_get(json_object_get(document, "General"), "BenchmarkName");
-    b->op.name = json_is_string(name) ? name_of(t, json_string_value(name)) : NULL;
+    if (name && !json_is_string(name))
+        return FAIL(t, path_of(t, "BenchmarkName"), "is %s, not a text", type_name(name));
+    b->op.name = name ? name_of(t, json_string_value(name)) : NULL;
     OT_RETURN_UNLESS_OK(read_language(t));
     OT_RETURN_UNLESS_OK(add_problem_size(t));
     OT_RETURN_UNLESS_OK(add_space(t));

@@ -55,6 +55,21 @@ void ot_values_of(const ot_brought *b, const optune_call *call, const optune_con
             knob_value(&b->knob[i], config ? entity_of(config, b->knob[i].name, i) : NULL);
 }
 
+void ot_own_values(const ot_brought *b, ot_values *values)
+{
+    *values = (ot_values){0};
+    for (int k = 0; k < b->n_sizes; k++) {
+        for (int i = 0; i < b->size[k].n && b->size[k].list; i++)
+            values->item[i] = ot_int_value(b->size[k].value[i]);
+        values->value[k] = b->size[k].list ? (ot_expr_value){.kind = OT_VALUE_LIST,
+                                                             .n = b->size[k].n,
+                                                             .item = values->item}
+                                           : ot_int_value(b->size[k].value[0]);
+    }
+    for (int k = 0; k < b->n_knobs; k++)
+        values->value[OT_BROUGHT_SIZES + k] = b->knob[k].list;
+}
+
 bool ot_value_called(const ot_brought *b, const char *name, const ot_values *values,
                      ot_expr_value *value)
 {

@@ -135,6 +135,7 @@ typedef struct making {
     const optune_call *call;
     const void *const *in;
     void *standard[OPTUNE_MAX_OUTPUTS]; /* whole outputs, where the operator has one */
+    bool *left[OPTUNE_MAX_OUTPUTS]; /* what it does not write of each; NULL: it writes all */
     const cut *cut;
     const int64_t *order;
     int64_t piece; /* of a block's last dim; 0: blocks are computed whole */
@@ -248,7 +249,8 @@ static void compute_block(const making *m, const optune_region *region, double *
     ot_reference_fused(m->call, m->in, region, value, magnitude);
 }
 
-/* From what its standard computed: magnitudes are such that the bound is the operator's own. */
+/* From what its standard computed: magnitudes are such that the bound is the operator's own, and
+ * NaN where nothing was written. */
 static void copy_block(const making *m, const ot_block *block, double *value, double *magnitude)
 {
     const optune_op *op = m->call->op;
@@ -259,8 +261,12 @@ static void copy_block(const making *m, const ot_block *block, double *value, do
     const double usual = ot_usual_tolerance(dtype);
     const double absolute = op->absolute < 0 ? usual : op->absolute;
     const double relative = op->relative < 0 ? usual : op->relative;
+    const bool *left = m->left[block->output];
     for (int64_t i = 0; i < block->count; i++)
-        magnitude[i] = factor > 0 ? (absolute + relative * fabs(value[i])) / factor : 0;
+        magnitude[i] = left && left[block->offset + i] ? NAN
+                       : factor > 0 && isfinite(value[i])
+                           ? (absolute + relative * fabs(value[i])) / factor
+                           : 0;
     if (ot_dtype_is_long(dtype))
         memcpy(value, (const char *)m->standard[block->output] + block->offset * 8,
                (size_t)block->count * 8);
@@ -399,6 +405,9 @@ static int write_reference(making *m, int threads, uint64_t seed,
     ot_reference_head *head = ot_alloc(sizeof *head);
     head->header.magic = OT_REFERENCE_MAGIC;
     head->header.whole = 1;
+    for (int i = 0; i < call->n_outputs; i++)
+        for (int64_t k = m->left[i] ? optune_tensor_elements(&call->output[i]) : 0; k-- > 0;)
+            head->header.left[i] += m->left[i][k];
     m->most_elements = (limits && limits->elements ? limits->elements : OT_REFERENCE_ELEMENTS) /
                        call->n_outputs;
     m->fd = fd;
@@ -429,8 +438,10 @@ static int write_reference(making *m, int threads, uint64_t seed,
 
 static void release_standard(making *m)
 {
-    for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
+    for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++) {
         free(m->standard[i]);
+        free(m->left[i]);
+    }
 }
 
 static int run_standard(making *m, const ot_reference_limits *limits, const char *path,
@@ -443,7 +454,7 @@ static int run_standard(making *m, const ot_reference_limits *limits, const char
             return OPTUNE_ENOMEM;
     }
     return ot_standard_run(m->call, m->in, limits ? limits->target : NULL,
-                           limits ? limits->device : NULL, path, m->standard, err);
+                           limits ? limits->device : NULL, path, m->standard, m->left, err);
 }
 
 int ot_reference_make(const optune_call *call, const void *const *in, int threads,

@@ -35,6 +35,7 @@ int ot_reference_open(const char *path, ot_reference *reference, optune_err *err
         .block = head->block,
         .whole = head->header.whole,
     };
+    memcpy(reference->left, head->header.left, sizeof reference->left);
     return OPTUNE_OK;
 }
 

@@ -153,6 +153,9 @@ int ot_worker_finals(ot_worker *worker, const ot_trial *trial, int n,
                      ot_trial_result *result, optune_err *err);
 /* Why there are no hardware counters; empty when there are. Known after the first finals. */
 const char *ot_worker_counters_why(const ot_worker *worker);
+/* Elements of that output which the `standard` of the workload at hand does not write: candidates
+ * have to leave them, too, and that is all that is known of them. */
+int64_t ot_worker_left(const ot_worker *worker, int output);
 /* The processes that candidates of the request at hand run in, for a callback: those that were told
  * of; returns how many. */
 int ot_worker_pids(const ot_worker *worker, pid_t *pid, int most);

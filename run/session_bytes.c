@@ -15,7 +15,7 @@
 #define MREMAP_DONTUNMAP 4
 #endif
 
-enum { PIECE = 4 << 20, POISON = 0xff };
+enum { PIECE = 4 << 20, POISON = 0xff, OTHER_POISON = 0xa5 };
 enum { PROMOTED = 2 << 20 }; /* bytes: such buffers begin at huge pages, guarded or not */
 
 typedef struct hashing {
@@ -103,35 +103,60 @@ bool ot_bound_intact(const ot_bound *b, char *message, size_t size)
 }
 
 /* In place where this process or the device can: what is written elsewhere has to be made first. */
-static int poison_buffer(const ot_session *s, void *buffer, int64_t bytes, optune_err *err)
+static int fill_buffer(const ot_session *s, void *buffer, int byte, int64_t bytes,
+                       optune_err *err)
 {
     int status;
     if (s->row->address) {
-        memset(s->row->address(s->state, buffer), POISON, (size_t)bytes);
+        memset(s->row->address(s->state, buffer), byte, (size_t)bytes);
         return OPTUNE_OK;
     }
     if (s->row->fill) {
-        status = s->row->fill(s->state, buffer, POISON, bytes);
+        status = s->row->fill(s->state, buffer, byte, bytes);
     } else {
         void *poison = ot_try_alloc((size_t)bytes, "what a buffer is filled with", err);
         if (!poison)
             return OPTUNE_ENOMEM;
-        memset(poison, POISON, (size_t)bytes);
+        memset(poison, byte, (size_t)bytes);
         status = s->row->write(s->state, buffer, poison, bytes);
         free(poison);
     }
     return status < 0 ? optune_fail(err, OPTUNE_EIO, "cannot write to it") : OPTUNE_OK;
 }
 
-int ot_session_poison(ot_session *s, int kind, optune_err *err)
+static int fill_output(ot_session *s, int kind, int i, int byte, optune_err *err)
 {
     optune_err inner = {0};
+    const int status = fill_buffer(s, s->out[kind][i], byte, s->out_bytes[i], &inner);
+    return status < 0 ? optune_fail(err, status, "output %d: %s", i, inner.text) : OPTUNE_OK;
+}
+
+int ot_session_fill_outputs(ot_session *s, int kind, int byte, optune_err *err)
+{
+    for (int i = 0; i < s->call.n_outputs; i++)
+        OT_RETURN_UNLESS_OK(fill_output(s, kind, i, byte, err));
+    return OPTUNE_OK;
+}
+
+int ot_session_poison(ot_session *s, int kind, optune_err *err)
+{
     for (int i = 0; i < s->call.n_outputs; i++) {
-        const int status = poison_buffer(s, s->out[kind][i], s->out_bytes[i], &inner);
-        if (status < 0)
-            return optune_fail(err, status, "output %d: %s", i, inner.text);
+        const bool number = ot_dtype_is_float(s->call.output[i].dtype);
+        const int byte = number || kind == OT_GUARDED ? POISON : OTHER_POISON;
+        OT_RETURN_UNLESS_OK(fill_output(s, kind, i, byte, err));
     }
     return OPTUNE_OK;
+}
+
+bool ot_is_poison(optune_dtype dtype, const void *data, int64_t index)
+{
+    const int width = (dtype.bits * dtype.lanes + 7) / 8;
+    const unsigned char *at = (const unsigned char *)data + index * width;
+    const bool other = *at == OTHER_POISON && !ot_dtype_is_float(dtype);
+    for (int i = 0; i < width; i++)
+        if (at[i] != (other ? OTHER_POISON : POISON))
+            return false;
+    return true;
 }
 
 int ot_bound_poison(ot_bound *b, optune_err *err)
@@ -144,7 +169,7 @@ int ot_bound_poison(ot_bound *b, optune_err *err)
         const int64_t bytes = ot_scratch_bytes(plan, i);
         if (plan->scratch[i].constant || bytes == 0)
             continue;
-        const int status = poison_buffer(s, b->scratch[i], bytes, &inner);
+        const int status = fill_buffer(s, b->scratch[i], POISON, bytes, &inner);
         if (status < 0)
             return optune_fail(err, status, "scratch '%s': %s", plan->scratch[i].name,
                                inner.text);

@@ -30,7 +30,8 @@ static void print_place(const optune_tensor *type, int64_t offset, ot_text *to)
 typedef struct comparison {
     int64_t wrong, seen, first; /* elements; the first wrong one's offset */
     double got, want, bound;
-    uint64_t word[2]; /* of 64-bit integers: got, wanted */
+    uint64_t word[2];     /* of 64-bit integers: got, wanted */
+    bool unwritten, left; /* nothing was written there; and nothing was to be */
     double error;
 } comparison;
 
@@ -42,10 +43,25 @@ static bool overflows(double got, double want, double bound, double most)
     return most > 0 && isinf(got) && (got > 0 ? want + bound > most : want - bound < -most);
 }
 
+/* An infinity is itself, or what is as good as one in a type that has hardly more. */
+static bool as_infinite(double got, double want, double most)
+{
+    return got == want || (most > 0 && (want > 0 ? got : -got) >= 0.99 * most);
+}
+
+/* What an operator's standard does not write is to be left as it was, where that is known: what
+ * nobody drew is computed over anything. */
+static bool is_left(const ot_reference *reference, const ot_block *block, int64_t i)
+{
+    const float *magnitude = (const float *)(reference->map + block->magnitude);
+    return reference->left[block->output] > 0 && isnan(magnitude[i]);
+}
+
 /* Integers of 64 bits are equal or wrong, but for an operator's own tolerance. */
 static void compare_words(const ot_reference *reference, const ot_block *block, const void *out,
-                          bool sign, double bound_factor, comparison *c)
+                          optune_dtype dtype, double bound_factor, comparison *c)
 {
+    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
     const float *magnitude = (const float *)(reference->map + block->magnitude);
     const char *want = reference->map + block->value;
     const char *got = (const char *)out + block->offset * (int64_t)sizeof *c->word;
@@ -56,9 +72,14 @@ static void compare_words(const ot_reference *reference, const ot_block *block, 
         const bool more = sign ? (int64_t)word[0] > (int64_t)word[1] : word[0] > word[1];
         const double apart = (double)(more ? word[0] - word[1] : word[1] - word[0]);
         const double bound = bound_factor * (double)magnitude[i];
-        if (apart > bound && (c->wrong++ == 0 || block->offset + i < c->first)) {
+        const bool left = is_left(reference, block, i);
+        const bool wrong =
+            left ? !reference->given && !ot_is_poison(dtype, out, block->offset + i)
+                 : apart > bound;
+        if (wrong && (c->wrong++ == 0 || block->offset + i < c->first)) {
             c->first = block->offset + i;
             c->bound = bound;
+            c->left = left;
             memcpy(c->word, word, sizeof word);
         }
     }
@@ -71,7 +92,7 @@ static void compare_block(const optune_call *call, const ot_reference *reference
 {
     const optune_dtype dtype = call->output[block->output].dtype;
     if (ot_dtype_is_long(dtype)) {
-        compare_words(reference, block, out, dtype.code == OPTUNE_DTYPE_INT, bound_factor, c);
+        compare_words(reference, block, out, dtype, bound_factor, c);
         return;
     }
     const double *want = (const double *)(reference->map + block->value);
@@ -87,8 +108,14 @@ static void compare_block(const optune_call *call, const ot_reference *reference
             const double off = fabs(got[i] - w);
             /* Behind fused steps an infinite bound says that nothing is known here. */
             const bool unknown = call->n_epilogues && isinf(bound) && !isinf(w);
-            const bool right = unknown || off <= bound || (isnan(w) && isnan(got[i])) ||
-                               got[i] == w || overflows(got[i], w, bound, most);
+            const bool left = is_left(reference, block, start + i);
+            const bool nothing = (left || isnan(w)) && !reference->given &&
+                                 ot_is_poison(dtype, out, block->offset + start + i);
+            const bool right = left || nothing ? left && (nothing || reference->given)
+                               : isinf(w)
+                                   ? as_infinite(got[i], w, most)
+                                   : unknown || off <= bound || (isnan(w) && isnan(got[i])) ||
+                                         got[i] == w || overflows(got[i], w, bound, most);
             if (right) {
                 if (off <= bound && bound > 0 && off > c->error * bound)
                     c->error = off / bound;
@@ -97,6 +124,8 @@ static void compare_block(const optune_call *call, const ot_reference *reference
                 c->got = got[i];
                 c->want = w;
                 c->bound = bound;
+                c->left = left;
+                c->unwritten = nothing;
             }
         }
         c->seen += n;
@@ -161,20 +190,25 @@ static void say_wrong(const optune_tensor *type, int output, const comparison *c
 {
     ot_text place = {0};
     print_place(type, c->first, &place);
-    if (ot_dtype_is_long(type->dtype)) {
+    if (c->left || c->unwritten) {
+        ot_format(message, size,
+                  c->left ? "output %d%s was written, where what says what is right writes "
+                            "nothing (%lld of %lld wrong)"
+                          : "output %d%s was never written (%lld of %lld wrong)",
+                  output, ot_text_str(&place), (long long)c->wrong, (long long)c->seen);
+    } else if (ot_dtype_is_long(type->dtype)) {
         const bool sign = type->dtype.code == OPTUNE_DTYPE_INT;
         ot_format(message, size,
                   sign ? "output %d%s: got %lld, want %lld (%lld of %lld wrong)"
                        : "output %d%s: got %llu, want %llu (%lld of %lld wrong)",
                   output, ot_text_str(&place), (long long)c->word[0], (long long)c->word[1],
                   (long long)c->wrong, (long long)c->seen);
-        ot_text_release(&place);
-        return;
+    } else {
+        ot_format(message, size,
+                  "output %d%s: got %.9g, want %.9g, bound %.3g (%lld of %lld wrong)", output,
+                  ot_text_str(&place), c->got, c->want, c->bound, (long long)c->wrong,
+                  (long long)c->seen);
     }
-    ot_format(message, size,
-              "output %d%s: got %.9g, want %.9g, bound %.3g (%lld of %lld wrong)", output,
-              ot_text_str(&place), c->got, c->want, c->bound, (long long)c->wrong,
-              (long long)c->seen);
     ot_text_release(&place);
 }
 
@@ -247,7 +281,7 @@ static bool judge_output(const optune_call *call, const optune_impl *impl,
         say_wrong(&call->output[o], o, c, message, size);
         return false;
     }
-    const int64_t lost = most || reference->whole
+    const int64_t lost = most || reference->whole || reference->left[o]
                              ? -1
                              : find_unwritten(&call->output[o], out, reference->threads);
     if (lost >= 0) {

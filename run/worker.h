@@ -11,7 +11,7 @@
  * Protocol between asker and keeper: JSON objects, one answer to each request, on one stream
  * socket. Requests have "do":
  *   hello     version, abi, target, device, plugins, digests    -> ok
- *   workload  call, seed, reference (a path)                    -> ok
+ *   workload  call, seed, reference (a path)                    -> ok, left []
  *   trial     impl, config, range, modules, best, policy, limit -> a result
  *   finals    candidates [], policy, seconds, limit             -> results [], counters_why
  *   peak                                                        -> flops, bandwidth, tensor
@@ -66,6 +66,8 @@ typedef struct ot_reference {
     int64_t n_blocks;
     const ot_block *block;
     bool whole;  /* every element is there */
+    /* Elements of each output that a `standard` does not write; their magnitude is NaN. */
+    int64_t left[OPTUNE_MAX_OUTPUTS];
     bool given;  /* of inputs that nobody drew: see ot_error_bound_at_worst */
     int threads; /* that compare with it; 0: one */
 } ot_reference;
@@ -266,8 +268,12 @@ int ot_rotation_open(ot_bound *b, int64_t footprint, ot_rotation **rotation, opt
 void ot_rotation_close(ot_rotation *rotation); /* before its bound; NULL is fine */
 /* What is launched in place of what the bound times; one more than those. Returns how many. */
 int ot_rotation_launches(ot_rotation *rotation, optune_launch *launch);
-/* Fills the outputs with a pattern that no right answer has (NaN for floats). */
+/* Fills the outputs with a pattern that no right answer has: NaN for floats. An integer may be any,
+ * so both kinds of buffers hold different ones. */
 int ot_session_poison(ot_session *s, int kind, optune_err *err);
+int ot_session_fill_outputs(ot_session *s, int kind, int byte, optune_err *err);
+/* It holds what either of them put there. */
+bool ot_is_poison(optune_dtype dtype, const void *data, int64_t index);
 
 /* ---- tolerance.c: what a dtype can say; 0 of all but floats ------------------------------- */
 bool ot_dtype_is_float(optune_dtype dtype);

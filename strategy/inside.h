@@ -46,6 +46,10 @@ struct optune_space {
     _Alignas(int64_t) char room[2048];
 };
 
+/* plugin_try.c: the deed in a process of its own; EUSAGE: that did not survive it, or it takes more
+ * than half a minute. Where such a process cannot be had, or not safely, nothing is tried. */
+int ot_plugin_try(int (*deed)(void *arg), void *arg, optune_err *err);
+
 /* space.c: one without knobs, in memory of the caller's, and what of it is not in that. */
 void ot_space_begin(optune_space *space);
 void ot_space_end(optune_space *space);

@@ -119,9 +119,14 @@ static int check_strategies(const struct optune_plugin *plugin, optune_err *err)
     return OPTUNE_OK;
 }
 
-int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
-                   optune_err *err)
+typedef struct loading {
+    const char *path;
+    int (*add_target)(const optune_target_row *, optune_err *);
+} loading;
+
+static int load(const loading *what, optune_err *err)
 {
+    const char *path = what->path;
     /* A name without a slash is a file's, too, before it is a library's. */
     char *real = realpath(path, NULL);
     const int fd = real ? ot_open_file(real, O_RDONLY, err) : 0;
@@ -174,7 +179,7 @@ int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *
     ot_registry_of_plugin(NULL);
     for (const optune_target_row *const *row = plugin->targets; status >= 0 && row && *row;
          row++) {
-        status = add_target(*row, &inner);
+        status = what->add_target(*row, &inner);
         kept = kept || status >= 0;
     }
     if (status < 0) {
@@ -187,4 +192,19 @@ out:
     if (!kept)
         dlclose(object);
     return status;
+}
+
+static int try_load(void *what)
+{
+    return load(what, NULL);
+}
+
+int ot_plugin_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
+                   optune_err *err)
+{
+    loading what = {.path = path, .add_target = add_target};
+    optune_err inner = {0};
+    const int status = ot_plugin_try(try_load, &what, &inner);
+    return status < 0 ? optune_fail(err, status, "plugin '%s' refused: %s", path, inner.text)
+                      : load(&what, err);
 }

@@ -128,6 +128,8 @@ static json_t *row_json(const optune_run_total *total, const optune_run_row *row
     json_object_set_new(json, "failures", failures);
     json_object_set_new(json, "problem", text_or_null(row->problem));
     json_object_set_new(json, "standard", text_or_null(row->standard));
+    json_object_set_new(json, "unwritten",
+                        row->unwritten < 0 ? json_null() : json_integer(row->unwritten));
     json_object_set_new(json, "minimised", json_string(row->minimised));
     json_object_set_new(json, "unit", row->unitless ? json_null() : json_string("s"));
     json_t *metrics = json_object();

@@ -274,6 +274,9 @@ static void add_standard(const optune_run_row *r, int width, ot_text *to)
         ot_text_add(&line, "within ");
         add_tolerance(r, &line);
     }
+    if (r->unwritten > 0)
+        ot_text_printf(&line, ", but for %lld elements that it does not write",
+                       (long long)r->unwritten);
     add_line(&line, width, to);
     ot_text_release(&line);
 }

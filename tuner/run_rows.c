@@ -115,6 +115,7 @@ static void add(ot_run_rows *to, const ot_run *run, const optune_call *call, con
         .metrics = figures(arena, run, call, r),
         .minimised = ot_arena_copy(arena, call->op->minimised ? call->op->minimised : "time"),
         .unitless = call->op->unitless,
+        .unwritten = tuned->unasked - 1,
     };
     memcpy(row->failures, tuned->failures, sizeof row->failures);
     _Static_assert(sizeof row->failures == sizeof tuned->failures, "of all outcomes");

@@ -446,6 +446,24 @@ void ot_tuning_leave(ot_tuning *t)
     t->run->progress.call = t->run->progress.impl = t->run->progress.best_impl = NULL;
 }
 
+/* What is right is not said of all of its outputs. */
+static void say_unwritten(ot_tuning *t, const optune_call *call)
+{
+    int64_t all = 0;
+    for (int i = 0; i < call->n_outputs; i++) {
+        const int64_t left = ot_worker_left(t->run->worker, i);
+        all += left;
+        if (left && !t->tuned->unasked)
+            ot_context_log(t->run->o, OPTUNE_LOG_WARNING,
+                           "'%s' writes nothing to %lld of the %lld elements of output %d: "
+                           "nothing says what is right there, and a config is right if it "
+                           "leaves them, too",
+                           call->op->standard, (long long)left,
+                           (long long)optune_tensor_elements(&call->output[i]), i);
+    }
+    t->tuned->unasked = 1 + all;
+}
+
 int ot_tuning_tell(ot_tuning *t, optune_err *err)
 {
     const optune_call *call = t->run->spot.at ? t->run->spot.at : t->task.call;
@@ -456,6 +474,8 @@ int ot_tuning_tell(ot_tuning *t, optune_err *err)
         status = ot_worker_workload(t->run->worker, ot_text_str(&t->call),
                                     t->run->options->seed, err);
     t->run->held = status < 0 ? 0 : ot_room_held(call, &t->run->o->device);
+    if (status >= 0 && call->op->standard)
+        say_unwritten(t, call);
     t->told_s = ot_now() - asked;
     return status;
 }

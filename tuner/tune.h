@@ -168,6 +168,7 @@ typedef struct ot_tuned {
     int failures[16]; /* by outcome, of this question, stored ones included */
     int trials;       /* stored ones included */
     int64_t space;    /* configs in all spaces together */
+    int64_t unasked;  /* 1 more than the elements that a `standard` leaves; 0: it was not run */
     bool interrupted;
     bool failed;                   /* it ended before its time, for its own problem */
     char problem[OPTUNE_ERR_SIZE]; /* why that is, or why nothing is known; empty: fine */

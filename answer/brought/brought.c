@@ -35,6 +35,10 @@ static void describe(const ot_brought *b, optune_brought *to)
                   b->reference);
     else
         ot_copy(to->reference, sizeof to->reference, "the output of its own default config");
+    if (b->exemplified)
+        ot_copy(to->reference + strlen(to->reference),
+                sizeof to->reference - strlen(to->reference),
+                ", which has to give what its files say");
     to->absolute = b->absolute;
     to->relative = b->relative;
 }

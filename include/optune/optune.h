@@ -174,6 +174,8 @@ typedef struct optune_run_row {
     const char *minimised; /* what a cost is: "time" of one run, "its wall time", "1/rate" */
     bool unitless;         /* and it is not in seconds */
     bool cached;           /* the data stays in caches, which are faster than the peak */
+    int64_t unwritten;     /* elements of outputs that `standard` leaves: no more is known of
+                              them; negative: it was not run, or there is none */
 } optune_run_row;
 /* The run as a whole. */
 typedef struct optune_run_total {

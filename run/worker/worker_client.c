@@ -32,6 +32,7 @@ struct ot_worker {
     bool told; /* this process knows it, with this seed: */
     uint64_t told_seed;
     char counters_why[OPTUNE_WHY_SIZE];
+    int64_t left[OPTUNE_MAX_OUTPUTS];
 };
 
 int ot_worker_open(const ot_worker_options *options, ot_worker **worker, optune_err *err)
@@ -88,6 +89,11 @@ void ot_worker_close(ot_worker *w)
 const char *ot_worker_counters_why(const ot_worker *worker)
 {
     return worker->counters_why;
+}
+
+int64_t ot_worker_left(const ot_worker *worker, int output)
+{
+    return worker->left[output];
 }
 
 int ot_worker_pids(const ot_worker *worker, pid_t *pid, int most)
@@ -174,6 +180,10 @@ static int tell_workload(ot_worker *w, uint64_t seed, optune_err *err)
                        json_pack("{s:s, s:s, s:o, s:s}", "do", "workload", "call", w->call,
                                  "seed", ot_wire_u64(seed), "reference", path),
                        WORKLOAD_S, "preparing the workload", &answer, err);
+    if (status >= 0)
+        for (int i = 0; i < OPTUNE_MAX_OUTPUTS; i++)
+            w->left[i] =
+                json_integer_value(json_array_get(json_object_get(answer, "left"), (size_t)i));
     json_decref(answer);
     w->told = status >= 0;
     w->told_seed = seed;

@@ -157,6 +157,24 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
     return status;
 }
 
+/* {"ok"}, and "left", of each output what its reference does not write, where there is any. */
+static json_t *prepared(const ot_inputs *in)
+{
+    json_t *answer = json_pack("{s:b}", "ok", 1), *left = json_array();
+    bool any = false;
+    for (int i = 0; i < in->call.n_outputs; i++) {
+        int64_t most = 0;
+        for (int set = 0; set < OT_SETS; set++)
+            most = in->reference[set].left[i] > most ? in->reference[set].left[i] : most;
+        json_array_append_new(left, json_integer(most));
+        any = any || most;
+    }
+    if (any)
+        json_object_set(answer, "left", left);
+    json_decref(left);
+    return answer;
+}
+
 static int workload(ot_keeper *k, const json_t *request, optune_err *err)
 {
     /* A GPU has no threads, and this machine's cores are idle while it works. */
@@ -464,6 +482,8 @@ static json_t *answer_to(ot_keeper *k, const json_t *request)
         return peak(k, &err);
     else
         status = optune_fail(&err, OPTUNE_EUSAGE, "the worker cannot do '%s'", what);
+    if (status >= 0 && strcmp(what, "workload") == 0)
+        return prepared(&k->inputs);
     return status < 0 ? failure(status, &err) : json_pack("{s:b}", "ok", 1);
 }
 

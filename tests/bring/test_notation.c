@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bring/bring.h"
+#include "strategy/inside.h"
 #include "support/check.h"
 #include "target/target.h"
 
@@ -58,7 +59,7 @@ static void a_good_file(void **state)
                    "#pragma optune knob T = [2**i for i in range(4)] default 4\n"
                    "#pragma optune: knob W = ['a', 'b'], \\\n   F = [0.5, 1], \\\n"
                    "  B = [True, False]\n"
-                   "// optune: where T < 8 or W == 'a' and B\n"
+                   "// optune: where T < 8 or W == 'a' and B or W == '(['\n"
                    "// optune: tolerance absolute=1e-3\n"
                    "// optune: flops M * K\n"
                    "// optune: flags -O1 -fno-builtin\n"
@@ -283,6 +284,138 @@ static void mistakes(void **state)
     }
 }
 
+/* Functions that take what is declared, or may: typedefs, macros, templates are anything. */
+static void parameters_that_fit(void **state)
+{
+    (void)state;
+    static const char *const fine[][2] = {
+        {".c", "void @(const float *restrict A, float B[N]) {}\n"},
+        {".c", "void @(float const A[restrict static N], float (*const B)[N]) {}\n"},
+        {".c", "void @(const void *A, real *B) {}\n"},
+        {".c",
+         "void @(const double *A, float *B); /* void @(int *A, float *B) { */\n"
+         "#define PASTE void @(int *A) {\n"
+         "void g(void) { @(0, 0); }\nvoid @(const float *A, float *B)\n{ char c = '{'; }\n"},
+        {".c", "#if N > 8\nvoid @(const double *A, double *B) {}\n#else\n"
+               "void @(const float *A, float *B) {}\n#endif\n"},
+        {".c", "#define float double\nvoid @(const double *A, double *B) {}\n"},
+        {".c", "void @(PARAMETERS) {}\n"},
+        {".c", "static inline __attribute__((noinline)) void\n"
+               "@(const float *A /* = \"(\" */, float *B) __attribute__((hot)) {}\n"},
+        {".cl", "__kernel void @(__global const float4 *restrict A, global float *B) {}\n"},
+        {".cl", "kernel void @(global float *A, global T *B, local float *C) {}\n"},
+        {".cu", "template <class T> __global__ void @(const T *A, T *__restrict__ B) {}\n"},
+        {".cu", "__global__ void __launch_bounds__(64) @(const float *A, float2 *B) {}\n"},
+    };
+    for (int i = 0; i < OT_COUNT(fine); i++) {
+        optune_err err = {0};
+        ot_text text = {0};
+        ot_text_printf(&text, "%s%s%s", KERNEL,
+                       fine[i][0][2] ? "// optune: launch grid = N, block = 1\n" : "",
+                       fine[i][1]);
+        const ot_registry_mark mark = ot_registry_now();
+        if (bring(fine[i][0], ot_text_str(&text), &err) < 0)
+            fail_msg("%s%s", fine[i][1], err.text);
+        ot_registry_rewind(mark);
+        ot_text_release(&text);
+    }
+}
+
+/* What a C compiler takes without a word, and a launch, too. */
+static void parameters_that_do_not(void **state)
+{
+    (void)state;
+#define ARGS(list) "// optune: kernel @(" list ", out B: f32[8])\n"
+#define LAUNCH "// optune: launch grid = 1, block = 1\n"
+    static const char *const wrong[][3] = {
+        {".c", KERNEL "void @(const double *A, float *B) {}\n",
+         "k.c:1:23: parameter 1 of '@', which is declared f32 as 'A', is 'const double *A': it "
+         "points to elements of another type"},
+        {".c", KERNEL "void @(const float *A, unsigned int B[]) {}\n",
+         "k.c:1:38: parameter 2 of '@', which is declared f32 as 'B', is 'unsigned int B[]'"},
+        {".c", KERNEL "void @(const float *A, const float *B) {}\n", "is const"},
+        {".c", KERNEL "void @(const float *A, float **B) {}\n", "points to pointers"},
+        {".c", KERNEL "void @(const float *A, float B) {}\n", "it is no pointer"},
+        {".c", KERNEL "void @(const float *A, float *B, int n) {}\n",
+         "'@' has 3 parameters, and 2 are declared"},
+        {".c", KERNEL "void @(float *B) {}\n", "parameter 1 of '@' is called 'B', which"},
+        {".c", KERNEL "void @(void) {}\n", "has 0 parameters, and 2 are declared"},
+        {".c", KERNEL "void @(float *B, const float *A) {}\n",
+         "parameter 1 of '@' is called 'B', which is declared as number 2"},
+        {".c", ARGS("x: i64[8]") "void @(int *x, float *B) {}\n", "another type"},
+        {".c", ARGS("x: i8[8]") "void @(unsigned short *x, float *B) {}\n", "another type"},
+        {".c", ARGS("n: f32 = 0.5") "void @(int n, float *B) {}\n", "it holds integers only"},
+        {".c", ARGS("n: f32 = 0.5") "void @(float *n, float *B) {}\n", "it is a pointer"},
+        {".cl", ARGS("n: f32 = 0.5") LAUNCH "kernel void @(double n, global float *B) {}\n",
+         "a launch passes bytes"},
+        {".cu", ARGS("n: i32 = 1") LAUNCH "__global__ void @(float n, float *B) {}\n",
+         "a launch passes bytes"},
+        {".cu", KERNEL LAUNCH "__global__ void @(const float *A, double2 *B) {}\n",
+         "another type"},
+        {".c",
+         KERNEL "// optune: reference right\nvoid @(const float *A, float *B) {}\n"
+                "void right(const double *A, double *B) {}\n",
+         "parameter 1 of 'right'"},
+    };
+    for (int i = 0; i < OT_COUNT(wrong); i++) {
+        optune_err err = {0};
+        ot_text says = {0};
+        if (bring(wrong[i][0], wrong[i][1], &err) >= 0)
+            fail_msg("taken: %s", wrong[i][1]);
+        for (const char *p = wrong[i][2]; *p; p++)
+            ot_text_printf(&says, *p == '@' ? "f%d" : "%c", *p == '@' ? serial : *p);
+        check_contains(err.text, ot_text_str(&says));
+        ot_text_release(&says);
+    }
+}
+
+/* A value that its type cannot hold makes a config invalid, and does not become another value. */
+static void scalars_out_of_range(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type, *value;
+        int64_t bits; /* -1: refused */
+    } scalar[] = {
+        {"i8", "-128", -128},   {"i8", "128", -1}, {"u8", "255", 255},
+        {"u8", "N - 9", -1},    {"i32", "2.0", 2}, {"i32", "2.5", -1},
+        {"i32", "2**31", -1},   {"u64", "-1", -1}, {"f16", "0.5", 0x3800},
+        {"bf16", "-2", 0xc000}, {"u8", "True", 1}, {"i64", "2**62", INT64_C(1) << 62}};
+    const optune_target target = {.kind = "opencl"};
+    const optune_device device = {.warp = 1};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    for (int i = 0; i < OT_COUNT(scalar); i++) {
+        optune_err err = {0};
+        optune_call call;
+        ot_text text = {0};
+        const optune_task task = {.call = &call, .target = &target, .device = &device};
+        const optune_config config = {0};
+        char why[OPTUNE_WHY_SIZE] = "";
+        const ot_registry_mark mark = ot_registry_now();
+        ot_text_printf(&text,
+                       "// optune: kernel @(A: f32[N], n: %s = %s, out B: f32[N])\n"
+                       "// optune: size N = 8\n" LAUNCH,
+                       scalar[i].type, scalar[i].value);
+        check_ok(bring(".cl", ot_text_str(&text), &err));
+        char name[16];
+        snprintf(name, sizeof name, "f%d", serial);
+        const ot_brought *b = ot_brought_of_op(name);
+        check_ok(ot_call_parse(b->workload[0], &call, &err));
+        const bool valid = b->impl.valid(&task, &config, why);
+        if (valid != (scalar[i].bits != -1))
+            fail_msg("%s %s", ot_text_str(&text), why);
+        if (valid) {
+            check_ok(ot_plan_make(&task, &b->impl, &config, plan, &err));
+            assert_int_equal(plan->stage[0].arg[1].value, scalar[i].bits);
+        } else {
+            check_contains(why, "k.cl:1:");
+        }
+        ot_registry_rewind(mark);
+        ot_text_release(&text);
+    }
+    free(plan);
+}
+
 static void nothing_valid(void **state)
 {
     (void)state;
@@ -429,6 +562,9 @@ int main(void)
         cmocka_unit_test(a_good_file),
         cmocka_unit_test(sizes_follow),
         cmocka_unit_test(mistakes),
+        cmocka_unit_test(parameters_that_fit),
+        cmocka_unit_test(parameters_that_do_not),
+        cmocka_unit_test(scalars_out_of_range),
         cmocka_unit_test(nothing_valid),
         cmocka_unit_test(large),
         cmocka_unit_test(includes),

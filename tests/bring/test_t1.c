@@ -54,8 +54,8 @@ static int setup(void **state)
     if (ot_temp_dir(folder, sizeof folder, &err) < 0)
         return -1;
     put("k.cl",
-        "kernel void scale(global const float *x, global float *y, int n, double f) {}\n");
-    put("plain.c", "void plain(const float *x, float *y, int n, double f) {}\n");
+        "kernel void scale(global const void *x, global void *y, int n, double f) {}\n");
+    put("plain.c", "void plain(const void *x, void *y, int n, double f) {}\n");
     return 0;
 }
 

@@ -140,6 +140,32 @@ static void twice_is_one_too_many(void **state)
     refused(1, "exists already", "targets", "--plugin", plugin, "--plugin", again);
 }
 
+/* It is told of by name, and takes nobody with it. */
+static void loading_that_ends_the_process(void **state)
+{
+    (void)state;
+#define FIRST "#include <stdlib.h>\n#include \"optune/define.h\"\n"
+#define ONCE "static void __attribute__((constructor)) first(void) "
+    static const char *const bad[][2] = {
+        {FIRST ONCE "{ __builtin_trap(); }\n"
+                    "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"trap\"};\n",
+         "loading it ends the process: Illegal instruction"},
+        {FIRST ONCE "{ exit(7); }\n"
+                    "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"leaves\"};\n",
+         "loading it ends the process, with exit status 7"},
+        {FIRST "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"far\",\n"
+               "    .ops = (const optune_op *const *)8};\n",
+         "loading it ends the process: Segmentation fault"},
+    };
+    for (int i = 0; i < OT_COUNT(bad); i++) {
+        char name[32], path[512];
+        snprintf(name, sizeof name, "ends%d.so", i);
+        snprintf(path, sizeof path, "%s", command_path(name));
+        plugin_build_text(bad[i][0], path);
+        refused(2, bad[i][1], "targets", "--plugin", path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +176,7 @@ int main(void)
         cmocka_unit_test(its_operator_has_the_templates_of_its_pattern),
         cmocka_unit_test(its_operator_fuses_behind_a_convolution),
         cmocka_unit_test(twice_is_one_too_many),
+        cmocka_unit_test(loading_that_ends_the_process),
     };
     return cmocka_run_group_tests(tests, build, command_teardown);
 }
