@@ -82,6 +82,7 @@ void ot_text_add_real(ot_text *t, double value);
 void ot_text_add_int(ot_text *t, int64_t value); /* in decimal */
 size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
 bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
+bool ot_is_row_name(const char *s);         /* of letters, digits and "_-.+"; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
 bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */

@@ -130,5 +130,8 @@ int ot_row_check_name(const char *kind, const char *name, optune_err *err)
         return optune_fail(err, OPTUNE_EUSAGE, "%s without a name", kind);
     if (strlen(name) >= OPTUNE_NAME_SIZE)
         return optune_fail(err, OPTUNE_ELIMIT, "name of %s '%s' is too long", kind, name);
+    if (!ot_is_row_name(name)) /* it stands in texts of targets, in logs and on command lines */
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%s' is no %s's name: letters, digits and '_-.+'", name, kind);
     return OPTUNE_OK;
 }

@@ -441,3 +441,12 @@ bool ot_is_identifier(const char *s)
     const size_t n = s ? ot_identifier_length(s) : 0;
     return n && s[n] == '\0';
 }
+
+bool ot_is_row_name(const char *s)
+{
+    const char *const first = s;
+    for (; s && *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("_-.+", *s))
+            return false;
+    return s && s > first;
+}

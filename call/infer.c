@@ -469,9 +469,14 @@ static size_t most_of_text(const optune_call *call)
 
 int ot_call_settle(optune_call *call, int *misfit, optune_err *err)
 {
-    if (call->op->outputs)
-        call->n_outputs = call->op->outputs(call);
-    assert(call->n_outputs >= 1 && call->n_outputs <= call->op->n_outputs);
+    if (misfit)
+        *misfit = -1;
+    const int outputs = call->op->outputs ? call->op->outputs(call) : call->n_outputs;
+    if (outputs < 1 || outputs > call->op->n_outputs) /* a plugin's slip */
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "operator '%s' says that this call has %d outputs; it has 1 to %d",
+                           call->op->name, outputs, call->op->n_outputs);
+    call->n_outputs = outputs;
     optune_call *plain = NULL; /* a call is long to copy, and few say such a type */
     for (int i = 0; i < call->n_attrs && !plain; i++)
         if (may_be_left_out(call, i)) {

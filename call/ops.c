@@ -69,6 +69,15 @@ static int check_attrs(const optune_op *op, optune_err *err)
                            op->name);
     for (int i = 0; i < n; i++) {
         const optune_op_attr *row = ot_op_attr_at(op, i);
+        if (!ot_is_identifier(row->name))
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "operator '%s': '%.80s' is no attribute's name: letters, digits "
+                               "and '_'",
+                               op->name, row->name);
+        if ((int)row->kind < OPTUNE_ATTR_INT || row->kind > OPTUNE_ATTR_DTYPE)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "attribute '%s' of operator '%s': there is no kind %d",
+                               row->name, op->name, (int)row->kind);
         for (int j = 0; j < i; j++)
             if (strcmp(ot_op_attr_at(op, j)->name, row->name) == 0)
                 return optune_fail(err, OPTUNE_ECONFLICT,

@@ -123,12 +123,42 @@ static int refuse(probes *p, const char *when, optune_err *err)
     return status;
 }
 
+/* A dim may be of any size, as far as no call is known. */
+static bool any_size(const void *arg, const char *name, optune_dim *value)
+{
+    (void)arg;
+    (void)name;
+    *value = (optune_dim){.min = 0, .max = OPTUNE_MAX_DIM};
+    return true;
+}
+
+/* What no size fulfils would switch its row off without a word, too. */
+static int check_possible(const optune_strategy *strategy, const char *when, optune_err *err)
+{
+    char clause[OPTUNE_WHY_SIZE];
+    ot_condition *condition;
+    int status = ot_condition_parse(when, &condition, err);
+    if (status < 0)
+        return status;
+    if (ot_condition_test(condition, any_size, NULL, clause, sizeof clause) == OT_FALSE)
+        status =
+            optune_fail(err, OPTUNE_EUSAGE,
+                        "strategy of '%s' for '%s': condition '%.200s' never holds: clause "
+                        "'%s' is false of every size",
+                        strategy->op, strategy->key, when, clause);
+    ot_condition_free(condition);
+    return status;
+}
+
 int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *const *all,
                       int n_all, optune_err *err)
 {
     const optune_op *op = ot_op_find(strategy->op);
     int status = OPTUNE_OK;
-    if (!op || !strategy->dim)
+    for (const optune_strategy_row *row = strategy->rows; status >= 0 && row->impl; row++)
+        if (row->when)
+            status = check_possible(strategy, row->when, err);
+    if (status < 0 || !op || !strategy->dim)
         return status;
     probes *p = ot_alloc(sizeof *p);
     p->strategy = strategy;

@@ -30,6 +30,45 @@ static int check_ops(const struct optune_plugin *plugin, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Whether a relation that knows all of the inputs left an output unknown; values decide the rest of
+ * those that have a shape function. */
+static bool unsettled(const optune_call *call)
+{
+    bool known = !call->op->shape;
+    for (int i = 0; i < call->n_inputs && known; i++)
+        known = optune_tensor_known(&call->input[i].type);
+    for (int i = 0; i < call->n_outputs && known; i++)
+        if (!optune_tensor_known(&call->output[i]))
+            return true;
+    return false;
+}
+
+/* A sample is a call of its operator whose types follow: what is wrong with the one or the other
+ * is told with the sample, before the first question. */
+static int check_samples(const optune_op *op, optune_err *err)
+{
+    optune_call *call = ot_alloc(sizeof *call);
+    int status = OPTUNE_OK;
+    for (const char *const *text = op->samples; text && *text && status >= 0; text++) {
+        optune_err why = {0};
+        status = ot_call_parse(*text, call, &why);
+        if (status < 0)
+            status = optune_fail(err, status, "operator '%s': its sample '%s': %s", op->name,
+                                 *text, why.text);
+        else if (call->op != op)
+            status = optune_fail(err, OPTUNE_EUSAGE,
+                                 "operator '%s': its sample '%s' is a call of '%s'", op->name,
+                                 *text, call->op->name);
+        else if (unsettled(call))
+            status = optune_fail(err, OPTUNE_ETYPE,
+                                 "operator '%s': its type relation does not tell the output of "
+                                 "its sample '%s'",
+                                 op->name, *text);
+    }
+    free(call);
+    return status;
+}
+
 /* Each word of `symbolic` is INPUT.DIM of the operator, or all of it is a star. */
 static int check_symbolic(const optune_impl *impl, optune_err *err)
 {
@@ -54,6 +93,25 @@ static int check_symbolic(const optune_impl *impl, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* Each word of `math` is a class that calls can ask for. */
+static int check_math(const optune_impl *impl, optune_err *err)
+{
+    const optune_op *op = impl->op ? ot_op_find(impl->op) : NULL;
+    const optune_op_attr *math = op ? ot_op_attr_at(op, ot_op_attr_count(op) - 1) : NULL;
+    for (const char *p = math ? impl->math : NULL; p && *p; p += strspn(p, " ")) {
+        char word[OPTUNE_WORD_SIZE] = "";
+        optune_attr attr;
+        optune_err why = {0};
+        const size_t n = strcspn(p, " ");
+        memcpy(word, p, n < sizeof word ? n : sizeof word - 1);
+        const int status = n ? ot_attr_parse(math, word, &attr, &why) : OPTUNE_OK;
+        if (status < 0)
+            return optune_fail(err, status, "implementation '%s': %s", impl->name, why.text);
+        p += n;
+    }
+    return OPTUNE_OK;
+}
+
 /* What a run would only find out by trials that fail. */
 static int check_impls(const struct optune_plugin *plugin, optune_err *err)
 {
@@ -63,6 +121,7 @@ static int check_impls(const struct optune_plugin *plugin, optune_err *err)
                                "implementation '%s' lacks its body, `source`",
                                (*impl)->name ? (*impl)->name : "");
         OT_RETURN_UNLESS_OK(check_symbolic(*impl, err));
+        OT_RETURN_UNLESS_OK(check_math(*impl, err));
     }
     return OPTUNE_OK;
 }
@@ -70,28 +129,37 @@ static int check_impls(const struct optune_plugin *plugin, optune_err *err)
 static int add_rows(const struct optune_plugin *plugin, optune_err *err)
 {
     ADD_ALL(plugin->ops, optune_op, ot_op_add)
+    for (const optune_op *const *op = plugin->ops; op && *op; op++)
+        OT_RETURN_UNLESS_OK(check_samples(*op, err));
     OT_RETURN_UNLESS_OK(check_impls(plugin, err));
     ADD_ALL(plugin->impls, optune_impl, ot_impl_add)
+    for (const optune_op *const *op = plugin->ops; op && *op; op++)
+        if ((*op)->standard && !ot_impl_find((*op)->standard))
+            return optune_fail(err, OPTUNE_ENOENT,
+                               "operator '%s': its standard '%s' is no implementation",
+                               (*op)->name, (*op)->standard);
     ADD_ALL(plugin->strategies, optune_strategy, ot_strategy_add)
     ADD_ALL(plugin->searches, optune_search, ot_search_add)
-    return OPTUNE_OK;
-}
-
-/* Two rows of one name inside the plugin are found before the first is added, because a target
- * that was added stays. */
-static int check_targets(const struct optune_plugin *plugin, optune_err *err)
-{
-    for (const optune_target_row *const *a = plugin->targets; a && *a; a++)
-        for (const optune_target_row *const *b = plugin->targets; b < a; b++)
-            if (strcmp((*a)->name, (*b)->name) == 0)
-                return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' is there twice",
-                                   (*a)->name);
     return OPTUNE_OK;
 }
 
 static bool same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* Two rows of one name inside the plugin are found before the first is added, because a target
+ * that was added stays. */
+static int check_targets(const struct optune_plugin *plugin, optune_err *err)
+{
+    for (const optune_target_row *const *a = plugin->targets; a && *a; a++) {
+        OT_RETURN_UNLESS_OK(ot_row_check_name("target", (*a)->name, err));
+        for (const optune_target_row *const *b = plugin->targets; b < a; b++)
+            if (same((*a)->name, (*b)->name))
+                return optune_fail(err, OPTUNE_ECONFLICT, "target '%s' is there twice",
+                                   (*a)->name);
+    }
+    return OPTUNE_OK;
 }
 
 /* A later strategy goes before an earlier one for what both are of, which inside one plugin is a

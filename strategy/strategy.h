@@ -25,7 +25,8 @@ const optune_strategy *ot_strategy_find(const optune_op *op, const optune_target
 /* The operator, and the rows that patterns give it. */
 int ot_op_add(const optune_op *op, optune_err *err);
 int ot_impl_add(const optune_impl *impl, optune_err *err);
-/* ENOENT, with the names that are known, when a condition names what is no dim of it. */
+/* ENOENT, with the names that are known, when a condition names what is no dim of it; EUSAGE when
+ * one holds for no size. */
 int ot_strategy_add(const optune_strategy *strategy, optune_err *err);
 /* Only that check. `all`: the strategies whose conditions are searched for names to tell. */
 int ot_strategy_names(const optune_strategy *strategy, const optune_strategy *const *all,
@@ -197,6 +198,12 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
 void ot_plan_copy(optune_plan *to, const optune_plan *from);
 /* The complete source of one module: defines of the target and the plan, then the body. */
 void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
+
+/* idle.c: the knobs, bits by their numbers, that decide nothing of what the configs of a space
+ * become, as far as some dozens of them tell. */
+uint32_t ot_space_idle(const optune_task *task, const optune_space *space);
+/* The same where the row is a plugin's; of others, which tests see to, none. */
+uint32_t ot_space_idle_of_plugin(const optune_task *task, const optune_space *space);
 
 /* ---- epilogue.c: what is fused behind a call --------------------------------------------- */
 /* Whether it can be computed here at all, whatever the implementation; else a sentence in

@@ -84,10 +84,15 @@ const optune_target_row *const *ot_targets(int *n)
 
 int ot_target_add(const optune_target_row *row, optune_err *err)
 {
-    if (!row->name || (!row->like && (!row->keys || !row->probe || !row->compile)))
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "target '%s' lacks a name, keys, probe or compile",
-                           row->name ? row->name : "?");
+    OT_RETURN_UNLESS_OK(ot_row_check_name("target", row->name, err));
+    if (!row->like && (!row->keys || !row->probe || !row->compile))
+        return optune_fail(err, OPTUNE_EUSAGE, "target '%s' lacks keys, probe or compile",
+                           row->name);
+    for (const char *const *key = row->keys; key && *key; key++)
+        if (!ot_is_row_name(*key))
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "target '%s': '%s' is no key: letters, digits and '_-.+'",
+                               row->name, *key);
     if (row->like && row->worker.state_size)
         return optune_fail(err, OPTUNE_EUSAGE,
                            "target '%s' is like '%s', whose state its hooks share: leave out "
@@ -168,16 +173,6 @@ static int next_word(const char **at, char *word, size_t size, optune_err *err)
     return 1;
 }
 
-static bool plain_name(const char *s)
-{
-    if (!*s)
-        return false;
-    for (; *s; s++)
-        if (!isalnum((unsigned char)*s) && !strchr("_-.+", *s))
-            return false;
-    return true;
-}
-
 /* A comma-separated list into rows of names, duplicates dropped. */
 static int read_list(const char *option, const char *value, char (*to)[OPTUNE_NAME_SIZE],
                      int most, int *n, optune_err *err)
@@ -189,7 +184,7 @@ static int read_list(const char *option, const char *value, char (*to)[OPTUNE_NA
             return optune_fail(err, OPTUNE_ELIMIT, "a name in '-%s' is too long", option);
         memcpy(name, value, length);
         name[length] = '\0';
-        if (!plain_name(name))
+        if (!ot_is_row_name(name))
             return optune_fail(err, OPTUNE_ESYNTAX, "bad name '%s' in '-%s'", name, option);
         bool known = false;
         for (int i = 0; i < *n; i++)
@@ -248,7 +243,7 @@ static int read_option(const char *word, optune_target *target, optune_err *err)
         return read_list(name, value, target->key, OPTUNE_MAX_KEYS, &target->n_keys, err);
     if (strcmp(name, "cflags") == 0)
         return read_text(name, value, target->cflags, sizeof target->cflags, err);
-    if (!plain_name(value) && strcmp(name, "device") != 0 && strcmp(name, "model") != 0)
+    if (!ot_is_row_name(value) && strcmp(name, "device") != 0 && strcmp(name, "model") != 0)
         return optune_fail(err, OPTUNE_ESYNTAX, "bad value '%s' of '-%s'", value, name);
     if (strcmp(name, "model") == 0)
         return read_text(name, value, target->model, sizeof target->model, err);

@@ -4,7 +4,6 @@
  * hints from earlier records, the search. What was measured before is never handed out again;
  * the set of seen indices makes that so whatever a search asks for.
  */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +90,7 @@ int ot_arm_open(ot_arm *arm, const optune_task *task, const ot_candidate *candid
     *arm = (ot_arm){
         .candidate = candidate, .impl = candidate->impl, .search = search, .best = INFINITY};
     int status = ot_space_open(task, arm->impl, &arm->space, err);
+    arm->spaceless = status < 0;
     if (status < 0)
         return status;
     grow(arm);
@@ -198,6 +198,18 @@ void ot_arm_hint(ot_arm *arm, const optune_config *config)
     arm->queue[arm->n_queue++] = own.index;
 }
 
+/* A search of a plugin is held to its contract by nobody else. */
+static void say_slip(ot_arm *arm, int64_t index)
+{
+    const int64_t size = optune_space_size(arm->space);
+    optune_refuse(arm->slip,
+                  "search '%s' asked for config %lld of '%s', which %s; its search ends here",
+                  arm->search->name, (long long)index, arm->impl->name,
+                  index >= size      ? "is beyond the last of its space"
+                  : seen(arm, index) ? "was tried or asked for before"
+                                     : "its `valid` refuses");
+}
+
 bool ot_arm_next(ot_arm *arm, optune_config *config)
 {
     int64_t index = -1;
@@ -208,7 +220,10 @@ bool ot_arm_next(ot_arm *arm, optune_config *config)
     }
     if (index < 0)
         index = arm->search->ask(&arm->view);
-    assert(index < 0 || fresh(&arm->view, index));
+    if (index >= 0 && !fresh(&arm->view, index)) {
+        say_slip(arm, index);
+        index = -1;
+    }
     if (index < 0) {
         arm->exhausted = true;
         return false;

@@ -76,6 +76,18 @@ static void say_compiler(ot_run *run, const optune_impl *impl)
         (int)strcspn(name, "\n"), name);
 }
 
+static void say_idle_knobs(ot_run *run, const optune_task *task, const ot_arm *arm)
+{
+    const uint32_t idle = ot_space_idle_of_plugin(task, arm->space);
+    for (int k = 0; k < optune_space_knobs(arm->space); k++)
+        if (idle >> k & 1)
+            ot_context_warn_once(run->o,
+                                 "knob '%s' of '%s' changes nothing that is built or launched, "
+                                 "so all of its %lld values are tried as if they differed",
+                                 ot_space_knob_name(arm->space, k), arm->impl->name,
+                                 (long long)optune_space_radix(arm->space, k));
+}
+
 static int open_arms(ot_tuning *t, optune_err *err)
 {
     ot_run *run = t->run;
@@ -88,6 +100,16 @@ static int open_arms(ot_tuning *t, optune_err *err)
         say_compiler(run, t->candidate[i].impl);
         status = ot_arm_open(&t->arm[t->n_arms], &t->task, &t->candidate[i], run->search,
                              run->options->seed, err);
+        if (status < 0 && t->arm[t->n_arms].spaceless) {
+            /* One row's mistake is not that of the others. */
+            const char *why = err ? err->text : "";
+            ot_context_warn_once(run->o, "%s is left out: %s", t->candidate[i].impl->name, why);
+            t->candidate[i].refusal = OT_REFUSED_APPLIES;
+            snprintf(t->candidate[i].why, sizeof t->candidate[i].why, "%.*s",
+                     (int)sizeof t->candidate[i].why - 1, why);
+            status = OPTUNE_OK;
+            continue;
+        }
         if (status < 0)
             break;
         if (!t->arm[t->n_arms].has_fallback)
@@ -95,6 +117,7 @@ static int open_arms(ot_tuning *t, optune_err *err)
                            "%s refuses its own fallback config, so its first trial is another: "
                            "%s",
                            t->arm[t->n_arms].impl->name, t->arm[t->n_arms].fallback_why);
+        say_idle_knobs(run, &t->task, &t->arm[t->n_arms]);
         const int64_t size = optune_space_size(t->arm[t->n_arms].space);
         t->tuned->space += size;
         /* A graph is tuned to be used: what a library would take is told where there is time. */
@@ -268,6 +291,8 @@ int ot_tuning_enqueue(ot_tuning *t, optune_err *err)
         t->arm[s->arm].view.left = left_for(t, &t->arm[s->arm]);
         if (ot_arm_next(&t->arm[s->arm], &s->config))
             break;
+        if (t->arm[s->arm].slip[0])
+            ot_context_log(t->run->o, OPTUNE_LOG_WARNING, "%s", t->arm[s->arm].slip);
     }
     optune_err misuse = {0};
     int status = ot_plan_make(&t->task, t->arm[s->arm].impl, &s->config, t->plan, &misuse);

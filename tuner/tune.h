@@ -18,7 +18,9 @@ typedef struct ot_arm {
     int pending; /* asked for, not yet told: asked[0..pending-1] */
     int64_t *asked;
     int asked_capacity;
-    bool exhausted; /* nothing fresh is left */
+    bool spaceless; /* its row misused the builder of its space: there is nothing to try */
+    bool exhausted; /* nothing fresh is left, or `slip` ended it */
+    char slip[OPTUNE_WHY_SIZE]; /* what its search asked for that no search may; "": nothing */
     bool
         waits; /* is to be compared with and cannot be chosen: one trial, after the first of the
                    others */
@@ -53,7 +55,8 @@ void ot_arm_close(ot_arm *arm);
 bool ot_arm_know(ot_arm *arm, const optune_config *config, const optune_told *how);
 /* A config to try before the search is asked, unless seen or invalid. */
 void ot_arm_hint(ot_arm *arm, const optune_config *config);
-/* The next config, marked seen; false when nothing is left. */
+/* The next config, marked seen; false when nothing is left, or the search asks for what is no fresh
+ * config: that ends it, and `slip` says so. */
 bool ot_arm_next(ot_arm *arm, optune_config *config);
 void ot_sources_free(optune_source *source, int n); /* and their trials */
 /* How the trial of a config ended; `how` may leave its index out. */

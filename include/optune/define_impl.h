@@ -35,7 +35,8 @@ typedef struct optune_strategy {
     const optune_strategy_row *rows; /* ends at a NULL impl */
     /* Names that `when` may use: values of the call's dims. Returns false for an unknown name; it
      * is asked about the op's samples when the strategy is added, and a condition with a name that
-     * it knows of none of them is refused. NULL: only named symbolic dims of the call itself. */
+     * it knows of none of them is refused, as is one that holds for no size. NULL: only named
+     * symbolic dims of the call itself. */
     bool (*dim)(const optune_call *call, const char *name, optune_dim *value);
     /* With `op` NULL: of every op of this pattern that declares it and has no strategy of its
      * own for the key. OPTUNE_BROADCAST serves elementwise ops too. Rows name implementations of

@@ -9,7 +9,7 @@ static const char *const samples[] = {
     "abs(f32[7])", "abs(f32[3,5,17])", "abs(f64[9,31])", "abs(i32[3,70])", NULL,
 };
 
-/* d data = dy, or -dy where data is not positive */
+/* d data = dy, or -dy where data is not positive, and 0 of 0 */
 static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)call;
@@ -18,8 +18,11 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     const int dy = optune_grad_adjoint(grad, 0);
     const int positive = optune_grad_binary(grad, "greater", x, optune_grad_scalar(grad, x, 0));
     const int minus = optune_grad_unary(grad, "negative", dy);
-    optune_grad_add(
-        grad, 0, optune_grad_call(grad, "where", 3, (const int[]){positive, dy, minus}, NULL));
+    const int away =
+        optune_grad_call(grad, "where", 3, (const int[]){positive, dy, minus}, NULL);
+    const int zero = optune_grad_scalar(grad, dy, 0);
+    optune_grad_add(grad, 0,
+                    optune_grad_call(grad, "where", 3, (const int[]){x, away, zero}, NULL));
     return OPTUNE_OK;
 }
 

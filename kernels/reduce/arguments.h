@@ -37,6 +37,19 @@ OPTUNE_SCALAR(reduce_zero, 0, 0);
 OPTUNE_SCALAR(reduce_value, 0, x0);
 OPTUNE_SCALAR(reduce_plus, 0, x0 + x1);
 
+/* A relation's status, but for bool, in which a sum has no room: what is counted in it wraps at the
+ * byte that holds it. */
+static inline int reduce_roomy(const optune_call *call, int status, optune_err *err)
+{
+    return status < 0 || call->output[0].dtype.code != OPTUNE_DTYPE_BOOL
+               ? status
+               : optune_fail(
+                     err, OPTUNE_ETYPE,
+                     "'%s' of bool has no room for a sum: cast it to an integer first, or "
+                     "take max, which tells whether any is true",
+                     call->op->name);
+}
+
 /* ---- gradients --------------------------------------------------------------------------- */
 
 /* A value of the output's shape, with the reduced dims put back as 1. */

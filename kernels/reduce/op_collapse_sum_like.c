@@ -30,6 +30,8 @@ static int types(optune_call *call, optune_err *err)
         same = optune_dim_unify(&like->dim[d], &out->dim[d]);
     if (!same)
         return optune_types_differ(err, why, "like", like, "output", out);
+    if (reduce_roomy(call, OPTUNE_OK, err) < 0)
+        return OPTUNE_ETYPE;
     if (rank < 0 || data->rank < 0)
         return 1;
     if (rank > data->rank)

@@ -5,7 +5,7 @@
  *
  *   max, min    the largest, the smallest; of nothing minus infinity, infinity, or the extreme of
  *               the dtype
- *   sum, prod   of nothing 0 and 1
+ *   sum, prod   of nothing 0 and 1; bool has no sum
  *   mean        the sum divided by how many values there are, of floating dtypes
  */
 #include "kernels/elementwise/unary.h"
@@ -40,6 +40,11 @@ static bool prod_range(const optune_call *call, int input, double *low, double *
     *low = is_signed ? -1 : 1;
     *high = 1;
     return true;
+}
+
+static int sum_types(optune_call *call, optune_err *err)
+{
+    return reduce_roomy(call, optune_reduce_types(call, err), err);
 }
 
 static int mean_types(optune_call *call, optune_err *err)
@@ -167,7 +172,9 @@ OPTUNE_OPS(folds) = {
     {FOLD(min, "smallest value over axes"), .gradient = chosen_gradient,
      .samples = SAMPLES("min"), OPTUNE_REDUCTION_OP(of_min)},
     {FOLD(sum, "sum over axes"), .gradient = sum_gradient, .samples = SAMPLES("sum"),
-     .presets = PRESETS("sum"), OPTUNE_REDUCTION_OP(of_sum)},
+     .presets = PRESETS("sum"), .pattern = OPTUNE_REDUCTION, .n_outputs = 1, .reduce = &of_sum,
+     .types = sum_types, .flops = optune_pattern_flops, .terms = optune_pattern_terms,
+     .reference = optune_pattern_reference},
     {FOLD(prod, "product over axes"), .range = prod_range, .gradient = prod_gradient,
      .samples = FLOAT_SAMPLES("prod", "prod(i64[13,1], axis=[0])"),
      OPTUNE_REDUCTION_OP(of_prod)},

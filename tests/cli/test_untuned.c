@@ -74,6 +74,28 @@ static void it_is_tuned_all_the_same(void **state)
     json_decref(json);
 }
 
+/* A row whose space is no space is left out, others run; a knob that no body reads is told. */
+static void slips_of_spaces_are_told_and_end_no_run(void **state)
+{
+    (void)state;
+    outcome o = optune("run", "dense", "dense(f32[3,9], f32[4,9])", "--impl",
+                       "untuned_spaceless.cpu", "--impl", "untuned_foreign.cpu", "--trials",
+                       "1", "--time", "60", "--json", PLUGIN);
+    const char *told = ot_text_str(&o.err);
+    check_contains(told, "untuned_spaceless.cpu is left out: config space of 'untuned_spac");
+    check_contains(told, "knob 'step' is declared twice");
+    check_contains(told, "knob 'step' of 'untuned_foreign.cpu' changes nothing that is built");
+    json_t *json = json_of(&o);
+    assert_int_equal(json_integer_value(json_object_get(json, "new_trials")), 1);
+    json_decref(json);
+    o = optune("run", "dense", "dense(f32[3,9], f32[4,9])", "--impl", "untuned_spaceless.cpu",
+               PLUGIN);
+    assert_int_equal(o.code, 1);
+    check_contains(ot_text_str(&o.err), "no implementation to tune; ");
+    check_contains(ot_text_str(&o.err), "; untuned_spaceless.cpu: config space of");
+    release(&o);
+}
+
 static const char *write_graph(int n)
 {
     optune_err err;
@@ -133,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_next_by_plevel_is_chosen_and_a_warning_names_the_row),
+        cmocka_unit_test(slips_of_spaces_are_told_and_end_no_run),
         cmocka_unit_test(it_is_tuned_all_the_same),
         cmocka_unit_test(a_wrong_group_is_named),
         cmocka_unit_test(an_infinity_is_no_small_difference),

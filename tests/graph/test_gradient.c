@@ -171,6 +171,41 @@ static void test_arithmetic(void **state)
                  false);
 }
 
+/* The gradient of leaf `leaf` of a graph of f64 vectors. */
+static void check_gradient(const char *text, const double *const *data, int leaf,
+                           const double *want)
+{
+    optune_err err = {0};
+    optune_graph *g = parse(text), *with = NULL;
+    check_ok(optune_graph_gradient(g, NULL, 0, &with, &err));
+    assert_int_equal(optune_graph_infer(with, &err), OPTUNE_OK);
+    optune_values *values = NULL;
+    check_ok(optune_graph_evaluate(with, (const void *const *)data, NULL, &values, &err));
+    const int at = optune_graph_outputs(g) + leaf;
+    const double *got = optune_values_data(values, at);
+    for (int64_t k = 0; k < optune_tensor_elements(optune_values_type(values, at)); k++)
+        if (!(fabs(got[k] - want[k]) < 1e-12))
+            fail_msg("%s\nleaf %d, element %d: %g, not %g", text, leaf, (int)k, got[k],
+                     want[k]);
+    optune_values_free(values);
+    optune_graph_close(with);
+    optune_graph_close(g);
+}
+
+/* Where differences tell nothing: 0 to a power, a power of 0, the kink of abs. */
+static void test_zeros(void **state)
+{
+    (void)state;
+    static const double a[] = {0, 0, 2, 0, -3}, b[] = {2, 0, 0, 1, 2};
+    static const double of_a[] = {0, 0, 0, 1, -6}, of_b[] = {0, 0, 0.69314718055994529, 0};
+    const double *const both[] = {a, b};
+    check_gradient("a = var f64[5]\nb = var f64[5]\noutput power(a, b)\n", both, 0, of_a);
+    check_gradient("a = var f64[4]\nb = var f64[4]\noutput power(a, b)\n", both, 1, of_b);
+    static const double x[] = {0, -0.0, 1.5, -1.5}, of_x[] = {0, 0, 1, -1};
+    const double *const one[] = {x};
+    check_gradient("x = var f64[4]\noutput abs(x)\n", one, 0, of_x);
+}
+
 static void test_reductions(void **state)
 {
     (void)state;
@@ -696,6 +731,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arithmetic),
+        cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_reductions),
         cmocka_unit_test(test_products),
         cmocka_unit_test(test_attention),

@@ -42,6 +42,27 @@ static int add(const char *when, optune_err *err)
     return status;
 }
 
+/* What holds for no size is a slip, too; what may hold for some is none. */
+static void test_impossible(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"k < 0", "m > 3 && k < 0", "k >= 0 && !(m >= 0)",
+                                      "1 > 2 || k == -1"};
+    for (int i = 0; i < OT_COUNT(bad); i++) {
+        optune_err err = {0};
+        assert_int_equal(add(bad[i], &err), OPTUNE_EUSAGE);
+        check_contains(err.text, bad[i]);
+        check_contains(err.text, "never holds: clause '");
+    }
+    /* Names of symbolic dims alone: those of a strategy that knows none. */
+    optune_err err = {0};
+    optune_strategy_row rows[2];
+    const optune_strategy open = {
+        .op = "dense", .key = "open", .rows = row_of(rows, "anything < 0")};
+    assert_int_equal(ot_strategy_add(&open, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "clause 'anything < 0' is false of every size");
+}
+
 static void test_misspelt(void **state)
 {
     (void)state;
@@ -102,9 +123,8 @@ static void test_endless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_in_tree),
-        cmocka_unit_test(test_misspelt),
-        cmocka_unit_test(test_endless),
+        cmocka_unit_test(test_rows_in_tree), cmocka_unit_test(test_impossible),
+        cmocka_unit_test(test_misspelt),     cmocka_unit_test(test_endless),
         cmocka_unit_test(test_at_run_time),
     };
     return cmocka_run_group_tests_name("strategy/names", tests, NULL, NULL);

@@ -90,6 +90,9 @@ static void test_reductions(void **state)
     check_refused("sum(f32[3,4], axis=[2])", "names dim 2");
     check_refused("sum(f32[3,4], axis=[0,-2])", "twice");
     check_refused("mean(i32[3])", "floating dtypes");
+    check_refused("sum(bool[3])", "'sum' of bool has no room for a sum: cast it");
+    check_refused("collapse_sum_like(bool[3,4], bool[4])", "'collapse_sum_like' of bool");
+    check_output("prod(bool[3,4], axis=[0])", "u1[4]");
 }
 
 static void test_moves(void **state)

@@ -291,7 +291,8 @@ static void test_plugin_of_a_family(void **state)
     char path[4200];
     optune_err err = {0};
     static const char text[] =
-        "static int types(optune_call *c, optune_err *e) { (void)c; (void)e; return 1; }\n"
+        "static int types(optune_call *c, optune_err *e) { return optune_elemwise_types(c, e); "
+        "}\n"
         "static void ref(const optune_call *c, const void *const *in, int o,"
         " const optune_region *r, double *out, double *m)"
         "{ (void)c; (void)in; (void)o; (void)r; (void)out; (void)m; }\n"
@@ -465,6 +466,39 @@ static void test_bad_plugins(void **state)
             path, sizeof path);
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUSAGE, &err,
                   "operator 'odd': there is no pattern 77");
+    static const struct {
+        const char *name, *types, *outputs, *sample, *told;
+    } samples[] = {
+        {"unread", "return 0", "0", "sampled(f32[3)", "its sample 'sampled(f32[3)': "},
+        {"other", "return 0", "0", "relu(f32[3])", "'relu(f32[3])' is a call of 'relu'"},
+        {"mute", "return 1", "0", "sampled(f32[3])", "not tell the output of its sample 'sam"},
+        {"many", "return 0", "nine", "sampled(f32[3])", "has 9 outputs; it has 1 to 1"},
+    };
+    for (int i = 0; i < OT_COUNT(samples); i++) {
+        ot_text text = {0};
+        ot_text_printf(
+            &text,
+            "static const optune_op_input inputs[] = {{.name = \"data\"}, {0}};\n"
+            "static int types(optune_call *c, optune_err *e) { (void)c; (void)e; %s; }\n"
+            "static void reference(const optune_call *c, const void *const *in, int o, "
+            "const optune_region *r, double *out, double *m)\n"
+            "{ (void)c; (void)in; (void)o; (void)r; (void)out; (void)m; }\n"
+            "__attribute__((unused)) static int nine(const optune_call *c) { (void)c; return "
+            "9; }\n"
+            "static const optune_op op = {.name = \"sampled\", .summary = \"none\", "
+            ".inputs = inputs, .n_outputs = 1, .types = types, .reference = reference, "
+            ".outputs = %s, "
+            ".samples = (const char *const[]){\"%s\", 0}};\n"
+            "static const optune_op *const ops[] = {&op, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .ops = ops};",
+            samples[i].types, samples[i].outputs, samples[i].sample);
+        compile(samples[i].name, ot_text_str(&text), path, sizeof path);
+        ot_text_release(&text);
+        assert_true(ot_plugin_load(path, add_target, &err) < 0);
+        check_contains(err.text, "operator 'sampled': ");
+        check_contains(err.text, samples[i].told);
+        assert_null(ot_op_find("sampled"));
+    }
     check_refused(ot_plugin_load("/nonexistent/p.so", add_target, &err), OPTUNE_ENOENT, &err,
                   "cannot load plugin '/nonexistent/p.so'");
     compile("empty", "int nothing;", path, sizeof path);
@@ -482,6 +516,13 @@ static void test_bad_plugins(void **state)
             path, sizeof path);
     check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_ECONFLICT, &err,
                   "target 'same' is there twice");
+    compile("nameless",
+            "static const optune_target_row a = {.name = 0}, b = {.name = \"b\"};\n"
+            "static const optune_target_row *const targets[] = {&b, &a, 0};\n"
+            "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .targets = targets};",
+            path, sizeof path);
+    check_refused(ot_plugin_load(path, add_target, &err), OPTUNE_EUSAGE, &err,
+                  "target without a name");
 }
 
 static int add_rows(void **state)

@@ -130,6 +130,13 @@ static void test_like(void **state)
     static const optune_target_row lost = {.name = "lost", .like = "nowhere"};
     assert_int_equal(ot_target_add(&lost, &err), OPTUNE_ENOENT);
     check_contains(err.text, "like 'nowhere'");
+    static const char *const odd[] = {"a b", NULL};
+    static const optune_target_row spaced = {.name = "my cpu", .like = "cpu"},
+                                   key = {.name = "odd", .like = "cpu", .keys = odd};
+    assert_int_equal(ot_target_add(&spaced, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "'my cpu' is no target's name");
+    assert_int_equal(ot_target_add(&key, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "target 'odd': 'a b' is no key");
     static const char *const keys[] = {"small", "cpu", NULL};
     static optune_target_row small = {
         .name = "small", .summary = "a small one", .like = "cpu", .keys = keys, .probe = never};

@@ -281,6 +281,51 @@ static void searches_see_what_is_out_and_how_it_ended(void **state)
     ot_arm_close(&arm);
 }
 
+static int64_t ask_first(optune_search_view *view)
+{
+    (void)view;
+    return 0;
+}
+
+static int64_t ask_beyond(optune_search_view *view)
+{
+    return optune_space_size(view->space) + 5;
+}
+
+static int64_t ask_invalid(optune_search_view *view)
+{
+    (void)view;
+    return 500;
+}
+
+/* What a plugin's search may get wrong ends it, and is told. */
+static void a_search_that_asks_for_no_fresh_config_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        optune_search search;
+        const char *told;
+    } wrong[] = {
+        {{.name = "again", .ask = ask_first}, "config 0 of 'sparse.test', which was tried"},
+        {{.name = "beyond", .ask = ask_beyond}, "which is beyond the last of its space"},
+        {{.name = "invalid", .ask = ask_invalid}, "config 500 of 'sparse.test', which its"},
+    };
+    const optune_task task = {0};
+    const ot_candidate candidate = {.impl = &sparse};
+    for (int i = 0; i < OT_COUNT(wrong); i++) {
+        optune_err err = {0};
+        ot_arm arm;
+        optune_config config;
+        check_ok(ot_arm_open(&arm, &task, &candidate, &wrong[i].search, 1, &err));
+        assert_true(ot_arm_next(&arm, &config)); /* the fallback */
+        assert_false(ot_arm_next(&arm, &config));
+        assert_true(arm.exhausted);
+        check_contains(arm.slip, wrong[i].search.name);
+        check_contains(arm.slip, wrong[i].told);
+        ot_arm_close(&arm);
+    }
+}
+
 static void from_3_to_34(const optune_task *task, optune_space *space)
 {
     (void)task;
@@ -468,6 +513,7 @@ int main(void)
         cmocka_unit_test(hints_start_first),
         cmocka_unit_test(budget_starves_none),
         cmocka_unit_test(draws_are_uniform),
+        cmocka_unit_test(a_search_that_asks_for_no_fresh_config_ends),
         cmocka_unit_test(searches_see_what_is_out_and_how_it_ended),
         cmocka_unit_test(forest_sees_factors_of_two),
         cmocka_unit_test(forest_begins_near_powers_of_two),
