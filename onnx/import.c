@@ -196,7 +196,9 @@ static int make(ot_onnx_node *n)
     const int status = check_nibbles(n);
     if (status < 0)
         return status;
-    return ot_onnx_has_sizes(n) ? ot_onnx_make_sized(n) : n->op->make(n);
+    if (ot_onnx_has_sizes(n))
+        return ot_onnx_make_sized(n);
+    return ot_onnx_curve(n) ? OPTUNE_OK : n->err->status < 0 ? n->err->status : n->op->make(n);
 }
 
 /* The type that a file tells of a value, or NULL. */
@@ -263,6 +265,12 @@ static void take_node(ot_onnx *m, int i)
     if (status < 0)
         ot_onnx_note(m, n.proto, &why);
     fail_outputs(&n);
+}
+
+void ot_onnx_read_ahead(ot_onnx *m, int i)
+{
+    take_node(m, i);
+    m->at->done[i] = true;
 }
 
 static bool has_calls(const optune_graph *g)
