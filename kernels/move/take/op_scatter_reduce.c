@@ -2,7 +2,7 @@
 /*
  * scatter_reduce: data, with updates joined to elements along an axis where the same line of
  * indices says, by a product, the smaller or the larger; sums are scatter_add's. An index may be
- * there several times. NaN stays NaN. What an index below 0 or outside means: as take has it.
+ * there several times. NaN stays NaN, products of integers wrap. What an index below 0 or outside means: as take has it.
  */
 #include <math.h>
 
@@ -33,10 +33,6 @@ static int types(optune_call *call, optune_err *err)
     if (data->dtype.code == OPTUNE_DTYPE_BOOL)
         return tensor_misfit(err, "scatter_reduce", "output", out, "data", data,
                              "bool is joined as u8");
-    if (!tensor_is_real(data) && *optune_call_word(call, "mode") == 'm' &&
-        optune_call_word(call, "mode")[1] == 'u')
-        return tensor_misfit(err, "scatter_reduce", "output", out, "data", data,
-                             "products are for floating dtypes");
     const int status = along_types(call, data, &call->input[2].type, "updates", err);
     tensor_unify(data, out);
     return status;
@@ -54,22 +50,45 @@ static double terms(const optune_call *call)
     return rounds ? (double)call->input[2].type.dim[take_axis(call)].min + 1 : 1;
 }
 
-static double join(char mode, double a, double b)
+/* Two values, or two words of 64 bits. */
+typedef union number {
+    double real;
+    uint64_t word;
+} number;
+
+/* What elements are, and how two are joined: by the second letter of `mode`. */
+typedef struct joining {
+    char mode;
+    bool whole, sign;
+} joining;
+
+static number read_number(const joining *j, const void *data, optune_dtype dtype, int64_t i)
 {
-    if (mode == 'u')
-        return a * b;
-    if (isnan(a) || isnan(b))
-        return NAN;
-    return (mode == 'i') == (b < a) ? b : a;
+    if (!j->whole)
+        return (number){.real = tensor_element(data, dtype, i)};
+    if (dtype.bits == 64)
+        return (number){.word = ((const uint64_t *)data)[i]};
+    return (number){.word = (uint64_t)(int64_t)tensor_element(data, dtype, i)};
 }
 
-static void reference(const optune_call *call, const void *const *in, int out_index,
-                      const optune_region *region, double *out, double *magnitude)
+static number join(const joining *j, number a, number b)
 {
-    (void)out_index;
+    if (j->mode == 'u')
+        return j->whole ? (number){.word = a.word * b.word} : (number){.real = a.real * b.real};
+    if (!j->whole && (isnan(a.real) || isnan(b.real)))
+        return (number){.real = NAN};
+    const bool less = !j->whole ? b.real < a.real
+                      : j->sign ? (int64_t)b.word < (int64_t)a.word
+                                : b.word < a.word;
+    return (j->mode == 'i') == less ? b : a;
+}
+
+/* The output's elements in the region, in its order. */
+static void each_element(const optune_call *call, const void *const *in,
+                         const optune_region *region, const joining *j, number *out)
+{
     const optune_tensor *data = &call->input[0].type, *updates = &call->input[2].type;
     const int axis = take_axis(call);
-    const char mode = optune_call_word(call, "mode")[1];
     const host_axis to = host_around(data, axis), each = host_around(updates, axis);
     if (optune_tensor_elements(data) == 0)
         return;
@@ -78,20 +97,64 @@ static void reference(const optune_call *call, const void *const *in, int out_in
         const int64_t lo = region->lo[axis], hi = region->hi[axis];
         for (int64_t i = lo; i < hi; i++)
             out[l.to + (i - lo) * l.step] =
-                tensor_element(in[0], data->dtype, l.first + i * to.inner);
+                read_number(j, in[0], data->dtype, l.first + i * to.inner);
         const int64_t line =
             l.first / (to.n * to.inner) * each.n * each.inner + l.first % to.inner;
         for (int64_t i = 0; i < each.n; i++) {
             const int64_t at = line + i * each.inner;
             const int64_t row =
                 take_slice(tensor_element(in[1], call->input[1].type.dtype, at), to.n);
-            double *one = &out[l.to + (row - lo) * l.step];
-            if (row >= lo && row < hi)
-                *one = join(mode, *one, tensor_element(in[2], updates->dtype, at));
+            if (row < lo || row >= hi)
+                continue;
+            number *one = &out[l.to + (row - lo) * l.step];
+            *one = join(j, *one, read_number(j, in[2], updates->dtype, at));
         }
-        for (int64_t i = lo; i < hi; i++)
-            magnitude[l.to + (i - lo) * l.step] = fabs(out[l.to + (i - lo) * l.step]);
     } while (region_lines_next(&l));
+}
+
+static int64_t elements_of(const optune_region *region)
+{
+    int64_t n = 1;
+    for (int d = 0; d < region->rank; d++)
+        n *= region->hi[d] - region->lo[d];
+    return n;
+}
+
+static joining joining_of(const optune_call *call)
+{
+    const optune_tensor *data = &call->input[0].type;
+    return (joining){.mode = optune_call_word(call, "mode")[1],
+                     .whole = !tensor_is_real(data),
+                     .sign = data->dtype.code == OPTUNE_DTYPE_INT};
+}
+
+/* The value that the low bits of a word are. */
+static double narrowed(uint64_t word, optune_dtype dtype)
+{
+    const int spare = 64 - dtype.bits;
+    return dtype.code == OPTUNE_DTYPE_INT ? (double)((int64_t)(word << spare) >> spare)
+                                          : (double)(word << spare >> spare);
+}
+
+static void reference(const optune_call *call, const void *const *in, int out_index,
+                      const optune_region *region, double *out, double *magnitude)
+{
+    (void)out_index;
+    const joining j = joining_of(call);
+    each_element(call, in, region, &j, (number *)out);
+    for (int64_t i = 0; i < elements_of(region); i++) {
+        if (j.whole)
+            out[i] = narrowed(((const number *)out)[i].word, call->output[0].dtype);
+        magnitude[i] = fabs(out[i]);
+    }
+}
+
+static void whole(const optune_call *call, const void *const *in, int out_index,
+                  const optune_region *region, uint64_t *out)
+{
+    (void)out_index;
+    const joining j = joining_of(call);
+    each_element(call, in, region, &j, (number *)out);
 }
 
 static const char *const samples[] = {
@@ -101,6 +164,9 @@ static const char *const samples[] = {
     "scatter_reduce(f64[2,3,33], i64[2,3,20], f64[2,3,20], axis=-1, mode=multiply)",
     "scatter_reduce(i32[1,3], i32[5,3], i32[5,3], axis=0, mode=maximum)",
     "scatter_reduce(u8[6,65], i64[6,7], u8[6,7], axis=1, mode=minimum)",
+    "scatter_reduce(i16[4,9], i64[4,20], i16[4,20], axis=1, mode=multiply)",
+    "scatter_reduce(u64[4,9], i64[4,20], u64[4,20], axis=1, mode=multiply)",
+    "scatter_reduce(i64[9,4], i32[9,2], i64[9,2], axis=-1, mode=minimum)",
     "scatter_reduce(f16[4,30], i32[4,31], f16[4,31], axis=1, mode=maximum)",
     NULL,
 };
@@ -117,6 +183,7 @@ OPTUNE_OP(scatter_reduce) = {
     .flops = flops,
     .terms = terms,
     .reference = reference,
+    .whole = whole,
     .samples = samples,
     .range = take_range,
 };
