@@ -163,9 +163,6 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
 int ot_kernel_take(ot_machine *m, const optune_call *call, const optune_impl *impl,
                    const optune_config *config, ot_kernel *kernel, optune_err *err);
 int ot_kernel_load(ot_kernel *kernel, optune_err *err); /* waits, loads, packs */
-/* The same; where one of `n` kernels, loaded before and to be released behind it, over the same
- * inputs, packs the same of constants, what that packed is used. */
-int ot_kernel_load_beside(ot_kernel *kernel, const ot_kernel *beside, int n, optune_err *err);
 /* A kernel on `m` for the same call by the same config as `like`, which is to be loaded before it
  * and to outlive it. Loading takes `like`'s modules and, with `same_constants`, what was packed,
  * unless a library packs. Of a call of ranges it is as large as it can be, and is resized by

@@ -105,71 +105,7 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
     return status;
 }
 
-/* The text that a stage's module is made of, and how. */
-static bool same_module(const ot_kernel *a, const ot_kernel *b, int of_a, int of_b)
-{
-    const optune_plan *x = &a->loaded->plan, *y = &b->loaded->plan;
-    const ot_module *m = &x->module[of_a], *o = &y->module[of_b];
-    bool same = m->n_flags == o->n_flags;
-    for (int i = 0; i < m->n_flags && same; i++)
-        same = !strcmp(m->flag[i], o->flag[i]);
-    if (!same)
-        return false;
-    ot_text one = {0}, other = {0};
-    const optune_task task[] = {a->task, b->task};
-    ot_plan_source(&task[0], x, of_a, &one);
-    ot_plan_source(&task[1], y, of_b, &other);
-    same = one.n == other.n && !memcmp(ot_text_str(&one), ot_text_str(&other), one.n);
-    ot_text_release(&one);
-    ot_text_release(&other);
-    return same;
-}
-
-static bool same_arg(const optune_arg *a, const optune_arg *b)
-{
-    return a->kind == b->kind && a->index == b->index && a->value == b->value &&
-           a->real == b->real && a->symbol == b->symbol;
-}
-
-static bool same_stage(const ot_kernel *a, const ot_kernel *b, const optune_stage *x,
-                       const optune_stage *y)
-{
-    bool same = x->phase == y->phase && !strcmp(x->function, y->function) &&
-                x->n_args == y->n_args && x->shared == y->shared &&
-                !memcmp(x->grid, y->grid, sizeof x->grid) &&
-                !memcmp(x->block, y->block, sizeof x->block);
-    for (int i = 0; i < x->n_args && same; i++)
-        same = same_arg(&x->arg[i], &y->arg[i]) && x->arg[i].kind != OPTUNE_ARG_SYMBOL &&
-               x->arg[i].kind != OPTUNE_ARG_FUNCTION;
-    return same && same_module(a, b, x->module, y->module);
-}
-
-/* The next stage from `i` on that is not of a run. */
-static int keeping(const optune_plan *plan, int i)
-{
-    while (i < plan->n_stages && plan->stage[i].phase != OPTUNE_PREPACK &&
-           plan->stage[i].phase != OPTUNE_TEARDOWN)
-        i++;
-    return i;
-}
-
-/* Whether two kernels over the same constants, one of them not bound yet, pack the same of them. */
-static bool pack_alike(const ot_kernel *a, const ot_kernel *b)
-{
-    const optune_plan *x = &a->loaded->plan, *y = &b->loaded->plan;
-    bool same = a->impl == b->impl && !a->impl->library && !x->n_maps && !y->n_maps &&
-                x->n_scratch == y->n_scratch;
-    for (int i = 0; i < x->n_scratch && same; i++)
-        same = x->scratch[i].constant == y->scratch[i].constant &&
-               (!x->scratch[i].constant || x->scratch[i].bytes == y->scratch[i].bytes);
-    int i = keeping(x, 0), k = keeping(y, 0);
-    for (; same && i < x->n_stages && k < y->n_stages;
-         i = keeping(x, i + 1), k = keeping(y, k + 1))
-        same = same_stage(a, b, &x->stage[i], &y->stage[k]);
-    return same && i >= x->n_stages && k >= y->n_stages;
-}
-
-int ot_kernel_load_beside(ot_kernel *k, const ot_kernel *beside, int n, optune_err *err)
+int ot_kernel_load(ot_kernel *k, optune_err *err)
 {
     while (!k->job->done)
         ot_builder_wait(k->machine->builder, k->job, 60);
@@ -183,28 +119,18 @@ int ot_kernel_load_beside(ot_kernel *k, const ot_kernel *beside, int n, optune_e
     built.range = k->range;
     int outcome;
     int status = ot_loaded_open(k->session, &built, &k->loaded, &outcome, err);
-    for (int i = 0; i < n && status >= 0 && !k->session->packed; i++)
-        if (!beside[i].session->packed && pack_alike(&beside[i], k))
-            k->session->packed = beside[i].bound;
     if (status >= 0)
         status = ot_bound_open(k->session, k->loaded, OT_ALIGNED, &k->bound, err);
     free(k->job);
     k->job = NULL;
-    return status < 0 || k->session->packed ? status : ot_bound_prepack(k->bound, err);
-}
-
-int ot_kernel_load(ot_kernel *k, optune_err *err)
-{
-    return ot_kernel_load_beside(k, NULL, 0, err);
+    return status < 0 ? status : ot_bound_prepack(k->bound, err);
 }
 
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
 {
-    *k = (ot_kernel){.impl = like->impl,
-                     .config = like->config,
-                     .scratch = like->scratch,
-                     .kept = like->kept};
-    sit(k, m, like->task.call, NULL);           /* as it could be of that one */
+    *k = (ot_kernel){.impl = like->impl, .config = like->config, .scratch = like->scratch,
+                       .kept = like->kept};
+    sit(k, m, like->task.call, NULL); /* as it could be of that one */
     if (m == like->machine || k->impl->library) /* a clone uses what was packed */
         m->scratch.kept_wanted += like->kept;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions over lines, images and volumes; a batch normalisation behind one goes into its weights. */
+/* Convolutions over lines, images and volumes; a batch normalisation behind one goes into its
+ * weights. */
 #include <string.h>
 
 #include "onnx/onnx.h"

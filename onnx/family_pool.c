@@ -15,8 +15,8 @@ static bool never_in_pads(const ot_onnx_window *w)
     return never;
 }
 
-/* Windows less one along dim d, of so many elements, as ONNX rounds up: none starts in the last pad;
- * *room is what they all slide over. */
+/* Windows less one along dim d, of so many elements, as ONNX rounds up: none starts in the last
+ * pad; *room is what they all slide over. */
 static int64_t last_window(const ot_onnx_window *w, int d, int64_t extent, int64_t *room)
 {
     const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;

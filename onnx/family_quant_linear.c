@@ -31,7 +31,7 @@ static value *real(ot_onnx_node *n, int at)
     return real_of(n, ot_onnx_need(n, at), at + 1);
 }
 
-/* `all` by the scale and the zero from input `at` on, without which it is of the dtype of `like`. */
+/* `all` by the scale and the zero from input `at` on; without a zero it is of `like`'s dtype. */
 static int give_rounded(ot_onnx_node *n, value *all, int at, const value *like)
 {
     value *scale = all ? ot_onnx_need(n, at) : NULL, *zero = ot_onnx_in(n, at + 1);

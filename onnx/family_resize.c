@@ -130,8 +130,8 @@ static int taps(const how *h, const line *l, int64_t i, int64_t *at, double *wei
     return n;
 }
 
-/* Output element i by a filter that is as much wider as the axis shrinks: weights of all elements of
- * the input, those beyond its ends at the ends. */
+/* Output element i by a filter that is as much wider as the axis shrinks: weights of all elements
+ * of the input, those beyond its ends at the ends. */
 static void wide_taps(const how *h, const line *l, int64_t i, double *weight)
 {
     const double x = position(h, l, i), reach = (*h->mode == 'l' ? 1 : 2) / l->scale;

@@ -314,7 +314,7 @@ int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *by);
 /* family_product.c: as MatMul has it. */
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
 
-/* ---- curve.c: activations that are spelled out ------------------------------------------------ */
+/* ---- curve.c: activations that are spelled out --------------------------------------------- */
 /* The node and those behind it are one call of an operator of ours; false: they are not, unless it
  * has failed. */
 bool ot_onnx_curve(ot_onnx_node *n);
@@ -397,7 +397,7 @@ ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_valu
 ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
                                         ot_onnx_value **scale, ot_onnx_value **zero);
 
-/* ---- family_norm.c ---------------------------------------------------------------------------- */
+/* ---- family_norm.c ------------------------------------------------------------------------- */
 /* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the
  * range of 16 bits long before their root does. `moments`, unless NULL: the mean and one over the
  * deviation. */

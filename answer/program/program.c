@@ -137,10 +137,8 @@ static int load_kernel(optune_program *p, int i, optune_err *err)
     const ot_partition_row *row = p->partition->row;
     const ot_program_rows *rows = &p->rows[i];
     int like = same_workload(p, i);
-    for (int k = 0; k < rows->n; k++) {
-        ot_program_bind(p, i, &rows->kernel[k]);
-        OT_RETURN_UNLESS_OK(ot_kernel_load_beside(&rows->kernel[k], rows->kernel, k, err));
-    }
+    for (int k = 0; k < rows->n; k++)
+        OT_RETURN_UNLESS_OK(ot_program_load(p, i, &rows->kernel[k], err));
     if (rows->table)
         return OPTUNE_OK;
     if (like < 0)

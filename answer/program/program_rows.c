@@ -95,7 +95,7 @@ int ot_program_take_row(optune_program *p, int group, const optune_call *sized, 
 void ot_program_release_rows(optune_program *p, int group)
 {
     ot_program_rows *rows = &p->rows[group];
-    for (int k = rows->n; k-- > 0;) /* those that use what another packed first */
+    for (int k = 0; k < rows->n; k++)
         ot_kernel_release(&rows->kernel[k]);
     free(rows->kernel);
     if (!p->origin) {

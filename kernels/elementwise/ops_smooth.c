@@ -104,7 +104,7 @@ static int product(optune_grad *grad, int x, int y)
     return optune_grad_binary(grad, "multiply", x, y);
 }
 
-/* s + x s (1 - s) inner: of x s, where s is the logistic function of what `inner` is the slope of */
+/* s + x s (1 - s) inner: of x s; s: the logistic function of what `inner` is the slope of */
 static int gated_slope(optune_grad *grad, int s, int inner)
 {
     const int y = optune_grad_output(grad, 0);

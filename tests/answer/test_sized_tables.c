@@ -306,51 +306,10 @@ static void test_interrupted_runs_tell_of_tables(void **state)
     }
 }
 
-/* Two rows of one implementation, for other sizes each, pack a constant in the same way: once. */
-static void test_rows_pack_once(void **state)
-{
-    (void)state;
-    static const char workload[] = "dense(f32[?n:1..20,24], const f32[20,24])";
-    sized of = {.o = tuning_open_with("packs", (optune_options){.target = "cpu -threads=1"}),
-                .g = sized_parse(layers)};
-    optune_err err = {0};
-    int i = 0, packed = 0, kernels = 0;
-    tables_write(of.o, workload, 8, "dense_gemm.cpu", "dense_gemm.cpu");
-    check_ok(optune_partition_open(of.o, of.g, &of.partition, &err));
-    check_ok(optune_partition_select(of.partition, &err));
-    check_ok(optune_program_open(of.partition, &of.program, &err));
-    while (strcmp(of.partition->row[i].text, workload))
-        i++;
-    const ot_program_rows *rows = &of.program->rows[i];
-    for (int k = 0; k < rows->n; k++) {
-        const optune_plan *plan = &rows->kernel[k].bound->loaded->plan;
-        kernels++;
-        for (int s = 0; s < plan->n_scratch; s++)
-            packed += plan->scratch[s].constant && !rows->kernel[k].session->packed;
-    }
-    assert_int_equal(kernels, 2);
-    assert_int_equal(packed, 1);
-    for (int n = 1; n <= 20; n += n == 1 ? 7 : 4) {
-        char sizes[64];
-        snprintf(sizes, sizeof sizes, "f32[%d,24] f32[3,8]", n);
-        sized_run(of.g, of.program, sizes);
-    }
-    optune_program *clone = NULL;
-    check_ok(optune_program_clone(of.program, &clone, &err));
-    optune_program_close(of.program);
-    sized_run(of.g, clone, "f32[17,24] f32[3,8]");
-    sized_run(of.g, clone, "f32[3,24] f32[3,8]");
-    optune_program_close(clone);
-    optune_partition_close(of.partition);
-    optune_graph_close(of.g);
-    optune_close(of.o);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_table_of_a_group),
-        cmocka_unit_test(test_rows_pack_once),
         cmocka_unit_test(test_a_table_of_computed_dims),
         cmocka_unit_test(test_a_run_makes_tables),
         cmocka_unit_test(test_tables_without_time),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people's exports have and small networks do not: volumes, windows that hang over, images that
- * shrink smoothly, places that are hit more than once, and operators of integers that onnxruntime's
- * quantiser writes. Numbers are worked out by hand.
+ * What people's exports have and small networks do not: volumes, windows that hang over, images
+ * that shrink smoothly, places that are hit more than once, operators of integers that
+ * onnxruntime's quantiser writes, and those of its optimizer. Numbers are worked out by hand.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -116,8 +116,8 @@ static void zero(ot_text *g, const char *name, uint8_t value)
 
 static const float x4[] = {1, -2, 0.5f, 3};
 
-/* x as integers q of steps of a half from 10 on: 12, 6, 11, 16; integers r of quarters. What is made
- * of them is y, of tenths from 100 on. */
+/* x as integers q of steps of a half from 10 on: 12, 6, 11, 16; integers r of quarters. What is
+ * made of them is y, of tenths from 100 on. */
 static void begin(ot_text *g, const char *dims, const char *weight)
 {
     static const uint8_t r[] = {4, 8, 2, 0};

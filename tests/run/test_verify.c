@@ -681,8 +681,8 @@ static void test_bad_reference_file(void **state)
     assert_int_equal(ot_reference_open(path, &r, &err), OPTUNE_EDAMAGED);
 }
 
-/* What a fused operator is known to is said by its own reference, where things cancel in it: gelu of
- * -5 to a part of 5, not of a millionth of that; another's to a part of what it gives. */
+/* What a fused operator is known to is said by its own reference, where things cancel in it: gelu
+ * of -5 to a part of 5, not of a millionth of that; another's to a part of what it gives. */
 static void test_what_cancels_behind(void **state)
 {
     (void)state;

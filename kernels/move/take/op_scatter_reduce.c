@@ -2,7 +2,8 @@
 /*
  * scatter_reduce: data, with updates joined to elements along an axis where the same line of
  * indices says, by a product, the smaller or the larger; sums are scatter_add's. An index may be
- * there several times. NaN stays NaN, products of integers wrap. What an index below 0 or outside means: as take has it.
+ * there several times. NaN stays NaN, products of integers wrap. What an index below 0 or outside
+ * means: as take has it.
  */
 #include <math.h>
 
