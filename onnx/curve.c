@@ -18,7 +18,8 @@ static const double point[POINTS] = {1,     0,    -1,    2,   -2,   0.3, -0.3, 0
                                      -3.1,  2.95, -2.95, 4.5, -4.5, 6.2, -6.2, 9.5};
 
 typedef struct curve {
-    ot_onnx_node *n;  /* the first of them */
+    ot_onnx_node *n; /* the first of them */
+    void (*read_ahead)(ot_onnx *m, int i);
     const char *name; /* of what they are a function of */
     int rank, n_inner;
     struct {
@@ -216,7 +217,7 @@ static bool at_points(curve *c, const char *name, int before, double y[POINTS])
     const int *maker = value ? NULL : ot_names_find(&m->at->makers, name);
     if (maker && *maker < before && !m->at->done[*maker] &&
         !strcmp(ot_onnx_text_of(ot_onnx_proto_at(m, *maker)->op_type), "Constant")) {
-        ot_onnx_read_ahead(m, *maker);
+        c->read_ahead(m, *maker);
         value = ot_onnx_named(m, name);
     }
     double number;
@@ -310,11 +311,11 @@ static const char *argument(const ot_onnx_node *n, const ot_onnx_value **value)
     return NULL;
 }
 
-bool ot_onnx_curve(ot_onnx_node *n)
+bool ot_onnx_curve(ot_onnx_node *n, void (*read_ahead)(ot_onnx *m, int i))
 {
     const ot_onnx_value *x = NULL;
     const ot_onnx_scope *at = n->m->at;
-    curve c = {.n = n};
+    curve c = {.n = n, .read_ahead = read_ahead};
     ot_onnx_node end = *n, found = *n;
     double y[POINTS], beta = 0, of;
     int best = -1, n_inner = 0, inner[MOST];

@@ -98,7 +98,9 @@ static int conv(ot_onnx_node *n)
     ot_onnx_value *all =
         ot_onnx_call(&last, "conv2d", 2, (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
                      ot_onnx_window_text(n, &slide));
-    all = ot_onnx_unslide(&last, &slide, biased(&last, all, w.bias));
+    all = biased(&last, all, w.bias);
+    all = rank == 5 ? ot_onnx_unslide_volume(&last, &slide, all)
+                    : ot_onnx_unslide(&last, &slide, all);
     status = ot_onnx_give(&last, 0, all);
     if (fused && status >= 0)
         n->m->at->done[norm.index] = true;

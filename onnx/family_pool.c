@@ -85,12 +85,43 @@ ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w
         up ? "true" : "false", mean ? ", count_include_pad=" : "", mean ? pad : "");
 }
 
+/* Over the planes, then over depth: the largest of the largest, and the mean of means, as pads are
+ * counted, or not, along each dim by itself. */
+static int pool_volume(ot_onnx_node *n, const char *op)
+{
+    ot_onnx_volume v;
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int status = ot_onnx_volume_of(n, NULL, &v);
+    if (status < 0)
+        return status;
+    ot_onnx_window w = ot_onnx_plane_of(&v);
+    w.data =
+        ot_onnx_reshape(n, ot_onnx_need(n, 0), 4,
+                        (const int64_t[]){v.dim[0], v.dim[1] * v.dim[2], v.dim[3], v.dim[4]});
+    ot_onnx_value *x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
+    if (!x || !ot_onnx_dims(n, x, dim))
+        return n->err->status;
+    w = (ot_onnx_window){.dims = 2,
+                         .kernel = {v.kernel[0], 1},
+                         .stride = {v.stride[0], 1},
+                         .dilation = {v.dilation[0], 1},
+                         .pad = {v.before[0], 0, v.after[0], 0}};
+    w.data = ot_onnx_reshape(n, x, 4,
+                             (const int64_t[]){v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]});
+    x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
+    return x ? ot_onnx_give(
+                   n, 0,
+                   ot_onnx_reshape(n, x, 5,
+                                   (const int64_t[]){v.dim[0], v.dim[1], -1, dim[2], dim[3]}))
+             : n->err->status;
+}
+
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
     const ot_onnx_value *data = ot_onnx_in(n, 0);
     if (data && ot_onnx_type(n->m, data)->rank == 5)
-        return ot_onnx_pool_volume(n, n->op->arg);
+        return pool_volume(n, n->op->arg);
     if (ot_onnx_slide(n, NULL, &w) < 0)
         return n->err->status;
     ot_onnx_value *all = ot_onnx_pooled(n, n->op->arg, &w);

@@ -229,8 +229,6 @@ void ot_onnx_leave(ot_onnx_scope *scope); /* frees what it holds */
 /* ---- import.c: a model as a graph ------------------------------------------------------------ */
 int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,
                  optune_graph **graph, optune_err *err);
-/* Reads node i of what is read now before those in front of it; its inputs must be there. */
-void ot_onnx_read_ahead(ot_onnx *m, int i);
 /* Reads a body that is an attribute of the node, given its inputs; what it gives. 1: a node of the
  * body failed, and is noted. */
 int ot_onnx_body(ot_onnx_node *n, const ot_onnx_graph *body, int n_in, ot_onnx_value *const *in,
@@ -316,8 +314,8 @@ ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value 
 
 /* ---- curve.c: activations that are spelled out --------------------------------------------- */
 /* The node and those behind it are one call of an operator of ours; false: they are not, unless it
- * has failed. */
-bool ot_onnx_curve(ot_onnx_node *n);
+ * has failed. `read_ahead` reads a constant among their inputs that is made further on. */
+bool ot_onnx_curve(ot_onnx_node *n, void (*read_ahead)(ot_onnx *m, int i));
 
 /* ---- family_nbits.c: weights of 4 and 8 bits in groups --------------------------------------- */
 /* The inputs of dense_nbits behind data, and its attributes. */
@@ -367,13 +365,21 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 /* A result over two dims, with as many as the node's input had. */
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
 
-/* volume.c: the window of a convolution over volumes, as one over images: its data have the planes
- * under a kernel in depth as channels, as a weight [O,I,KD,KH,KW] has them, laid out as
- * [O,I*KD,KH,KW]. */
+/* ---- volume.c: what slides over three dims [N,C,D,H,W] --------------------------------------- */
+typedef struct ot_onnx_volume {
+    int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
+    int64_t dim[OPTUNE_MAX_RANK]; /* of the data */
+} ot_onnx_volume;
+/* From the node's attributes and its first input; `kernel` NULL: from `kernel_shape`. */
+int ot_onnx_volume_of(ot_onnx_node *n, const int64_t *kernel, ot_onnx_volume *v);
+ot_onnx_window ot_onnx_plane_of(const ot_onnx_volume *v); /* over its last two dims */
+/* The window of a convolution over volumes, as one over images: its data have the planes under a
+ * kernel in depth as channels, as a weight [O,I,KD,KH,KW] has them that is laid out as
+ * [O,I*KD,KH,KW]; and what that gives, as volumes. */
 int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 ot_onnx_value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w,
                                       ot_onnx_value *value);
-int ot_onnx_pool_volume(ot_onnx_node *n, const char *op); /* gives the node's output */
+
 /* family_pool.c: w->data pooled as the node's `ceil_mode` and `count_include_pad` say; may change
  * the pads. */
 ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions and pooling over volumes [N,C,D,H,W], by what slides over images. The planes that a
- * convolution's windows have in depth stand behind each other as channels, one image for each place
- * in depth. Pooling goes over the planes, then over depth: the largest of the largest, and the mean
- * of means, as pads are counted, or not, along each dim by itself.
+ * Convolutions over volumes [N,C,D,H,W], by those over images: the planes that a window has in
+ * depth stand behind each other as channels, one image for each place in depth.
  */
 #include <string.h>
 
@@ -12,10 +10,7 @@
 typedef ot_onnx_value value;
 enum { D, H, W, DIMS };
 
-typedef struct volume {
-    int64_t kernel[DIMS], stride[DIMS], dilation[DIMS], before[DIMS], after[DIMS];
-    int64_t dim[OPTUNE_MAX_RANK]; /* of the data */
-} volume;
+typedef ot_onnx_volume volume;
 
 /* A number for each dim; 0: there are none. */
 static int each_dim(ot_onnx_node *n, const char *name, int64_t otherwise, int64_t *to)
@@ -60,8 +55,7 @@ static int pads_of(ot_onnx_node *n, volume *v)
     return OPTUNE_OK;
 }
 
-/* `kernel`: the weight's, or NULL. */
-static int volume_of(ot_onnx_node *n, const int64_t *kernel, volume *v)
+int ot_onnx_volume_of(ot_onnx_node *n, const int64_t *kernel, volume *v)
 {
     value *x = ot_onnx_need(n, 0);
     *v = (volume){.kernel = {0}};
@@ -86,7 +80,7 @@ static int volume_of(ot_onnx_node *n, const int64_t *kernel, volume *v)
     return status < 0 ? status : pads_of(n, v);
 }
 
-static ot_onnx_window plane_of(const volume *v)
+ot_onnx_window ot_onnx_plane_of(const volume *v)
 {
     return (ot_onnx_window){.dims = 2,
                             .kernel = {v->kernel[H], v->kernel[W]},
@@ -109,7 +103,7 @@ static value *planes(ot_onnx_node *n, value *x, int64_t from, int64_t stride, in
 int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
 {
     volume v;
-    const int status = volume_of(n, kernel, &v);
+    const int status = ot_onnx_volume_of(n, kernel, &v);
     if (status < 0)
         return status;
     const int64_t span = (v.kernel[D] - 1) * v.dilation[D] + 1;
@@ -128,7 +122,7 @@ int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window 
             return n->err->status;
     x = ot_onnx_join(n, 2, (int)v.kernel[D], tap);
     x = ot_onnx_transpose(n, x, 6, (const int[]){0, 3, 1, 2, 4, 5});
-    *w = plane_of(&v);
+    *w = ot_onnx_plane_of(&v);
     w->dims = DIMS;
     w->batch = v.dim[0];
     w->data = ot_onnx_reshape(
@@ -145,33 +139,4 @@ value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w, value *x
     const int64_t all[] = {w->batch, w->batch ? dim[0] / w->batch : 0, dim[1], dim[2], dim[3]};
     x = ot_onnx_reshape(n, x, 5, all);
     return x ? ot_onnx_transpose(n, x, 5, (const int[]){0, 2, 1, 3, 4}) : NULL;
-}
-
-int ot_onnx_pool_volume(ot_onnx_node *n, const char *op)
-{
-    volume v;
-    int64_t dim[OPTUNE_MAX_RANK];
-    const int status = volume_of(n, NULL, &v);
-    if (status < 0)
-        return status;
-    ot_onnx_window w = plane_of(&v);
-    w.data =
-        ot_onnx_reshape(n, ot_onnx_need(n, 0), 4,
-                        (const int64_t[]){v.dim[0], v.dim[1] * v.dim[2], v.dim[3], v.dim[4]});
-    value *x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
-    if (!x || !ot_onnx_dims(n, x, dim))
-        return n->err->status;
-    w = (ot_onnx_window){.dims = 2,
-                         .kernel = {v.kernel[D], 1},
-                         .stride = {v.stride[D], 1},
-                         .dilation = {v.dilation[D], 1},
-                         .pad = {v.before[D], 0, v.after[D], 0}};
-    w.data = ot_onnx_reshape(n, x, 4,
-                             (const int64_t[]){v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]});
-    x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
-    return x ? ot_onnx_give(
-                   n, 0,
-                   ot_onnx_reshape(n, x, 5,
-                                   (const int64_t[]){v.dim[0], v.dim[1], -1, dim[2], dim[3]}))
-             : n->err->status;
 }

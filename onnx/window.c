@@ -103,7 +103,5 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
 
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value)
 {
-    if (w->dims == 3)
-        return ot_onnx_unslide_volume(n, w, value);
     return w->dims == 2 ? value : ot_onnx_call(n, "squeeze", 1, &value, "axis=[2]");
 }
