@@ -152,6 +152,9 @@ static bool is_gated(const optune_graph *g, const int *uses, const ot_node *node
 static bool activation(const optune_graph *g, const int *uses, ot_value value, ot_value *x,
                        const char **word)
 {
+    static const struct {
+        const char *op, *word;
+    } alone[] = {{"silu", "silu"}, {"hardswish", "hard_swish"}};
     const ot_node *node = node_of(g, value);
     ot_value product;
     *word = NULL;
@@ -163,10 +166,13 @@ static bool activation(const optune_graph *g, const int *uses, ot_value value, o
         *x = node->in[0];
         return once(uses, *x);
     }
-    if (ot_node_is(node, "silu") && once(uses, node->in[0])) {
-        *x = node->in[0];
-        *word = "silu";
-    } else if (is_gated(g, uses, node, is_sigmoid, x))
+    for (int i = 0; i < OT_COUNT(alone); i++)
+        if (ot_node_is(node, alone[i].op) && once(uses, node->in[0])) {
+            *x = node->in[0];
+            *word = alone[i].word;
+            return true;
+        }
+    if (is_gated(g, uses, node, is_sigmoid, x))
         *word = "silu";
     else if (is_gated(g, uses, node, is_gate, x) ||
              (sixth(g, node, &product) && once(uses, product) &&

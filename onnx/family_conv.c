@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions over lines and images; a batch normalisation behind one goes into its weights. */
+/* Convolutions over lines, images and volumes; a batch normalisation behind one goes into its
+ * weights. */
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -47,17 +48,21 @@ static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_valu
     return ot_onnx_2(n, "add", value, ot_onnx_reshape(n, bias, 3, (const int64_t[]){-1, 1, 1}));
 }
 
-/* The weight with two dims to slide over, and its dims. */
-static ot_onnx_value *plane_weight(ot_onnx_node *n, int64_t dim[OPTUNE_MAX_RANK], int *rank)
+/* The weight with two dims to slide over, and its dims; `most` of them. */
+static ot_onnx_value *plane_weight(ot_onnx_node *n, int most, int64_t dim[OPTUNE_MAX_RANK],
+                                   int *rank)
 {
     ot_onnx_value *weight = ot_onnx_need(n, 1);
     if (!weight || !ot_onnx_dims(n, weight, dim))
         return NULL;
     *rank = ot_onnx_rank(n, weight);
-    if (*rank != 3 && *rank != 4) {
-        ot_onnx_refuse(n, "a weight of %d dims: only 3 and 4 are supported", *rank);
+    if (*rank < 3 || *rank > most) {
+        ot_onnx_refuse(n, "a weight of %d dims: only 3 to %d are supported", *rank, most);
         return NULL;
     }
+    if (*rank == 5)
+        return ot_onnx_reshape(n, weight, 4,
+                               (const int64_t[]){dim[0], dim[1] * dim[2], dim[3], dim[4]});
     return *rank == 4 ? weight : ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
 }
 
@@ -74,10 +79,11 @@ static int conv(ot_onnx_node *n)
     int64_t dim[OPTUNE_MAX_RANK];
     int rank = 0;
     ot_onnx_window slide;
-    weights w = {.weight = plane_weight(n, dim, &rank), .bias = ot_onnx_in(n, 2)};
+    weights w = {.weight = plane_weight(n, 5, dim, &rank), .bias = ot_onnx_in(n, 2)};
     if (!w.weight)
         return n->err->status;
-    int status = ot_onnx_slide(n, dim + 2, &slide);
+    int status = rank == 5 ? ot_onnx_slide_volume(n, dim + 2, &slide)
+                           : ot_onnx_slide(n, dim + 2, &slide);
     if (status >= 0 && slide.dims != rank - 2)
         status = ot_onnx_refuse(n, "its weight has %d dims, its data another number", rank);
     ot_onnx_node last = *n, norm;
@@ -92,7 +98,9 @@ static int conv(ot_onnx_node *n)
     ot_onnx_value *all =
         ot_onnx_call(&last, "conv2d", 2, (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
                      ot_onnx_window_text(n, &slide));
-    all = ot_onnx_unslide(&last, &slide, biased(&last, all, w.bias));
+    all = biased(&last, all, w.bias);
+    all = rank == 5 ? ot_onnx_unslide_volume(&last, &slide, all)
+                    : ot_onnx_unslide(&last, &slide, all);
     status = ot_onnx_give(&last, 0, all);
     if (fused && status >= 0)
         n->m->at->done[norm.index] = true;
@@ -136,7 +144,7 @@ static int conv_transpose(ot_onnx_node *n)
     int rank = 0;
     ot_onnx_window slide;
     ot_onnx_list list;
-    ot_onnx_value *weight = plane_weight(n, dim, &rank);
+    ot_onnx_value *weight = plane_weight(n, 4, dim, &rank);
     int status = weight ? ot_onnx_slide(n, dim + 2, &slide) : n->err->status;
     if (status >= 0 && slide.dims != rank - 2)
         status = ot_onnx_refuse(n, "its weight has %d dims, its data another number", rank);
@@ -155,9 +163,59 @@ static int conv_transpose(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2))));
 }
 
+/* The activation that a fused convolution names; its parameters are a list. */
+static ot_onnx_value *activated(ot_onnx_node *n, ot_onnx_value *x)
+{
+    static const struct {
+        const char *theirs, *ours;
+        int parameters;
+    } all[] = {{"Relu", "relu", 0},
+               {"Sigmoid", "sigmoid", 0},
+               {"Tanh", "tanh", 0},
+               {"LeakyRelu", "leaky_relu", 1},
+               {"Clip", "clip", 2}};
+    const char *name = ot_onnx_word(n, "activation", "");
+    const ot_onnx_attr *list = ot_onnx_attr_of(n, "activation_params");
+    const int given = list ? (int)list->n_floats : 0;
+    if (!*name || !x)
+        return x;
+    for (int i = 0; i < OT_COUNT(all); i++)
+        if (!strcmp(name, all[i].theirs) && given >= all[i].parameters) {
+            const double a = given > 0 ? (double)list->floats[0] : 0;
+            const double b = given > 1 ? (double)list->floats[1] : 0;
+            return all[i].parameters == 2
+                       ? ot_onnx_call(n, "clip", 1, &x, "a_min=%.17g, a_max=%.17g", a, b)
+                   : all[i].parameters ? ot_onnx_call(n, all[i].ours, 1, &x, "alpha=%.17g", a)
+                                       : ot_onnx_1(n, all[i].ours, x);
+        }
+    ot_onnx_refuse(n, "activation '%.40s' with %d parameters is not supported", name, given);
+    return NULL;
+}
+
+/* A convolution, what is added to it, an activation. */
+static int fused_conv(ot_onnx_node *n)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    int rank = 0;
+    ot_onnx_window slide;
+    ot_onnx_value *weight = plane_weight(n, 4, dim, &rank), *more = ot_onnx_in(n, 3);
+    int status = weight ? ot_onnx_slide(n, dim + 2, &slide) : n->err->status;
+    if (status >= 0 && slide.dims != rank - 2)
+        status = ot_onnx_refuse(n, "its weight has %d dims, its data another number", rank);
+    if (status < 0)
+        return status;
+    ot_onnx_value *all =
+        ot_onnx_call(n, "conv2d", 2, (ot_onnx_value *const[]){slide.data, weight}, "%s",
+                     ot_onnx_window_text(n, &slide));
+    all = ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2)));
+    all = all && more ? ot_onnx_2(n, "add", all, more) : all;
+    return ot_onnx_give(n, 0, activated(n, all));
+}
+
 static const ot_onnx_op ops[] = {
     {"Conv", conv, NULL},
     {"ConvTranspose", conv_transpose, NULL},
+    {"com.microsoft::FusedConv", fused_conv, NULL},
     {NULL, NULL, NULL},
 };
 

@@ -35,11 +35,8 @@ static int batch_normalization(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_as(n, data, dtype));
 }
 
-/* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the
- * range of 16 bits long before their root does. `moments`, unless NULL: the mean and one over the
- * deviation. */
-static ot_onnx_value *standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
-                                   ot_onnx_value *moments[2])
+ot_onnx_value *ot_onnx_standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
+                                    ot_onnx_value *moments[2])
 {
     ot_onnx_value *mean = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true", axes);
     ot_onnx_value *from = ot_onnx_2(n, "subtract", x, mean);
@@ -76,8 +73,8 @@ static int layer_normalization(ot_onnx_node *n)
     if (status < 0)
         return status;
     ot_onnx_value *moments[2] = {NULL, NULL};
-    ot_onnx_value *all = standardised(n, ot_onnx_wide(n, data), axes_from(n->m, axis, rank),
-                                      more ? moments : NULL);
+    ot_onnx_value *all = ot_onnx_standardised(
+        n, ot_onnx_wide(n, data), axes_from(n->m, axis, rank), more ? moments : NULL);
     all = scaled(n, all, ot_onnx_wide(n, scale), ot_onnx_wide(n, ot_onnx_in(n, 2)));
     status = ot_onnx_give(n, 0, ot_onnx_as(n, all, ot_onnx_type(n->m, data)->dtype));
     for (int i = 0; i < 2 && more && status >= 0; i++)
@@ -102,9 +99,9 @@ static int instance_normalization(ot_onnx_node *n)
         return n->err->status;
     if (rank < 3)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
-    return ot_onnx_give(
-        n, 0,
-        channelwise(n, standardised(n, ot_onnx_wide(n, data), axes_from(n->m, 2, rank), NULL)));
+    return ot_onnx_give(n, 0,
+                        channelwise(n, ot_onnx_standardised(n, ot_onnx_wide(n, data),
+                                                            axes_from(n->m, 2, rank), NULL)));
 }
 
 /* Each group of channels is one row. */
@@ -124,7 +121,7 @@ static int group_normalization(ot_onnx_node *n)
         ot_onnx_reshape(n, ot_onnx_wide(n, data), 3, (const int64_t[]){0, groups, -1});
     dim[0] = 0;
     ot_onnx_value *all =
-        ot_onnx_reshape(n, rows ? standardised(n, rows, "2", NULL) : NULL, rank, dim);
+        ot_onnx_reshape(n, rows ? ot_onnx_standardised(n, rows, "2", NULL) : NULL, rank, dim);
     return ot_onnx_give(n, 0, channelwise(n, all));
 }
 

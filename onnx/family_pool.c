@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling over lines and images, and over all of them. */
+/* Pooling over lines, images and volumes, and over all of them. */
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -13,6 +13,16 @@ static bool never_in_pads(const ot_onnx_window *w)
         never = never && w->stride[d] + w->pad[2 + d] <= span;
     }
     return never;
+}
+
+/* Windows less one along dim d, of so many elements, as ONNX rounds up: none starts in the last
+ * pad; *room is what they all slide over. */
+static int64_t last_window(const ot_onnx_window *w, int d, int64_t extent, int64_t *room)
+{
+    const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
+    *room = extent + w->pad[d] + w->pad[2 + d] - span;
+    const int64_t most = (*room + w->stride[d] - 1) / w->stride[d];
+    return most * w->stride[d] >= extent + w->pad[d] ? most - 1 : most;
 }
 
 /* Rounding up counts a window that starts in the last pad in ours, not in ONNX's. 1: ours is as
@@ -29,11 +39,9 @@ static int rounds_up(ot_onnx_node *n, ot_onnx_window *w, bool counted)
     if (!ot_onnx_dims_at(n, w->data, ~3u, dim)) /* of images and channels any number */
         return n->err->status;
     for (int d = 0; d < 2; d++) {
-        const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
-        const int64_t room = dim[2 + d] + w->pad[d] + w->pad[2 + d] - span;
-        const int64_t most = (room + w->stride[d] - 1) / w->stride[d];
-        const int64_t last = most * w->stride[d] >= dim[2 + d] + w->pad[d] ? most - 1 : most;
-        up = up && last == most;
+        int64_t room;
+        const int64_t last = last_window(w, d, dim[2 + d], &room);
+        up = up && last == (room + w->stride[d] - 1) / w->stride[d];
         down = down && last == room / w->stride[d];
         more[d] = last == room / w->stride[d] ? 0 : last * w->stride[d] - room;
     }
@@ -46,23 +54,78 @@ static int rounds_up(ot_onnx_node *n, ot_onnx_window *w, bool counted)
     return 0;
 }
 
+int ot_onnx_pad_up(ot_onnx_node *n, ot_onnx_window *w)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!ot_onnx_int(n, "ceil_mode", 0))
+        return OPTUNE_OK;
+    if (!ot_onnx_dims_at(n, w->data, ~3u, dim))
+        return n->err->status;
+    for (int d = 0; d < 2; d++) {
+        int64_t room;
+        const int64_t more = last_window(w, d, dim[2 + d], &room) * w->stride[d] - room;
+        w->pad[2 + d] += more > 0 ? more : 0;
+    }
+    return OPTUNE_OK;
+}
+
+ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w)
+{
+    const bool mean = !strcmp(op, "avg_pool2d");
+    const bool counted = mean && ot_onnx_int(n, "count_include_pad", 0);
+    const char *pad = counted ? "true" : "false";
+    const int up = rounds_up(n, w, counted);
+    if (up < 0)
+        return NULL;
+    return ot_onnx_call(
+        n, op, 1, &w->data,
+        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
+        ot_onnx_text(n->m, 2, w->kernel), ot_onnx_text(n->m, 2, w->stride),
+        ot_onnx_text(n->m, 4, w->pad), ot_onnx_text(n->m, 2, w->dilation),
+        up ? "true" : "false", mean ? ", count_include_pad=" : "", mean ? pad : "");
+}
+
+/* Over the planes, then over depth: the largest of the largest, and the mean of means, as pads are
+ * counted, or not, along each dim by itself. */
+static int pool_volume(ot_onnx_node *n, const char *op)
+{
+    ot_onnx_volume v;
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int status = ot_onnx_volume_of(n, NULL, &v);
+    if (status < 0)
+        return status;
+    ot_onnx_window w = ot_onnx_plane_of(&v);
+    w.data =
+        ot_onnx_reshape(n, ot_onnx_need(n, 0), 4,
+                        (const int64_t[]){v.dim[0], v.dim[1] * v.dim[2], v.dim[3], v.dim[4]});
+    ot_onnx_value *x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
+    if (!x || !ot_onnx_dims(n, x, dim))
+        return n->err->status;
+    w = (ot_onnx_window){.dims = 2,
+                         .kernel = {v.kernel[0], 1},
+                         .stride = {v.stride[0], 1},
+                         .dilation = {v.dilation[0], 1},
+                         .pad = {v.before[0], 0, v.after[0], 0}};
+    w.data = ot_onnx_reshape(n, x, 4,
+                             (const int64_t[]){v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]});
+    x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
+    return x ? ot_onnx_give(
+                   n, 0,
+                   ot_onnx_reshape(n, x, 5,
+                                   (const int64_t[]){v.dim[0], v.dim[1], -1, dim[2], dim[3]}))
+             : n->err->status;
+}
+
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
-    const int status = ot_onnx_slide(n, NULL, &w);
-    const bool mean = !strcmp(n->op->arg, "avg_pool2d");
-    const bool counted = mean && ot_onnx_int(n, "count_include_pad", 0);
-    const char *pad = counted ? "true" : "false";
-    const int up = status < 0 ? status : rounds_up(n, &w, counted);
-    if (up < 0)
-        return up;
-    ot_onnx_value *all = ot_onnx_call(
-        n, n->op->arg, 1, &w.data,
-        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
-        ot_onnx_text(n->m, 2, w.kernel), ot_onnx_text(n->m, 2, w.stride),
-        ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation), up ? "true" : "false",
-        mean ? ", count_include_pad=" : "", mean ? pad : "");
-    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all));
+    const ot_onnx_value *data = ot_onnx_in(n, 0);
+    if (data && ot_onnx_type(n->m, data)->rank == 5)
+        return pool_volume(n, n->op->arg);
+    if (ot_onnx_slide(n, NULL, &w) < 0)
+        return n->err->status;
+    ot_onnx_value *all = ot_onnx_pooled(n, n->op->arg, &w);
+    return all ? ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all)) : n->err->status;
 }
 
 static int global(ot_onnx_node *n)

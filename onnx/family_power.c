@@ -63,8 +63,8 @@ static int pool(ot_onnx_node *n)
     const int status = n->err->status < 0 ? n->err->status : ot_onnx_slide(n, NULL, &w);
     if (status < 0)
         return status;
-    if (ot_onnx_int(n, "ceil_mode", 0))
-        return ot_onnx_refuse(n, "rounding up is not supported");
+    if (ot_onnx_pad_up(n, &w) < 0)
+        return n->err->status;
     value *x = power_of(n, ot_onnx_wide(n, w.data), p);
     value *mean = ot_onnx_call(
         n, "avg_pool2d", 1, &x,

@@ -161,31 +161,37 @@ static int dequantize(ot_onnx_node *n)
     return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
 }
 
-/* By what the values themselves span, 0 included. */
-static int quantize_itself(ot_onnx_node *n)
+value *ot_onnx_quantised_itself(ot_onnx_node *n, value *x, value **scale, value **zero)
 {
-    value *x = ot_onnx_need(n, 0);
-    const int rank = x ? ot_onnx_rank(n, x) : -1;
-    if (rank < 0)
-        return n->err->status;
+    const int rank = ot_onnx_rank(n, x);
     value *ends[2];
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && rank >= 0; i++) {
         value *end = rank ? ot_onnx_1(n, i ? "max" : "min", x) : x;
         ends[i] = end ? ot_onnx_2(n, i ? "maximum" : "minimum", end, ot_onnx_number(n, end, 0))
                       : NULL;
     }
-    value *span = ot_onnx_2(n, "subtract", ends[1], ends[0]);
-    value *scale = span ? ot_onnx_2(n, "divide", span, ot_onnx_number(n, span, 255)) : NULL;
-    value *none = scale ? ot_onnx_2(n, "equal", scale, ot_onnx_number(n, scale, 0)) : NULL;
-    value *const in[] = {none, ot_onnx_number(n, scale, 1), scale};
+    value *span = rank < 0 ? NULL : ot_onnx_2(n, "subtract", ends[1], ends[0]);
+    *scale = span ? ot_onnx_2(n, "divide", span, ot_onnx_number(n, span, 255)) : NULL;
+    if (!*scale)
+        return NULL;
+    value *none = ot_onnx_2(n, "equal", *scale, ot_onnx_number(n, *scale, 0));
+    value *const in[] = {none, ot_onnx_number(n, *scale, 1), *scale};
     value *by = ot_onnx_call(n, "where", 3, in, NULL);
-    value *zero = ot_onnx_2(n, "divide", ot_onnx_1(n, "negative", ends[0]), by);
-    zero = ot_onnx_call(n, "clip", 1, &zero, "a_min=0.0, a_max=255.0");
-    zero = ot_onnx_1(n, "round", zero);
-    int status = ot_onnx_give(n, 0, ot_onnx_quantised(n, x, by, zero, u8));
+    value *middle = ot_onnx_2(n, "divide", ot_onnx_1(n, "negative", ends[0]), by);
+    middle = ot_onnx_call(n, "clip", 1, &middle, "a_min=0.0, a_max=255.0");
+    middle = ot_onnx_1(n, "round", middle);
+    *zero = middle ? ot_onnx_as(n, middle, u8) : NULL;
+    return ot_onnx_quantised(n, x, by, middle, u8);
+}
+
+static int quantize_itself(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *scale = NULL, *zero = NULL;
+    value *all = x ? ot_onnx_quantised_itself(n, x, &scale, &zero) : NULL;
+    int status = ot_onnx_give(n, 0, all);
     if (status >= 0)
         status = ot_onnx_give(n, 1, scale);
-    return status < 0 ? status : ot_onnx_give(n, 2, zero ? ot_onnx_as(n, zero, u8) : NULL);
+    return status < 0 ? status : ot_onnx_give(n, 2, zero);
 }
 
 /* A side of an integer product less its zero: one for all, or for each row or column. */
@@ -235,6 +241,8 @@ static int linear_product(ot_onnx_node *n)
 static const ot_onnx_op ops[] = {
     {"QuantizeLinear", quantize, NULL},
     {"DequantizeLinear", dequantize, NULL},
+    {"com.microsoft::QuantizeLinear", quantize, NULL},
+    {"com.microsoft::DequantizeLinear", dequantize, NULL},
     {"DynamicQuantizeLinear", quantize_itself, NULL},
     {"MatMulInteger", integer_product, NULL},
     {"QLinearMatMul", linear_product, NULL},

@@ -5,6 +5,7 @@
  * neighbours are one lookup.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -20,6 +21,7 @@ typedef struct how {
     const char *mode, *where, *nearest;
     double cubic;
     bool exclude;
+    bool smooth;   /* where an axis shrinks, what lies between its elements counts, too */
     bool outwards; /* up where an axis shrinks: opset 10 does not say so, its examples do */
 } how;
 
@@ -39,6 +41,7 @@ static how how_of(const ot_onnx_node *n)
         .cubic = ot_onnx_real(n, "cubic_coeff_a", -0.75),
         .outwards = old && !upsample,
         .exclude = ot_onnx_int(n, "exclude_outside", 0) != 0,
+        .smooth = ot_onnx_int(n, "antialias", 0) != 0,
     };
 }
 
@@ -64,8 +67,9 @@ static int check_how(ot_onnx_node *n, const how *h)
                               h->where);
     if (!is_one_of(h->nearest, nearests))
         return ot_onnx_refuse(n, "nearest mode '%.40s' is not supported", h->nearest);
-    return ot_onnx_int(n, "antialias", 0) ? ot_onnx_refuse(n, "antialias is not supported")
-                                          : OPTUNE_OK;
+    return h->smooth && *h->mode == 'n'
+               ? ot_onnx_refuse(n, "antialias is for modes 'linear' and 'cubic'")
+               : OPTUNE_OK;
 }
 
 /* Where element i of the output lies in the input. */
@@ -124,6 +128,54 @@ static int taps(const how *h, const line *l, int64_t i, int64_t *at, double *wei
     for (int t = 0; t < n && h->exclude && sum != 0; t++)
         weight[t] /= sum;
     return n;
+}
+
+/* Output element i by a filter that is as much wider as the axis shrinks: weights of all elements
+ * of the input, those beyond its ends at the ends. */
+static void wide_taps(const how *h, const line *l, int64_t i, double *weight)
+{
+    const double x = position(h, l, i), reach = (*h->mode == 'l' ? 1 : 2) / l->scale;
+    double sum = 0;
+    memset(weight, 0, (size_t)l->in * sizeof *weight);
+    for (double at = floor(x - reach); at <= ceil(x + reach); at++) {
+        const double far = (x - at) * l->scale;
+        const double by = *h->mode == 'l' ? fmax(0, 1 - fabs(far)) : cubic(h->cubic, far);
+        if (h->exclude && (at < 0 || at > (double)(l->in - 1)))
+            continue;
+        const double where = at < 0 ? 0 : fmin(at, (double)(l->in - 1));
+        weight[(int64_t)where] += by;
+        sum += by;
+    }
+    for (int64_t k = 0; k < l->in && sum != 0; k++)
+        weight[k] /= sum;
+}
+
+/* The axis stands last meanwhile: a product with a matrix of the weights. */
+static value *shrink_axis(ot_onnx_node *n, const how *h, value *x, int axis, const line *l)
+{
+    const optune_tensor *type = ot_onnx_type(n->m, x);
+    const int rank = type->rank;
+    const optune_tensor shape = {
+        .dtype = type->dtype, .rank = 2, .dim = {optune_dim_of(l->in), optune_dim_of(l->out)}};
+    int order[OPTUNE_MAX_RANK];
+    value *all = NULL;
+    if (rank < 2 || ot_onnx_room(n->m, &shape, &all, n->err) < 0) {
+        if (rank < 2)
+            ot_onnx_refuse(n, "antialias of one dim is not supported");
+        return NULL;
+    }
+    double *weight = ot_alloc((size_t)l->in * sizeof *weight);
+    for (int64_t i = 0; i < l->out; i++) {
+        wide_taps(h, l, i, weight);
+        for (int64_t k = 0; k < l->in; k++)
+            ot_elements_set(shape.dtype, all->data, k * l->out + i, 1, &weight[k]);
+    }
+    free(weight);
+    for (int d = 0; d < rank; d++)
+        order[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
+    x = ot_onnx_transpose(n, x, rank, order);
+    x = x ? ot_onnx_product(n, x, all) : NULL;
+    return x ? ot_onnx_transpose(n, x, rank, order) : NULL;
 }
 
 /* A constant [n,1,1..], as many dims as `rank` says. */
@@ -308,7 +360,8 @@ static int resize(ot_onnx_node *n)
         if (l[d].out > MOST_OUT)
             return ot_onnx_refuse(n, "axis %d would become %lld, more than %d", d,
                                   (long long)l[d].out, (int)MOST_OUT);
-        x = resize_axis(n, &h, x, d, &l[d]);
+        x = h.smooth && l[d].scale < 1 ? shrink_axis(n, &h, x, d, &l[d])
+                                       : resize_axis(n, &h, x, d, &l[d]);
     }
     return ot_onnx_give(n, 0, x);
 }

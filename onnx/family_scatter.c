@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elements put at places: updates are added to zeros where the places say, and what was hit takes
- * the sum, or the data. Places must differ where nothing is said of sums, as ONNX demands.
+ * the sum, or the data. Places must differ where nothing is said of a reduction, as ONNX demands.
  */
 #include <string.h>
 
@@ -14,13 +14,22 @@ static value *added(ot_onnx_node *n, value *data, value *at, value *updates)
     return ot_onnx_call(n, "scatter_add", 3, (value *const[]){data, at, updates}, "axis=0");
 }
 
-/* `data` [N, ...] with `updates` [M, ...] in place of, or added to, what is at `at` [M, ...]. */
+/* How ONNX calls a reduction and we do. */
+static const struct {
+    const char *theirs, *ours;
+} joined[] = {{"mul", "multiply"}, {"min", "minimum"}, {"max", "maximum"}};
+
+/* `data` [N, ...] with `updates` [M, ...] in place of, or joined to, what is at `at` [M, ...]. */
 static value *put(ot_onnx_node *n, value *data, value *at, value *updates)
 {
     const char *how = ot_onnx_word(n, "reduction", "none");
     if (!data || !at || !updates)
         return NULL;
     const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
+    for (int i = 0; i < OT_COUNT(joined); i++)
+        if (!strcmp(how, joined[i].theirs))
+            return ot_onnx_call(n, "scatter_reduce", 3, (value *const[]){data, at, updates},
+                                "axis=0, mode=%s", joined[i].ours);
     if (strcmp(how, "add") && strcmp(how, "none")) {
         ot_onnx_refuse(n, "reduction '%.40s' is not supported", how);
         return NULL;

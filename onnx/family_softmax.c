@@ -2,9 +2,8 @@
 /* Softmax and its logarithm: along one axis, before opset 13 over all from it on. */
 #include "onnx/onnx.h"
 
-static ot_onnx_value *softmax(ot_onnx_node *n, ot_onnx_value *x)
+ot_onnx_value *ot_onnx_softmax(ot_onnx_node *n, ot_onnx_value *x, bool flat)
 {
-    const bool flat = n->m->opset < 13;
     const int rank = ot_onnx_rank(n, x);
     const int axis =
         rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", flat ? 1 : -1), rank);
@@ -24,7 +23,7 @@ static ot_onnx_value *softmax(ot_onnx_node *n, ot_onnx_value *x)
 static int plain(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0);
-    return x ? ot_onnx_give(n, 0, softmax(n, x)) : n->err->status;
+    return x ? ot_onnx_give(n, 0, ot_onnx_softmax(n, x, n->m->opset < 13)) : n->err->status;
 }
 
 /* x - max - log(sum(exp(x - max))): the logarithm of what became 0 would be lost. */

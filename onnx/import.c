@@ -182,6 +182,15 @@ static int check_nibbles(ot_onnx_node *n)
     return OPTUNE_OK;
 }
 
+static void take_node(ot_onnx *m, int i);
+
+/* Node i before those in front of it; its inputs must be there. */
+static void read_ahead(ot_onnx *m, int i)
+{
+    take_node(m, i);
+    m->at->done[i] = true;
+}
+
 static int make(ot_onnx_node *n)
 {
     n->op = row_of_node(n);
@@ -196,7 +205,11 @@ static int make(ot_onnx_node *n)
     const int status = check_nibbles(n);
     if (status < 0)
         return status;
-    return ot_onnx_has_sizes(n) ? ot_onnx_make_sized(n) : n->op->make(n);
+    if (ot_onnx_has_sizes(n))
+        return ot_onnx_make_sized(n);
+    return ot_onnx_curve(n, read_ahead) ? OPTUNE_OK
+           : n->err->status < 0         ? n->err->status
+                                        : n->op->make(n);
 }
 
 /* The type that a file tells of a value, or NULL. */

@@ -312,6 +312,11 @@ int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *by);
 /* family_product.c: as MatMul has it. */
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
 
+/* ---- curve.c: activations that are spelled out --------------------------------------------- */
+/* The node and those behind it are one call of an operator of ours; false: they are not, unless it
+ * has failed. `read_ahead` reads a constant among their inputs that is made further on. */
+bool ot_onnx_curve(ot_onnx_node *n, void (*read_ahead)(ot_onnx *m, int i));
+
 /* ---- family_nbits.c: weights of 4 and 8 bits in groups --------------------------------------- */
 /* The inputs of dense_nbits behind data, and its attributes. */
 struct ot_onnx_nbits {
@@ -349,7 +354,9 @@ const char *ot_onnx_text(ot_onnx *m, int n, const int64_t *list);
 
 /* ---- window.c: convolutions and pooling slide over one or two dims --------------------------- */
 typedef struct ot_onnx_window {
-    int dims; /* 1: the value was given a dim of 1 row */
+    int dims; /* 1: the value was given a dim of 1 row; 3: see volume.c */
+    int64_t
+        batch; /* of volumes: the value has one image for each of these and place in depth */
     int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top, left, bottom, right */
     ot_onnx_value *data;                               /* with two dims to slide over */
 } ot_onnx_window;
@@ -358,6 +365,28 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 /* A result over two dims, with as many as the node's input had. */
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
 
+/* ---- volume.c: what slides over three dims [N,C,D,H,W] --------------------------------------- */
+typedef struct ot_onnx_volume {
+    int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
+    int64_t dim[OPTUNE_MAX_RANK]; /* of the data */
+} ot_onnx_volume;
+/* From the node's attributes and its first input; `kernel` NULL: from `kernel_shape`. */
+int ot_onnx_volume_of(ot_onnx_node *n, const int64_t *kernel, ot_onnx_volume *v);
+ot_onnx_window ot_onnx_plane_of(const ot_onnx_volume *v); /* over its last two dims */
+/* The window of a convolution over volumes, as one over images: its data have the planes under a
+ * kernel in depth as channels, as a weight [O,I,KD,KH,KW] has them that is laid out as
+ * [O,I*KD,KH,KW]; and what that gives, as volumes. */
+int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
+ot_onnx_value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w,
+                                      ot_onnx_value *value);
+
+/* family_pool.c: w->data pooled as the node's `ceil_mode` and `count_include_pad` say; may change
+ * the pads. */
+ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w);
+/* Pads of zeros behind, so that rounding down gives what `ceil_mode` asks for. */
+int ot_onnx_pad_up(ot_onnx_node *n, ot_onnx_window *w);
+/* family_softmax.c: along the node's axis; `flat`: over all from it on. */
+ot_onnx_value *ot_onnx_softmax(ot_onnx_node *n, ot_onnx_value *x, bool flat);
 /* family_conv.c: the same as attributes of conv2d. */
 const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 
@@ -369,6 +398,17 @@ ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *b
  * `zero` NULL: 0. */
 ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
                                  ot_onnx_value *zero, optune_dtype dtype);
+
+/* By what the values themselves span, 0 included: the integers; their scale and their zero. */
+ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
+                                        ot_onnx_value **scale, ot_onnx_value **zero);
+
+/* ---- family_norm.c ------------------------------------------------------------------------- */
+/* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the
+ * range of 16 bits long before their root does. `moments`, unless NULL: the mean and one over the
+ * deviation. */
+ot_onnx_value *ot_onnx_standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
+                                    ot_onnx_value *moments[2]);
 
 /* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
 /* Both [C], at least float32, constants where the node's parameters are. */

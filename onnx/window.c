@@ -77,7 +77,7 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
         return n->err->status;
     w->dims = rank - 2;
     if (w->dims != 1 && w->dims != 2)
-        return ot_onnx_refuse(n, "over %d dims: only 1 and 2 are supported", w->dims);
+        return ot_onnx_refuse(n, "over %d dims: only 1 and 2 are supported here", w->dims);
     int status = lay_out(n, "strides", w->dims, 1, 1, w->stride);
     if (status >= 0)
         status = lay_out(n, "dilations", w->dims, 1, 1, w->dilation);

@@ -10,6 +10,7 @@
  * a sum that is the sum of magnitudes, of a product the product.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run/worker.h"
@@ -32,11 +33,27 @@ typedef struct step {
     optune_dtype dtype;
     double reach;
     double number[OPTUNE_MAX_NUMBERS];
+    optune_call
+        *single; /* where the op says by itself how much cancels in it: of one element */
     const optune_tensor
         *type[OPTUNE_MAX_OPERANDS]; /* of the operands; NULL: the chain's value */
     const void *data[OPTUNE_MAX_OPERANDS];
     int64_t stride[OPTUNE_MAX_OPERANDS][OPTUNE_MAX_RANK]; /* along the output's dims */
 } step;
+
+/* The operator over one element in double precision; NULL: its error is a part of its result. */
+static optune_call *single_of(const optune_call *alone)
+{
+    if (alone->op->reference == optune_pattern_reference)
+        return NULL;
+    static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
+    optune_call *single = ot_alloc(sizeof *single);
+    ot_call_copy(single, alone);
+    for (int k = 0; k < single->n_inputs; k++)
+        single->input[k].type = (optune_tensor){.dtype = f64};
+    single->output[0] = (optune_tensor){.dtype = f64};
+    return single;
+}
 
 static void prepare(const optune_call *call, const void *const *in, int i, step *s)
 {
@@ -46,6 +63,7 @@ static void prepare(const optune_call *call, const void *const *in, int i, step 
     *s = (step){.e = e, .dtype = call->output[0].dtype, .reach = reach_of(call)};
     optune_call_step(call, i, &alone);
     optune_call_numbers(&alone, s->number);
+    s->single = single_of(&alone);
     for (int k = 0; k < OPTUNE_MAX_NUMBERS; k++)
         s->number[k] = optune_number_in(s->dtype, s->number[k]);
     for (int k = 0, from = e->extra; k <= e->n_extra; k++) {
@@ -60,6 +78,20 @@ static void prepare(const optune_call *call, const void *const *in, int i, step 
             below *= type->dim[at].min;
         }
     }
+}
+
+/* What the rounding of f is in proportion to. */
+static double size_of(const step *s, const double *x, double result)
+{
+    const optune_region one = {0};
+    const void *in[OPTUNE_MAX_OPERANDS];
+    double value, magnitude;
+    if (!s->single)
+        return fabs(result);
+    for (int k = 0; k < OPTUNE_MAX_OPERANDS; k++)
+        in[k] = &x[k];
+    s->single->op->reference(s->single, in, 0, &one, &value, &magnitude);
+    return magnitude;
 }
 
 static double at(const step *s, double *x, double value)
@@ -151,10 +183,12 @@ static void apply(const step *s, const int64_t *place, int rank, double *value,
     const double before = *value;
     const double result = ot_number_as(s->dtype, at(s, x, before));
     const double moved = slope(s, x, before, result, *magnitude);
+    x[s->e->chain] = before;
+    const double size = size_of(s, x, result);
     const int ulps = s->e->op->scalar->ulps;
     /* What is too small for the type is 0 in it, which the next one may tell from nothing. */
     const double small = ot_dtype_smallest(s->dtype) / s->reach;
-    *magnitude = moved + small + (isnan(result) ? 0 : (ulps > 0 ? ulps : 1) * fabs(result));
+    *magnitude = moved + small + (isnan(result) ? 0 : (ulps > 0 ? ulps : 1) * size);
     *value = result;
 }
 
@@ -173,5 +207,6 @@ void ot_reference_fused(const optune_call *call, const void *const *in,
             for (int d = region->rank - 1; d >= 0 && ++place[d] == region->hi[d]; d--)
                 place[d] = region->lo[d];
         }
+        free(s.single);
     }
 }

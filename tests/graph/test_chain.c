@@ -43,6 +43,7 @@ static const spelling spellings[] = {
     {"silu", BIASED("t = multiply(s, sigmoid(s))\n"), "between=silu)"},
     {"silu as one", BIASED("t = silu(s)\n"), "between=silu)"},
     {"silu, the gate in front", BODY("t = multiply(sigmoid(e), e)\n"), "between=silu)"},
+    {"hard swish as one", BODY("t = hardswish(e)\n"), "between=hard_swish)"},
     {"hard swish of a line",
      BIASED("l = add(multiply(s, sixth), const f32[] {0.5})\n"
             "t = multiply(s, clip(l, a_min=0.0, a_max=1.0))\n"),

@@ -144,9 +144,10 @@ static void test_arithmetic(void **state)
     (void)state;
     static const char *const binary[] = {"add",     "subtract", "multiply", "divide",
                                          "maximum", "minimum",  "power",    "prelu"};
-    static const char *const unary[] = {"negative", "exp", "sigmoid", "relu", "tanh", "erf",
-                                        "floor",    "abs", "copy",    "log",  "sqrt", "sin",
-                                        "cos",      "tan", "atan",    "silu"};
+    static const char *const unary[] = {
+        "negative", "exp",  "sigmoid", "relu", "tanh",     "erf",       "floor",
+        "abs",      "copy", "log",     "sqrt", "sin",      "cos",       "tan",
+        "atan",     "silu", "gelu",    "mish", "softplus", "hardswish", "gelu_tanh"};
     char text[512];
     for (int i = 0; i < OT_COUNT(binary); i++) {
         snprintf(text, sizeof text,
@@ -164,6 +165,10 @@ static void test_arithmetic(void **state)
         check_values(text, !strcmp(unary[i], "log") || !strcmp(unary[i], "sqrt"));
     }
     check_values("a = var f32[9]\ny = leaky_relu(a, alpha=0.3)\nw = var f32[]" WEIGHED, false);
+    check_values("a = var f32[9]\ny = swish(a, beta=1.7)\nw = var f32[]" WEIGHED, false);
+    check_values(
+        "a = var f32[9]\ny = elu(a, alpha=0.7, gamma=1.3, steep=2.0)\nw = var f32[]" WEIGHED,
+        false);
     check_values("a = var f32[9]\ny = clip(a, a_min=-0.6, a_max=0.5)\nw = var f32[]" WEIGHED,
                  false);
     check_values("a = var f32[2,5]\nb = var f32[5]\n"

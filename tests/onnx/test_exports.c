@@ -194,6 +194,87 @@ static void activations_are_one_call(void **state)
     computes(&g, given, 5, leaky);
 }
 
+static void number(ot_text *g, const char *name, float of)
+{
+    onnx_initializer(g, name, ONNX_FLOAT, "", &of, sizeof of);
+}
+
+/* What exporters write in place of an activation: the constants in front or behind, the value on
+ * either side, by a power or by products. */
+static void spelled_activations_are_one_call(void **state)
+{
+    static const float given[5] = {-3, -0.5f, 0, 0.75f, 4};
+    float want[5];
+    ot_text g = {0};
+    (void)state;
+    for (int computed = 0; computed < 2; computed++) {
+        data(&g);
+        number(&g, "root", 1.41421356f);
+        number(&g, "one", 1);
+        number(&g, "half", 0.5f);
+        onnx_node(&g, "Div", "div", "x root", "d", NULL);
+        onnx_node(&g, "Erf", "erf", "d", "e", NULL);
+        onnx_node(&g, "Add", "add", "e one", "s", NULL);
+        onnx_node(&g, "Mul", "mul", "x s", "m", NULL);
+        onnx_node(&g, "Mul", "scale", "m half", "y", NULL);
+        if (!computed)
+            becomes(&g, "y : f32[5] = gelu(x)", true);
+    }
+    done(&g);
+    for (int i = 0; i < 5; i++)
+        want[i] = (float)(given[i] / 2. * (1 + erf(given[i] / sqrt(2))));
+    computes(&g, given, 5, want);
+    data(&g); /* as GPT-2 has it, its half in front */
+    number(&g, "three", 3);
+    number(&g, "bend", 0.044715f);
+    number(&g, "steep", 0.7978846f);
+    number(&g, "one", 1);
+    number(&g, "half", 0.5f);
+    onnx_node(&g, "Mul", "scale", "half x", "h", NULL);
+    onnx_node(&g, "Pow", "cube", "x three", "c", NULL);
+    onnx_node(&g, "Mul", "some", "c bend", "b", NULL);
+    onnx_node(&g, "Add", "sum", "x b", "u", NULL);
+    onnx_node(&g, "Mul", "by", "u steep", "v", NULL);
+    onnx_node(&g, "Tanh", "tanh", "v", "t", NULL);
+    onnx_node(&g, "Add", "up", "t one", "w", NULL);
+    onnx_node(&g, "Mul", "end", "h w", "y", NULL);
+    becomes(&g, "y : f32[5] = gelu_tanh(x)", true);
+    data(&g);
+    number(&g, "steep", 1.702f);
+    onnx_node(&g, "Mul", "by", "x steep", "v", NULL);
+    onnx_node(&g, "Sigmoid", "gate", "v", "s", NULL);
+    onnx_node(&g, "Mul", "end", "x s", "y", NULL);
+    becomes(&g, "y : f32[5] = swish(x, beta=1.70", true);
+    data(&g);
+    number(&g, "three", 3);
+    number(&g, "six", 6);
+    number(&g, "zero", 0);
+    onnx_node(&g, "Add", "sum", "x three", "u", NULL);
+    onnx_node(&g, "Clip", "clip", "u zero six", "c", NULL);
+    onnx_node(&g, "Mul", "by", "x c", "m", NULL);
+    onnx_node(&g, "Div", "div", "m six", "y", NULL);
+    becomes(&g, "y : f32[5] = hardswish(x)", true);
+    data(&g);
+    onnx_node(&g, "Softplus", "soft", "x", "s", NULL);
+    onnx_node(&g, "Tanh", "tanh", "s", "t", NULL);
+    onnx_node(&g, "Mul", "by", "x t", "y", NULL);
+    becomes(&g, "y : f32[5] = mish(x)", true);
+    data(&g); /* another constant, and a part that somebody else reads */
+    number(&g, "root", 1.4f);
+    number(&g, "one", 1);
+    onnx_node(&g, "Div", "div", "x root", "d", NULL);
+    onnx_node(&g, "Erf", "erf", "d", "e", NULL);
+    onnx_node(&g, "Add", "add", "e one", "s", NULL);
+    onnx_node(&g, "Mul", "mul", "x s", "y", NULL);
+    becomes(&g, "gelu", false);
+    data(&g);
+    onnx_node(&g, "Softplus", "soft", "x", "s", NULL);
+    onnx_node(&g, "Tanh", "tanh", "s", "t", NULL);
+    onnx_node(&g, "Mul", "by", "x t", "m", NULL);
+    onnx_node(&g, "Add", "sum", "m t", "y", NULL);
+    becomes(&g, "mish", false);
+}
+
 /* Limits of integers and of doubles are their own. */
 static void limits_are_exact(void **state)
 {
@@ -306,6 +387,7 @@ int main(void)
         cmocka_unit_test(what_nobody_reads_is_left_out),
         cmocka_unit_test(nodes_of_mixed_dtypes),
         cmocka_unit_test(activations_are_one_call),
+        cmocka_unit_test(spelled_activations_are_one_call),
         cmocka_unit_test(limits_are_exact),
         cmocka_unit_test(long_names_of_dims_differ),
         cmocka_unit_test(contradictions_are_refused),

@@ -214,7 +214,7 @@ static void refused_with_a_reason(void **state)
         const char *op, *inputs, *name, *text, *why;
         int64_t number;
     } all[] = {
-        {"ScatterElements", "x index updates", "reduction", "mul", "'mul' is not supported", 0},
+        {"ScatterElements", "x index updates", "reduction", "sub", "'sub' is not supported", 0},
         {"ScatterElements", "x lengths two", NULL, NULL, "differ in rank", 0},
         {"ScatterND", "x steps two", NULL, NULL, "places of 3 numbers in 2 dims", 0},
         {"Einsum", "x side", "equation", "ij,jk->il", "a label that no input has", 0},

@@ -681,10 +681,36 @@ static void test_bad_reference_file(void **state)
     assert_int_equal(ot_reference_open(path, &r, &err), OPTUNE_EDAMAGED);
 }
 
+/* What a fused operator is known to is said by its own reference, where things cancel in it: gelu
+ * of -5 to a part of 5, not of a millionth of that; another's to a part of what it gives. */
+static void test_what_cancels_behind(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        double least, most;
+    } all[] = {{"dense(f32[1,1], const f32[1,1]) -> gelu()", 50, 500},
+               {"dense(f32[1,1], const f32[1,1]) -> silu()", 0, 1}};
+    const float x = 1;
+    const void *const in[] = {&x, &x};
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        optune_call call;
+        optune_err err = {0};
+        const optune_region one = {.rank = 2, .hi = {1, 1}};
+        double value = -5, magnitude = 0;
+        check_ok(ot_call_parse(all[i].call, &call, &err));
+        ot_reference_fused(&call, in, &one, &value, &magnitude);
+        assert_true(value > -0.04 && value < 0);
+        if (magnitude < all[i].least || magnitude > all[i].most)
+            fail_msg("%s: %g", all[i].call, magnitude);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_what_cancels_behind),
         cmocka_unit_test(test_elements),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_comparison),

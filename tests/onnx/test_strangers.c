@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What people's exports have and small networks do not: volumes, windows that hang over, images
+ * that shrink smoothly, places that are hit more than once, operators of integers that
+ * onnxruntime's quantiser writes, and those of its optimizer. Numbers are worked out by hand.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "graph/graph.h"
+#include "support/onnx_file.h"
+
+/* 1 to 8 in a cube of 2x2x2. */
+static const float cube[] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+/* A kernel of two planes in depth, one of them in a pad. */
+static void volumes(void **state)
+{
+    static const float plane[] = {1, 10}, pair[] = {1, 10, 100, 1000};
+    static const int64_t depth[] = {2, 1, 1}, all[] = {2, 2, 2}, front[] = {1, 0, 0, 0, 0, 0};
+    static const int64_t second[] = {2, 1, 1};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,2,1,1", plane, sizeof plane);
+    attr_ints(&attrs, "pads", 6, front);
+    onnx_node(&g, "Conv", "conv", "x w", "y", &attrs);
+    onnx_gives(&g, 17, cube, 8, (const float[]){10, 20, 30, 40, 51, 62, 73, 84}, 1e-6f);
+    /* two groups of one channel each; every second place in depth */
+    onnx_input(&g, "x", ONNX_FLOAT, "1,2,2,1,2");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "2,1,2,1,1", pair, sizeof pair);
+    attr_int(&attrs, "group", 2);
+    attr_ints(&attrs, "strides", 3, second);
+    attr_ints(&attrs, "pads", 6, front);
+    onnx_node(&g, "Conv", "conv", "x w", "y", &attrs);
+    onnx_gives(&g, 17, cube, 4, (const float[]){10, 20, 5000, 6000}, 1e-6f);
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
+    attr_ints(&attrs, "kernel_shape", 3, all);
+    onnx_node(&g, "MaxPool", "pool", "x", "y", &attrs);
+    onnx_gives(&g, 17, cube, 1, (const float[]){8}, 0);
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2"); /* what is padded does not count */
+    attr_ints(&attrs, "kernel_shape", 3, depth);
+    attr_ints(&attrs, "pads", 6, front);
+    onnx_node(&g, "AveragePool", "pool", "x", "y", &attrs);
+    onnx_gives(&g, 17, cube, 8, (const float[]){1, 2, 3, 4, 3, 4, 5, 6}, 1e-6f);
+}
+
+static void norms_of_windows_that_hang_over(void **state)
+{
+    static const float x[] = {3, 4, 5, 12, -8};
+    static const int64_t two[] = {2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,5");
+    attr_ints(&attrs, "kernel_shape", 1, two);
+    attr_ints(&attrs, "strides", 1, two);
+    attr_int(&attrs, "ceil_mode", 1);
+    onnx_node(&g, "LpPool", "pool", "x", "y", &attrs);
+    onnx_gives(&g, 18, x, 3, (const float[]){5, 13, 8}, 1e-6f);
+}
+
+/* Half as long by triangles of four: an eighth, three eighths, three eighths, an eighth; ends count
+ * for what lies beyond them. */
+static void shrinks_smoothly(void **state)
+{
+    static const float x[] = {8, 16, 0, 0, 0, 64};
+    static const int64_t sizes[] = {1, 1, 1, 3};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,1,6");
+    onnx_initializer(&g, "sizes", ONNX_INT64, "4", sizes, sizeof sizes);
+    attr_text(&attrs, "mode", "linear");
+    attr_int(&attrs, "antialias", 1);
+    onnx_node(&g, "Resize", "resize", "x - - sizes", "y", &attrs);
+    onnx_gives(&g, 18, x, 3, (const float[]){10, 2, 32}, 1e-6f);
+}
+
+static void places_that_are_hit_again(void **state)
+{
+    static const int64_t at[] = {1, 1, -1};
+    static const float updates[] = {3, -4, 2}, x[] = {5, 2, 1, 7};
+    static const struct {
+        const char *how;
+        float y[4];
+    } all[] = {{"add", {5, 1, 1, 9}},
+               {"mul", {5, -24, 1, 14}},
+               {"min", {5, -4, 1, 2}},
+               {"max", {5, 3, 1, 7}}};
+    (void)state;
+    for (int nd = 0; nd < 2; nd++)
+        for (int i = 0; i < OT_COUNT(all); i++) {
+            ot_text g = {0}, attrs = {0};
+            print_message("%s\n", all[i].how);
+            onnx_input(&g, "x", ONNX_FLOAT, "4");
+            onnx_initializer(&g, "at", ONNX_INT64, nd ? "3,1" : "3", at, sizeof at);
+            onnx_initializer(&g, "u", ONNX_FLOAT, "3", updates, sizeof updates);
+            attr_text(&attrs, "reduction", all[i].how);
+            onnx_node(&g, nd ? "ScatterND" : "ScatterElements", "only", "x at u", "y", &attrs);
+            onnx_gives(&g, 18, x, 4, all[i].y, 0);
+        }
+}
+
+/* ---- integers of onnxruntime's --------------------------------------------------------------- */
+
+enum { U8 = 2, I32 = 6 };
+
+static void number(ot_text *g, const char *name, float value)
+{
+    onnx_initializer(g, name, ONNX_FLOAT, "", &value, sizeof value);
+}
+
+static void zero(ot_text *g, const char *name, uint8_t value)
+{
+    onnx_initializer(g, name, U8, "", &value, 1);
+}
+
+static const float x4[] = {1, -2, 0.5f, 3};
+
+/* x as integers q of steps of a half from 10 on: 12, 6, 11, 16; integers r of quarters. What is
+ * made of them is y, of tenths from 100 on. */
+static void begin(ot_text *g, const char *dims, const char *weight)
+{
+    static const uint8_t r[] = {4, 8, 2, 0};
+    onnx_input(g, "x", ONNX_FLOAT, dims);
+    number(g, "half", 0.5f);
+    zero(g, "ten", 10);
+    number(g, "quarter", 0.25f);
+    zero(g, "none", 0);
+    number(g, "tenth", 0.1f);
+    zero(g, "hundred", 100);
+    onnx_initializer(g, "r", U8, weight, r, sizeof r);
+    onnx_node(g, "QuantizeLinear", "in", "x half ten", "q", NULL);
+}
+
+static void gives_bytes(ot_text *graph, const char *what, int n, const uint8_t *want)
+{
+    optune_graph *g = NULL;
+    optune_values *values = NULL;
+    optune_err err = {0};
+    print_message("%s\n", what);
+    if (onnx_read(graph, 17, &g, &err) < 0)
+        fail_msg("%s", err.text);
+    check_ok(optune_graph_evaluate(g, &(const void *){x4}, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    for (int i = 0; i < n; i++)
+        assert_int_equal(((const uint8_t *)optune_values_data(values, 0))[i], want[i]);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
+static void integers_one_by_one(void **state)
+{
+    static const struct {
+        const char *op, *inputs;
+        int n;
+        uint8_t y[8];
+    } all[] = {
+        {"QLinearAdd", "q half ten r quarter none tenth hundred", 4, {120, 100, 110, 130}},
+        {"QLinearMul", "q half ten r quarter none tenth hundred", 4, {110, 60, 102, 100}},
+        {"QLinearMul", "q half ten r quarter - tenth hundred", 4, {110, 60, 102, 100}},
+        {"QLinearSigmoid", "q half ten tenth hundred", 4, {107, 101, 106, 110}},
+        {"QLinearLeakyRelu", "q half ten tenth hundred", 4, {110, 90, 105, 130}},
+        {"QLinearGlobalAveragePool", "q half ten tenth hundred", 1, {106}},
+        {"QLinearAveragePool", "q half ten tenth hundred", 1, {106}},
+        {"QLinearReduceMean", "q half ten tenth hundred", 1, {106}},
+        {"QLinearConcat",
+         "tenth hundred q half ten r quarter none",
+         8,
+         {110, 80, 105, 130, 110, 120, 105, 100}},
+    };
+    static const int64_t plane[] = {2, 2};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        begin(&g, "1,1,2,2", "1,1,2,2");
+        if (!strcmp(all[i].op, "QLinearLeakyRelu"))
+            attr_real(&attrs, "alpha", 0.5f);
+        if (!strcmp(all[i].op, "QLinearAveragePool"))
+            attr_ints(&attrs, "kernel_shape", 2, plane);
+        onnx_contrib(&g, all[i].op, all[i].inputs, &attrs);
+        gives_bytes(&g, all[i].op, all[i].n, all[i].y);
+        ot_text_release(&attrs);
+    }
+}
+
+/* 2 4 - 4 8 + 1 2 + 6 0 = -22, and 2; each an eighth. */
+static void integers_in_products(void **state)
+{
+    static const int32_t bias = 2;
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    begin(&g, "1,4", "4,1");
+    onnx_initializer(&g, "c", I32, "1", &bias, sizeof bias);
+    onnx_contrib(&g, "QGemm", "q half ten r quarter none c tenth hundred", &attrs);
+    gives_bytes(&g, "QGemm", 1, (const uint8_t[]){75});
+    begin(&g, "4,1", "1,4");
+    onnx_initializer(&g, "c", I32, "1", &bias, sizeof bias);
+    attr_int(&attrs, "transA", 1);
+    attr_int(&attrs, "transB", 1);
+    attr_real(&attrs, "alpha", 2);
+    onnx_contrib(&g, "QGemm", "q half ten r quarter none c", &attrs);
+    onnx_gives(&g, 17, x4, 1, (const float[]){-5}, 1e-6f);
+    begin(&g, "1,4", "4,1");
+    onnx_contrib(&g, "MatMulIntegerToFloat", "q r half quarter ten none quarter", &attrs);
+    onnx_gives(&g, 17, x4, 1, (const float[]){-2.5f}, 1e-6f);
+    onnx_input(&g, "x", ONNX_FLOAT, "1,4");
+    onnx_initializer(&g, "r", U8, "4,1", (const uint8_t[]){4, 8, 2, 0}, 4);
+    number(&g, "quarter", 0.25f);
+    onnx_contrib(&g, "DynamicQuantizeMatMul", "x r quarter", &attrs);
+    onnx_gives(&g, 17, x4, 1, (const float[]){-2.75f}, 1e-2f);
+    ot_text_release(&attrs);
+}
+
+/* What an optimizer makes of several nodes: sums in front of an activation or a normalisation,
+ * products of turned matrices, a convolution with what is behind it. */
+static void several_nodes_as_one(void **state)
+{
+    static const float bias[] = {1, -1}, one[] = {1, 1}, square[] = {1, 3, 2, 4};
+    static const float pair[] = {3, -1, 5, 1}, w[] = {2};
+    ot_text g = {0}, attrs = {0};
+    float want[4];
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_initializer(&g, "b", ONNX_FLOAT, "2", bias, sizeof bias);
+    onnx_contrib(&g, "BiasGelu", "x b", &attrs);
+    for (int i = 0; i < 4; i++) {
+        const double v = (double)x4[i] + (double)bias[i % 2];
+        want[i] = (float)(v / 2 * (1 + erf(v / sqrt(2))));
+    }
+    onnx_gives(&g, 17, x4, 4, want, 1e-6f);
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_contrib(&g, "QuickGelu", "x", &attrs);
+    for (int i = 0; i < 4; i++)
+        want[i] = (float)((double)x4[i] / (1 + exp(-1.702 * (double)x4[i])));
+    onnx_gives(&g, 17, x4, 4, want, 1e-6f);
+    /* x transposed times [1 2; 3 4], twice */
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_initializer(&g, "m", ONNX_FLOAT, "2,2", square, sizeof square);
+    attr_int(&attrs, "transA", 1);
+    attr_int(&attrs, "transB", 1);
+    attr_real(&attrs, "alpha", 2);
+    onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
+    onnx_gives(&g, 17, x4, 4, (const float[]){5, 8, 14, 16}, 1e-6f);
+    /* rows 4 -2 and 6 2 over their deviations of 3 and 2, from their means */
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_initializer(&g, "skip", ONNX_FLOAT, "2,2", pair, sizeof pair);
+    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", one, sizeof one);
+    onnx_initializer(&g, "b", ONNX_FLOAT, "2", bias, sizeof bias);
+    attr_real(&attrs, "epsilon", 0);
+    onnx_contrib(&g, "SkipLayerNormalization", "x skip scale b", &attrs);
+    onnx_gives(&g, 17, x4, 4, (const float[]){2, -2, 2, -2}, 1e-5f);
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,1,1", w, sizeof w);
+    onnx_initializer(&g, "more", ONNX_FLOAT, "1,1,2,2", pair, sizeof pair);
+    attr_text(&attrs, "activation", "Relu");
+    onnx_contrib(&g, "FusedConv", "x w - more", &attrs);
+    onnx_gives(&g, 17, x4, 4, (const float[]){5, 0, 6, 7}, 1e-6f);
+    ot_text_release(&attrs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(volumes),
+        cmocka_unit_test(norms_of_windows_that_hang_over),
+        cmocka_unit_test(shrinks_smoothly),
+        cmocka_unit_test(places_that_are_hit_again),
+        cmocka_unit_test(integers_one_by_one),
+        cmocka_unit_test(integers_in_products),
+        cmocka_unit_test(several_nodes_as_one),
+    };
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
+}
