@@ -20,8 +20,10 @@ static void log_answer(optune *o, const ot_answer *answer)
         return;
     ot_text lines = {0};
     optune_call *call = ot_alloc_raw(sizeof *call);
+    optune_config config;
     const optune_task task = ot_answer_task(answer, call);
-    ot_choice_log(&task, &answer->choice, &lines);
+    const ot_choice choice = ot_answer_choice(answer, &config);
+    ot_choice_log(&task, &choice, &lines);
     free(call);
     for (char *line = lines.s, *end; line && *line; line = end) {
         end = line + strcspn(line, "\n");
@@ -125,8 +127,10 @@ const char *optune_selection_text(optune_selection *s, bool explain)
         return NULL;
     ot_text_clear(&s->text);
     optune_call *call = ot_alloc_raw(sizeof *call);
+    optune_config config;
     const optune_task task = ot_answer_task(s->answer, call);
-    ot_choice_text(&task, &s->answer->choice, explain, &s->text);
+    const ot_choice choice = ot_answer_choice(s->answer, &config);
+    ot_choice_text(&task, &choice, explain, &s->text);
     free(call);
     return ot_text_str(&s->text);
 }
@@ -137,8 +141,10 @@ const char *optune_selection_json(optune_selection *s)
         return NULL;
     if (!s->json) {
         optune_call *call = ot_alloc_raw(sizeof *call);
+        optune_config config;
         const optune_task task = ot_answer_task(s->answer, call);
-        json_t *json = ot_choice_json(&task, &s->answer->choice);
+        const ot_choice choice = ot_answer_choice(s->answer, &config);
+        json_t *json = ot_choice_json(&task, &choice);
         free(call);
         s->json = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         json_decref(json);

@@ -23,8 +23,8 @@
 /* A database that is only read: one of the list, or what came from a hub. */
 typedef struct ot_consulted {
     char *dir;
-    char *hub;       /* whose it is; NULL: one of the list */
-    atomic_bool hints; /* nothing of it is selected */
+    char *hub;                 /* whose it is; NULL: one of the list */
+    atomic_bool hints;         /* nothing of it is selected */
     _Atomic(ot_store *) store; /* NULL: could not be opened */
 } ot_consulted;
 enum { OT_MOST_CONSULTED = 128 };
@@ -41,9 +41,9 @@ typedef struct ot_stores {
     ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
     atomic_int n_others;                   /* grows once one is whole */
     bool other_told;                       /* why one could not be opened */
-    atomic_uint turn;       /* what was retired in one is closed once its readers have left */
-    atomic_int reading[2];  /* who entered in even turns, in odd ones */
-    ot_retired retired[2];  /* in even turns, in odd ones */
+    atomic_uint turn;      /* what was retired in one is closed once its readers have left */
+    atomic_int reading[2]; /* who entered in even turns, in odd ones */
+    ot_retired retired[2]; /* in even turns, in odd ones */
     atomic_int n_retired;
     const atomic_bool *stop; /* the handle's */
 } ot_stores;
@@ -58,9 +58,9 @@ struct optune {
     atomic_bool have_device;
     atomic_uint described; /* how often target or device were set: answers copy them anew */
     _Atomic int64_t no_tables_ns; /* when it had no folder of dispatch tables; <= 0: may have */
-    atomic_bool assumed; /* `device` is not here, and serves those who only ask */
-    ot_stores *stores;   /* owned */
-    char **plugins; /* loaded, NULL-terminated */
+    atomic_bool assumed;          /* `device` is not here, and serves those who only ask */
+    ot_stores *stores;            /* owned */
+    char **plugins;               /* loaded, NULL-terminated */
     optune_log_level log_level;
     void (*log)(void *arg, optune_log_level level, const char *text);
     void *log_arg;
@@ -183,6 +183,11 @@ void ot_record_apart(const optune_record *then, const optune_record *now, ot_tex
  * export give. Hints lie behind the facts, for the choice to point at, and are not counted. */
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err);
+/* hints.c: behind the facts that are there, of devices more like this one first, then the cheapest.
+ * What is said of a call holds with anything fused behind it, as TVM has it, but what is said of
+ * just this goes first. `asked`: the task's question, or NULL. */
+int ot_context_hints(optune *o, const optune_task *task, const ot_question *asked,
+                     ot_arena *arena, ot_fact **fact, int *n, optune_err *err);
 /* The same choice from the facts that decide it, which is much less reading where many configs were
  * tried; *n_known: how many of these there are. `question`: the task's, and then the choice lies in
  * the arena, too; NULL: it is made here. */
@@ -219,18 +224,20 @@ typedef struct ot_answer {
     _Atomic int64_t commit; /* the last one that is known to have changed nothing */
     ot_question question;
     ot_stamp stamp[OT_MOST_STAMPED]; /* of each store */
-    int n_stamps;                  /* 0: it holds until the next commit */
+    int n_stamps;                    /* 0: it holds until the next commit */
     ot_setting *place;
-    char *room;           /* behind it, of n_room bytes */
+    char *room; /* behind it, of n_room bytes */
     size_t n_room;
     struct ot_held *held; /* memory of what follows, where that is too little */
     const void *call;     /* packed */
     int n_facts;          /* there were */
-    ot_choice choice;     /* owns nothing; its config has memory for its entities alone */
-    const optune_op *op;  /* the call's */
-    _Atomic double flops; /* of the call; below 0: nobody has asked */
-    atomic_bool told;       /* what is to be warned of */
-    _Atomic(char *) config; /* the winner's, canonical, once somebody asked; owned */
+    ot_choice
+        choice; /* owns nothing; its config has memory for its entities alone, or is NULL: */
+    const void *config_packed; /* it is packed */
+    const optune_op *op;       /* the call's */
+    _Atomic double flops;      /* of the call; below 0: nobody has asked */
+    atomic_bool told;          /* what is to be warned of */
+    _Atomic(char *) config;    /* the winner's, canonical, once somebody asked; owned */
 } ot_answer;
 /* kept.c: what is kept of one. */
 /* Those of *last, where target and device are the same; else *last becomes these. The caller owns
@@ -248,6 +255,8 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
                         int n_facts);
 /* What was asked, in *call. */
 optune_task ot_answer_task(const ot_answer *answer, optune_call *call);
+/* The choice with its config, which lies in the answer or in *config. */
+ot_choice ot_answer_choice(const ot_answer *answer, optune_config *config);
 const char *ot_answer_config(const ot_answer *answer);
 double ot_answer_flops(const ot_answer *answer); /* of its call; 0: they depend on its ranges */
 void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds);
@@ -256,7 +265,8 @@ void ot_answers_close(struct ot_answers *answers);
 /* Thread-safe. The caller owns one use of *answer and ends it with ot_answer_drop. */
 int ot_answer_text(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
 /* The same for who says himself why no records could be read, where that is so: no warning. */
-int ot_answer_record(optune *o, const char *workload, const ot_answer **answer, optune_err *err);
+int ot_answer_record(optune *o, const char *workload, const ot_answer **answer,
+                     optune_err *err);
 int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
                    optune_err *err);
 /* As measured under the first of these policies (NULL-terminated) with anything usable; where there

@@ -42,9 +42,9 @@ typedef struct state {
 struct ot_answers {
     pthread_mutex_t lock;
     state state;
-    ot_setting *place;                  /* of the last answer */
-    const optune *place_of;             /* whose target and device it has, */
-    unsigned described;                 /* as of then */
+    ot_setting *place;      /* of the last answer */
+    const optune *place_of; /* whose target and device it has, */
+    unsigned described;     /* as of then */
     ot_forms *forms;
     _Atomic size_t room;                /* that the last answer should have had */
     _Atomic(struct ot_block *) scratch; /* of an arena that nobody uses at the moment */
@@ -235,8 +235,35 @@ static void give_back(struct ot_answers *all, ot_arena *scratch)
         ot_arena_release(scratch);
 }
 
+/* Whether nobody has answered the question, as of commit *commit of the stores. */
+static bool is_absent(optune *o, const ot_question *question, int64_t *commit)
+{
+    ot_store *store;
+    int64_t snapshot;
+    int n = 0;
+    *commit = 0;
+    for (; (store = ot_context_nth(o, n)); n++) {
+        if (!ot_store_lacks(store, &question->digest, &snapshot))
+            return false;
+        *commit += snapshot;
+    }
+    return n > 0;
+}
+
+enum { MOST_HELD = 4 };
+
+/* One snapshot of each store, and now->commit is of that. */
+static int hold(optune *o, state *now, ot_store *store[MOST_HELD])
+{
+    int n = 0;
+    while (n < MOST_HELD && (store[n] = ot_context_nth(o, n)))
+        ot_store_hold(store[n++]);
+    now->commit = ot_context_snapshot(o);
+    return n;
+}
+
 /* `text`: of the call, canonical. */
-static int make(optune *o, const state *now, const optune_call *call, const char *text,
+static int make(optune *o, state *now, const optune_call *call, const char *text,
                 const char *policy, ot_answer **answer, optune_err *err)
 {
     enum { MOST_ROOM = 4 << 10 };
@@ -245,17 +272,27 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     const optune_task task = {call, &a->place->target, &a->place->device};
     ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
     ot_choice choice = {0};
-    int n = 0;
+    ot_store *held[MOST_HELD];
+    int64_t commit;
+    int n = 0, n_held = 0;
+    a->question.absent = now->opened && is_absent(o, &a->question, &commit);
+    if (a->question.absent)
+        now->commit = commit;
+    else if (now->opened)
+        n_held = hold(o, now, held);
     atomic_init(&a->commit, now->commit);
     /* In front of what is read: what comes in between changes it. */
-    int64_t commit;
-    const int n_stamps = now->opened ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
+    const int n_stamps =
+        now->opened && !a->question.absent ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
     int status = ot_context_decide(o, &task, &a->question, policy, &facts, &n, &choice, err);
     if (status >= 0) {
         a->n_stamps = from_records(&choice) ? n_stamps : 0;
         const size_t room = ot_answer_settle(a, call, &choice, n);
         atomic_store(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM);
     }
+    a->question.absent = false; /* it was then */
+    while (n_held)
+        ot_store_let_go(held[--n_held]);
     give_back(o->answers, &facts);
     ot_choice_release(&choice);
     status = ot_memory_end(status, err); /* nothing of the reserve is kept */
@@ -265,23 +302,6 @@ static int make(optune *o, const state *now, const optune_call *call, const char
     }
     *answer = a;
     return OPTUNE_OK;
-}
-
-/* The same of one snapshot of each store, and now->commit is of that. */
-static int make_held(optune *o, state *now, const optune_call *call, const char *text,
-                     const char *policy, ot_answer **answer, optune_err *err)
-{
-    enum { MOST = 4 };
-    ot_store *store[MOST];
-    int n = 0;
-    while (now->opened && n < MOST && (store[n] = ot_context_nth(o, n)))
-        ot_store_hold(store[n++]);
-    if (now->opened)
-        now->commit = ot_context_snapshot(o);
-    const int status = make(o, now, call, text, policy, answer, err);
-    while (n)
-        ot_store_let_go(store[--n]);
-    return status;
 }
 
 /* ---- asking ------------------------------------------------------------------------------ */
@@ -346,7 +366,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     const key canonical = same ? *asked : key_of(text->s, text->n);
     *answer = same ? NULL : look_up(o, now, &canonical);
     if (!*answer) {
-        status = make_held(o, now, call, text->s, NULL, answer, err);
+        status = make(o, now, call, text->s, NULL, answer, err);
         if (status >= 0)
             keep(o, now, &canonical, *answer);
     }
@@ -442,8 +462,8 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     ot_call_print(call, &text);
     const key asked = key_of(ot_text_str(&text), text.n);
     if (!(*found = look_up(o, now, &asked))) {
-        status = make_held(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found,
-                           err);
+        status =
+            make(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found, err);
         if (status >= 0)
             keep(o, now, &asked, *found);
     }

@@ -76,10 +76,11 @@ static int choose_one(ot_emission *e, ot_emitted_choice *c, const optune_call *c
         return status;
     const int number = c->kernel[c->n++] = new_kernel(e);
     ot_emitted_kernel *k = &e->kernel[number];
-    const ot_choice *choice = &answer->choice;
-    k->source.impl = choice->row[choice->winner].candidate.impl;
-    ot_config_copy(&k->config, choice->config);
-    k->tier = ot_tier_name(choice->tier);
+    const ot_choice choice = ot_answer_choice(answer, &k->config);
+    k->source.impl = choice.row[choice.winner].candidate.impl;
+    if (choice.config != &k->config)
+        ot_config_copy(&k->config, choice.config);
+    k->tier = ot_tier_name(choice.tier);
     ot_answer_drop(answer);
     return make_plan(e, c, number, call, err);
 }
@@ -123,7 +124,8 @@ static int choose(ot_emission *e, int group, optune_err *err)
     while (c < e->choice + e->n_choices && strcmp(c->text, p->row[group].text))
         c++;
     if (c == e->choice + e->n_choices) {
-        *c = (ot_emitted_choice){.text = p->row[group].text, .table = ot_dispatch_of(p->o, call)};
+        *c = (ot_emitted_choice){.text = p->row[group].text,
+                                 .table = ot_dispatch_of(p->o, call)};
         e->n_choices++;
         const size_t most = c->table ? (size_t)c->table->n : 1;
         c->kernel = ot_arena_alloc(&e->arena, most * sizeof *c->kernel);

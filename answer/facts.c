@@ -3,7 +3,8 @@
  * What the store knows of a task, judged against the present: each thing a record depends on is
  * the same (current), has changed (stale: history and a hint, never selected), or cannot be told
  * here (unverifiable: selected, and labelled so). What was refuted or measured again later is
- * history, too. Where none of these decides, what logs of others say of the call is added.
+ * history, too. Where none of these decides, what logs of others say of the call is added
+ * (hints.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -210,7 +211,10 @@ static void supersede(ot_fact *fact, int n)
 
 /* ---- chosen for a graph ------------------------------------------------------------------ */
 
-/* What was chosen while a graph ran is what it is computed with, the newest time that it was: its
+/* Of the records of one store: what another says, which is asked only where nothing before it may
+ * be used, ends no choice that was made here.
+ *
+ * What was chosen while a graph ran is what it is computed with, the newest time that it was: its
  * cost alone does not say why, as a slower one may have been taken that holds less memory, and
  * others look faster than they are by having been many. Where its kernel has changed since, costs
  * decide. */
@@ -318,7 +322,12 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
 {
     *fact = NULL;
     *n = 0;
-    int status = ot_context_store(o, OT_STORE_READ, err);
+    if (asked && asked->absent && (!policy || !strcmp(policy, asked->policy)))
+        return OPTUNE_OK;
+    int64_t commit;
+    int status = ot_context_follow(o, &commit)
+                     ? OPTUNE_OK /* all are open, and what they were */
+                     : ot_context_store(o, OT_STORE_READ, err);
     if (status == OPTUNE_ENOENT)
         return OPTUNE_OK; /* nothing was ever stored here */
     if (status < 0)
@@ -339,13 +348,16 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     all.arena = arena;
     all.n = 0;
     const bool in_graph = ot_policy_is_graph(all.policy);
+    int last = 0; /* the first of the store that was asked last */
     ot_store *store;
     const ot_consulted *other;
     /* The next of the list is asked when those before it have nothing that may be used. */
     for (int i = 0; status >= 0 && (store = ot_context_nth_of(o, i, &other)); i++)
-        if (!has_usable(*fact, *n))
+        if (!has_usable(*fact, *n)) {
+            last = *n;
             status =
                 add_facts(&all, store, other, &question, deciding && !in_graph, fact, n, err);
+        }
     if (status < 0) {
         *n = 0;
         return status;
@@ -353,7 +365,7 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     if (*n > 1) { /* else there is none that could */
         refute(*fact, *n);
         if (in_graph)
-            settle(*fact, *n);
+            settle(*fact + last, *n - last);
         supersede(*fact, *n);
     }
     return OPTUNE_OK;
@@ -368,116 +380,7 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
     return status;
 }
 
-/* ---- hints ------------------------------------------------------------------------------- */
-
-enum { MOST_HINTS = 16 }; /* of each store, and of each form of the call */
-
-/* How alike its target is: options of the device that both name, or the same text. */
-static int alike(const optune_task *task, const optune_record *hint)
-{
-    optune_target other;
-    const optune_target *own = task->target;
-    if (ot_target_parse(hint->target, &other, NULL) < 0)
-        return 0;
-    return 4 * (*own->arch && !strcmp(own->arch, other.arch)) +
-           2 * (*own->model && !strcmp(own->model, other.model)) +
-           (own->threads == other.threads);
-}
-
-typedef struct ranked {
-    const optune_record *record;
-    int alike, order;
-} ranked;
-
-static int more_alike(const void *a, const void *b)
-{
-    const ranked *x = a, *y = b;
-    return x->alike != y->alike ? y->alike - x->alike : x->order - y->order;
-}
-
-static int read_hints(optune *o, const optune_task *task, const char *call, ot_arena *arena,
-                      ranked *to, int *n, int most, optune_err *err)
-{
-    ot_store *store;
-    const ot_consulted *other;
-    int status = OPTUNE_OK;
-    for (int i = 0; status >= 0 && *n < most && (store = ot_context_nth_of(o, i, &other));
-         i++) {
-        optune_record *record;
-        int found = 0;
-        if (other && other->hub)
-            continue; /* nothing of a hub is one: each of its records names a digest */
-        status = ot_store_find_hints(store, call, task->target->kind, MOST_HINTS, arena,
-                                     &record, &found, err);
-        for (int k = 0; k < found && *n < most; k++, ++*n)
-            to[*n] = (ranked){&record[k], alike(task, &record[k]), *n};
-    }
-    return status;
-}
-
-static const char *printed(const optune_call *call, ot_arena *arena)
-{
-    ot_text text = {0};
-    ot_call_print(call, &text);
-    const char *kept = ot_arena_copy(arena, ot_text_str(&text));
-    ot_text_release(&text);
-    return kept;
-}
-
-static bool may_be_hinted(optune *o)
-{
-    ot_store *store;
-    const ot_consulted *other;
-    for (int i = 0; (store = ot_context_nth_of(o, i, &other)); i++)
-        if (!(other && other->hub) && ot_store_may_hint(store))
-            return true;
-    return false;
-}
-
-/* Behind the facts that are there: of devices more like this one first, then the cheapest. What is
- * said of a call holds with anything fused behind it, as TVM has it, but what is said of just this
- * goes first. `asked`: the task's question, or NULL. */
-static int add_hints(optune *o, const optune_task *task, const ot_question *asked,
-                     ot_arena *arena, ot_fact **fact, int *n, optune_err *err)
-{
-    enum { MOST = 4 * MOST_HINTS };
-    ranked hint[MOST];
-    ot_fact table;
-    const int tables = ot_dispatch_hint(o, task, arena, &table); /* it was measured here */
-    int found = 0, own;
-    const bool any = may_be_hinted(o);
-    int status = OPTUNE_OK;
-    if (any)
-        status = read_hints(o, task, asked ? asked->call : printed(task->call, arena), arena,
-                            hint, &found, MOST / 2, err);
-    own = found;
-    if (any && status >= 0 && task->call->n_epilogues) {
-        optune_call *plain = ot_alloc_raw(sizeof *plain);
-        ot_call_copy(plain, task->call);
-        plain->n_epilogues = plain->n_extra = 0;
-        status = read_hints(o, task, printed(plain, arena), arena, hint, &found, MOST, err);
-        free(plain);
-    }
-    if (status >= 0 && found + tables) {
-        qsort(hint, (size_t)own, sizeof *hint, more_alike);
-        qsort(hint + own, (size_t)(found - own), sizeof *hint, more_alike);
-        ot_fact *more = ot_arena_alloc(arena, (size_t)(*n + tables + found) * sizeof *more);
-        if (*n)
-            memcpy(more, *fact, (size_t)*n * sizeof *more);
-        if (tables)
-            more[(*n)++] = table;
-        for (int i = 0; i < found; i++) {
-            ot_fact *to = &more[(*n)++];
-            *to = (ot_fact){.currency = OT_HINT};
-            ot_record_copy(&to->record, hint[i].record);
-            optune_refuse(to->why, "a log of others says it of %.200s",
-                          to->record.device ? to->record.device
-                                            : "a device that it does not name");
-        }
-        *fact = more;
-    }
-    return status;
-}
+/* ---- choosing ---------------------------------------------------------------------------- */
 
 static int choose_of(optune *o, const optune_task *task, const ot_question *asked,
                      const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
@@ -494,7 +397,7 @@ static int choose_of(optune *o, const optune_task *task, const ot_question *aske
     ot_arena *const rows = asked ? arena : NULL;
     status = ot_select_in(rows, task, *fact, *n, choice, err);
     if (status >= 0 && !unread && !ot_choice_measured(choice)) {
-        add_hints(o, task, asked, arena, fact, n, NULL);
+        ot_context_hints(o, task, asked, arena, fact, n, NULL);
         if (*n > measured) {
             ot_choice_release(choice);
             status = ot_select_in(rows, task, *fact, *n, choice, err);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is kept of an answer, in as little memory as it takes: each page that is new to the process
- * costs about what choosing does. The call is packed, target and device are shared by all answers
- * of a handle, sentences that follow from these are made when somebody asks. The one idea: a record
- * has room for 32 entities in its config and uses a few; the room behind those holds the rest of
- * the answer.
+ * costs about what choosing does. Call and config are packed, target and device are shared by all
+ * answers of a handle, sentences that follow from these are made when somebody asks. The one idea:
+ * a record has room for 32 entities in its config and uses a few; the room behind those holds the
+ * rest of the answer.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/config_packed.h"
 #include "base/record.h"
 
 /* Memory of an answer; freed with it. */
@@ -21,7 +22,8 @@ struct ot_held {
 typedef struct keeping {
     ot_answer *to;
     char *at, *end; /* room that is left */
-    size_t lacked;  /* bytes for which there was none behind the answer, nor in a record */
+    size_t used;    /* bytes of that behind the answer, */
+    size_t lacked;  /* and those for which there was none, nor in a record */
 } keeping;
 
 enum { UNIT = 16, LEAST = 1024 };
@@ -34,10 +36,19 @@ static void *hold(keeping *k, size_t size)
     return held->data;
 }
 
+/* Before it is left for other room. */
+static void note_used(keeping *k)
+{
+    const ot_answer *to = k->to;
+    if (k->at >= to->room && k->at <= to->room + to->n_room)
+        k->used = (size_t)(k->at - to->room);
+}
+
 static void *take(keeping *k, size_t size)
 {
     size = (size + UNIT - 1) & ~(size_t)(UNIT - 1);
     if ((size_t)(k->end - k->at) < size) {
+        note_used(k);
         k->lacked += size;
         const size_t room = size > LEAST ? size : LEAST;
         k->at = hold(k, room);
@@ -73,6 +84,7 @@ static void give(keeping *k, char *at, char *end)
 {
     at += -(uintptr_t)at & (UNIT - 1);
     if (end - at > k->end - k->at) {
+        note_used(k);
         k->at = at;
         k->end = end;
     }
@@ -98,20 +110,17 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
     return kept;
 }
 
-static size_t size_of(const optune_config *config)
-{
-    return offsetof(optune_config, entity) + (size_t)config->n * sizeof config->entity[0];
-}
-
-/* The record's own, where that is the same. */
-static const optune_config *keep_config(keeping *k, const optune_config *config,
-                                        const ot_fact *fact)
+/* The record's own, where that is the same; else it is packed. */
+static void keep_config(keeping *k, const optune_config *config, const ot_fact *fact)
 {
     const optune_config *own = fact ? &fact->record.config : NULL;
-    const size_t size = size_of(config);
-    if (own && own->n == config->n && memcmp(own, config, size) == 0)
-        return own;
-    return keep(k, config, size);
+    char packed[sizeof *config];
+    const size_t used =
+        offsetof(optune_config, entity) + (size_t)config->n * sizeof config->entity[0];
+    if (own && own->n == config->n && memcmp(own, config, used) == 0)
+        k->to->choice.config = own;
+    else
+        k->to->config_packed = keep(k, packed, ot_config_pack(config, packed));
 }
 
 /* Of all that is known only what the choice refers to outlives the question. */
@@ -140,13 +149,14 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
     }
     to->choice = *choice;
     to->choice.texts = (ot_arena){0};
-    to->choice.config = keep_config(&k, choice->config, row[choice->winner].fact);
+    to->choice.config = NULL;
+    keep_config(&k, choice->config, row[choice->winner].fact);
     to->choice.unread_why = keep_text(&k, choice->unread_why);
     to->choice.row = take(&k, (size_t)choice->n * sizeof *row);
     memcpy(to->choice.row, row, (size_t)choice->n * sizeof *row);
     to->call = keep(&k, packed, size);
-    const bool behind = k.at >= to->room && k.at <= to->room + to->n_room;
-    return k.lacked + (behind ? (size_t)(k.at - to->room) : 0);
+    note_used(&k);
+    return k.used + k.lacked;
 }
 
 void ot_setting_drop(ot_setting *place)
@@ -188,6 +198,16 @@ optune_task ot_answer_task(const ot_answer *answer, optune_call *call)
     return (optune_task){call, &answer->place->target, &answer->place->device};
 }
 
+ot_choice ot_answer_choice(const ot_answer *answer, optune_config *config)
+{
+    ot_choice choice = answer->choice;
+    if (!choice.config) {
+        ot_config_unpack(answer->config_packed, config);
+        choice.config = config;
+    }
+    return choice;
+}
+
 double ot_answer_flops(const ot_answer *answer)
 {
     ot_answer *a = (ot_answer *)answer;
@@ -208,7 +228,8 @@ const char *ot_answer_config(const ot_answer *answer)
     if (there)
         return there;
     ot_text text = {0};
-    ot_config_print(answer->choice.config, &text);
+    optune_config room;
+    ot_config_print(ot_answer_choice(answer, &room).config, &text);
     if (atomic_compare_exchange_strong(config, &there, text.s))
         return text.s;
     ot_text_release(&text); /* another thread was first */

@@ -98,9 +98,10 @@ int ot_kernel_choose(ot_machine *m, const optune_call *call, const char *const *
     int status = ot_answer_call_at(m->o, call, policies, &answer, err);
     if (status < 0)
         return status;
-    const ot_choice *choice = &answer->choice;
-    status = ot_kernel_take(m, call, choice->row[choice->winner].candidate.impl, choice->config,
-                            k, err);
+    optune_config config;
+    const ot_choice choice = ot_answer_choice(answer, &config);
+    status = ot_kernel_take(m, call, choice.row[choice.winner].candidate.impl, choice.config, k,
+                            err);
     ot_answer_drop(answer);
     return status;
 }
@@ -128,9 +129,11 @@ int ot_kernel_load(ot_kernel *k, optune_err *err)
 
 void ot_kernel_like(ot_machine *m, const ot_kernel *like, ot_kernel *k)
 {
-    *k = (ot_kernel){.impl = like->impl, .config = like->config, .scratch = like->scratch,
-                       .kept = like->kept};
-    sit(k, m, like->task.call, NULL); /* as it could be of that one */
+    *k = (ot_kernel){.impl = like->impl,
+                     .config = like->config,
+                     .scratch = like->scratch,
+                     .kept = like->kept};
+    sit(k, m, like->task.call, NULL);           /* as it could be of that one */
     if (m == like->machine || k->impl->library) /* a clone uses what was packed */
         m->scratch.kept_wanted += like->kept;
 }

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/remedy.h"
 
 int ot_make_dirs(const char *path, optune_err *err)
 {
@@ -45,8 +46,8 @@ int ot_make_dirs(const char *path, optune_err *err)
 
 static int cannot_open(const char *path, int why, optune_err *err)
 {
-    return optune_fail(err, why == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO, "cannot open '%s': %s",
-                       path, strerror(why));
+    return optune_fail(err, why == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
+                       "cannot open '%s': %s%s", path, strerror(why), ot_errno_remedy(why));
 }
 
 static int no_file(const char *path, int flags, const struct stat *info, optune_err *err)

@@ -270,6 +270,14 @@ static int merge_table(merging *m, const ot_bulk *b, ot_kv_table table, ot_sorte
                               : OPTUNE_OK;
 }
 
+/* In front of those of all questions, which are made here. */
+static int say_all(merging *m)
+{
+    ot_summary_all(OT_SUMMARY_MADE, &m->summary);
+    return ot_making_put(m->made, OT_TABLE_SUMMARY, ot_summary_all_key,
+                         (ot_bytes){m->summary.s, m->summary.n}, m->err);
+}
+
 static int merge_all(merging *m, const ot_bulk *b)
 {
     static const ot_kv_table as_they_are[] = {OT_TABLE_META, OT_TABLE_DEVICE,
@@ -281,6 +289,8 @@ static int merge_all(merging *m, const ot_bulk *b)
             ot_making_copy(m->made, m->old, as_they_are[i], b->stops ? b->stop : NULL, m->err);
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_RECORD, b->records);
+    if (status >= 0)
+        status = say_all(m);
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_BEST, b->best);
     if (status >= 0)

@@ -22,6 +22,8 @@ typedef struct checking {
     ot_snapshot reader;
     ot_parts parts;
     ot_care *care;
+    bool all_summed; /* each question has a summary */
+    ot_digest asked; /* the question of the last entry */
     fault *fault;
     int n, capacity;
     bool keep;
@@ -75,6 +77,22 @@ static int check_record(checking *c, ot_bytes key, ot_bytes value)
     return status < 0 && status != OPTUNE_EDAMAGED ? status : OPTUNE_OK;
 }
 
+/* Of an entry of a question: where it has no summary, nobody looks for any. */
+static int check_summed(checking *c, ot_bytes key)
+{
+    ot_bytes none;
+    const ot_bytes asked = {key.data, DIGEST};
+    if (!c->all_summed || memcmp(c->asked.byte, key.data, DIGEST) == 0)
+        return OPTUNE_OK;
+    memcpy(c->asked.byte, key.data, DIGEST);
+    const int status = ot_snapshot_get(&c->reader, OT_TABLE_SUMMARY, asked, &none, c->err);
+    if (status == 1) {
+        c->care->summaries++;
+        note(c, BAD_SUMMARY, asked);
+    }
+    return status < 0 ? status : OPTUNE_OK;
+}
+
 static int check_entry(checking *c, ot_bytes key, ot_bytes value)
 {
     ot_arena arena = {0};
@@ -105,6 +123,8 @@ static int check_entry(checking *c, ot_bytes key, ot_bytes value)
         c->care->dangling++;
         note(c, BAD_ENTRY, key);
     }
+    if (status >= 0 && sound)
+        status = check_summed(c, key);
     ot_arena_release(&arena);
     return status < 0 ? status : OPTUNE_OK;
 }
@@ -167,6 +187,7 @@ static int look(checking *c, ot_store *store)
     if (status < 0)
         return status;
     c->parts = (ot_parts){.reader = &c->reader};
+    c->all_summed = ot_snapshot_epoch(&c->reader, &epoch) && ot_summary_has_all(&c->reader);
     status = check_table(c, OT_TABLE_RECORD, check_record);
     if (status >= 0)
         status = check_table(c, OT_TABLE_BEST, check_entry);

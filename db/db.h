@@ -39,7 +39,8 @@ double ot_store_newest(ot_store *store, const optune_record *record, bool any);
 /* A question; NULL policy means "warm". */
 typedef struct ot_question {
     const char *device, *target, *call, *policy;
-    bool known; /* its digest, of what it asks now */
+    bool known;  /* its digest, of what it asks now */
+    bool absent; /* no store that is asked has a record of it, nor a hint */
     ot_digest digest;
 } ot_question;
 void ot_question_know(ot_question *question); /* for who asks it more than once */
@@ -83,6 +84,9 @@ typedef struct ot_stamp {
 /* *snapshot: of which commit this is said, as ot_store_snapshot. */
 bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stamp,
                     int64_t *snapshot);
+/* absent.c: whether no record of the question is there, nor any hint, as of the last commit,
+ * *snapshot. False: it has to be looked for. Costs less than to look. */
+bool ot_store_lacks(ot_store *store, const ot_digest *asked, int64_t *snapshot);
 /* catch_up.c: for who sees again and again that ot_store_last is ahead of what can be read: the
  * writer of that commit was killed before it said so to readers, and after a while this says it in
  * its place. Nothing happens where somebody writes, or this process may not. */
@@ -191,7 +195,7 @@ int ot_check_pages(const char *path, optune_err *err);
 enum {
     OT_MOST_RECORD_SAMPLES = 16384,
     OT_LONG_TEXT = OPTUNE_CALL_TEXT_SIZE - 1, /* bytes of a text, as that of a call can be */
-    OT_LONGEST_LINE = 2 << 20, /* more than any sound record's line needs */
+    OT_LONGEST_LINE = 2 << 20,                /* more than any sound record's line needs */
 };
 /* Whether its figures agree with one another; false with a sentence in why[OPTUNE_WHY_SIZE]. */
 bool ot_record_figures(const optune_record *record, char *why);

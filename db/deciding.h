@@ -32,13 +32,33 @@ int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all,
                    optune_err *err);
 /* One more, of the bytes of the index. */
 void ot_briefs_add(ot_briefs *all, const ot_bytes *key, const ot_bytes *value);
-/* Those that decide, `keep` and `alike` set; 1: there is no list of them that can be believed. */
+/* Those that decide, `keep` and `alike` set, which may be none; 1: there is no list of them that
+ * can be believed. */
 int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all);
 /* Of a question whose entries this transaction has changed. */
 int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err);
+/* summed.c: its bytes. Serial, number of entries that are listed, those, a checksum; 0 listed: all
+ * have to be looked at. */
+enum {
+    OT_SUMMARY_HEAD = 8 + 4,
+    OT_SUMMARY_FEW =
+        16, /* entries that decide are listed whenever there are others beside them */
+};
+uint32_t ot_briefs_kept(const ot_briefs *all);
+bool ot_summary_whole(const ot_digest *asked, const ot_bytes *value, uint64_t *serial,
+                      uint32_t *kept);
+/* `kept`: those that decide, which are listed; 0: none is. */
+void ot_summary_print_of(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
+                         uint32_t kept, ot_text *to);
 /* What it is of entries that ot_deciding has looked at, changed by transaction `serial`. */
 void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
                       ot_text *to);
+/* Whether all questions have one, of a snapshot whose summaries are believed; and what says so,
+ * which is put by whoever knows it. */
+bool ot_summary_has_all(ot_snapshot *reader);
+extern const ot_bytes ot_summary_all_key;
+void ot_summary_all(uint64_t serial, ot_text *to);
+bool ot_summary_is_all(const ot_bytes *value);
 /* In a store that is made of another, whose transactions are counted anew: by the first of them,
  * with which no later change is confused. */
 enum { OT_SUMMARY_MADE = 1 };

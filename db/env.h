@@ -44,8 +44,9 @@ struct ot_store {
     env *env;
     int mode;
     const atomic_bool *stop;
-    atomic_int passed; /* damaged records passed over */
-    _Atomic(ot_parts *) parts; /* not borrowed at the moment; NULL: there are none */
+    atomic_int passed;                    /* damaged records passed over */
+    _Atomic(ot_parts *) parts;            /* not borrowed at the moment; NULL: there are none */
+    _Atomic(struct ot_absence *) absence; /* likewise */
 };
 
 extern const char *const ot_env_tables[OT_TABLES]; /* their names in the file */

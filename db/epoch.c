@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "db/deciding.h"
 #include "db/env.h"
 
 const ot_bytes ot_epoch_name = {"summaries", 9};
@@ -32,6 +33,22 @@ bool ot_epoch_holds(const ot_bytes *value, int64_t snapshot, uint64_t *first)
     return true;
 }
 
+/* Where nothing is that has none, all have one from here on. */
+static int begin(const env *e, MDB_txn *txn, uint64_t serial)
+{
+    MDB_stat index;
+    ot_text all = {0};
+    int rc = mdb_drop(txn, e->table[OT_TABLE_SUMMARY], 0);
+    rc = rc ? rc : mdb_stat(txn, e->table[OT_TABLE_BEST], &index);
+    if (rc || index.ms_entries)
+        return rc;
+    ot_summary_all(serial, &all);
+    MDB_val key = value_of(ot_summary_all_key), value = value_of((ot_bytes){all.s, all.n});
+    rc = mdb_put(txn, e->table[OT_TABLE_SUMMARY], &key, &value, 0);
+    ot_text_release(&all);
+    return rc;
+}
+
 int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial)
 {
     epoch was = {0};
@@ -43,7 +60,7 @@ int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial)
         return rc;
     if (!read_epoch(&stored, &was) || was.last + 1 != *serial) {
         was.first = *serial;
-        rc = mdb_drop(txn, e->table[OT_TABLE_SUMMARY], 0);
+        rc = begin(e, txn, *serial);
         if (rc)
             return rc;
     }

@@ -32,6 +32,7 @@ typedef struct ot_bytes {
 } ot_bytes;
 
 typedef struct ot_roots ot_roots; /* walk.c */
+struct ot_absence;
 
 typedef struct ot_snapshot {
     ot_store *store;
@@ -44,10 +45,11 @@ typedef struct ot_snapshot {
     /* What was found out of it and is asked again with each answer: 1 there is, -1 there is none, 0
      * nobody asked. Of a view, which may go on to a later commit, nothing is. */
     struct ot_seen {
-        signed char epoch, summary;
-        int64_t number;        /* the snapshot of which `epoch` is */
-        uint64_t first;        /* ot_snapshot_epoch */
-        uint8_t question[16];  /* of the summary */
+        signed char epoch, summary, all;
+        int64_t number;       /* the snapshot of which `epoch` is */
+        int64_t all_number;   /* and of which `all` is: ot_summary_has_all */
+        uint64_t first;       /* ot_snapshot_epoch */
+        uint8_t question[16]; /* of the summary */
         ot_bytes value;
     } seen;
 } ot_snapshot;
@@ -104,7 +106,8 @@ int ot_leaves_next(ot_leaves *leaves, ot_bytes *key, ot_bytes *value); /* 1: tha
 void ot_leaves_release(ot_leaves *leaves);
 int64_t ot_snapshot_count(ot_snapshot *reader, ot_kv_table table); /* entries; -1: not known */
 /* hold.c: the snapshot that this thread holds of the store; false: it holds none, or it is lent. */
-bool ot_hold_put(const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
+bool ot_hold_put(
+    const ot_snapshot *snapshot); /* false: no place, or one of its store is there */
 bool ot_hold_take(const ot_store *store, ot_snapshot *snapshot); /* for good */
 bool ot_hold_lend(const ot_store *store, ot_snapshot *reader);
 void ot_hold_take_back(const ot_snapshot *reader);
@@ -113,14 +116,16 @@ void ot_hold_take_back(const ot_snapshot *reader);
 typedef struct ot_sight ot_sight;
 struct ot_peek;
 int ot_sight_open(const char *path, ot_sight **sight, optune_err *err); /* of DIR/store */
-void ot_sight_close(ot_sight *sight);                                   /* NULL is fine */
-struct ot_peek *ot_sight_peek(const ot_sight *sight);                   /* its own */
-bool ot_sight_look(ot_sight *sight);       /* now; false: it is gone */
-bool ot_sight_gone(ot_sight *sight);       /* as ot_store_gone, fork apart */
-bool ot_sight_here(const ot_sight *sight); /* as far as was seen */
-bool ot_sight_whole(ot_sight *sight);      /* nothing was cut off: it may be read in a map */
-int64_t ot_sight_last(ot_sight *sight);    /* the last commit */
-void ot_sight_count(ot_sight *sight);      /* there is one more */
+/* Commits are counted together with other processes, in a file there: not in a newer version's. */
+void ot_sight_share(ot_sight *sight, const char *path);
+void ot_sight_close(ot_sight *sight);                 /* NULL is fine */
+struct ot_peek *ot_sight_peek(const ot_sight *sight); /* its own */
+bool ot_sight_look(ot_sight *sight);                  /* now; false: it is gone */
+bool ot_sight_gone(ot_sight *sight);                  /* as ot_store_gone, fork apart */
+bool ot_sight_here(const ot_sight *sight);            /* as far as was seen */
+bool ot_sight_whole(ot_sight *sight);   /* nothing was cut off: it may be read in a map */
+int64_t ot_sight_last(ot_sight *sight); /* the last commit */
+void ot_sight_count(ot_sight *sight);   /* there is one more */
 
 /* ---- write_lock.c: whose turn it is to write ------------------------------------------------ */
 /* LMDB's own lock waits for ever, also for a stopped process. This one, in DIR/write.lock, is taken
@@ -149,12 +154,12 @@ unsigned ot_forks(void);
 extern bool ot_swap_in_two_steps; /* for tests */
 /* DIR/swap, which is empty then, and the name of DIR/swap/store; under both locks. */
 int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *err);
-int64_t ot_swap_bytes(const char *path); /* of a store that nobody has open */
+int64_t ot_swap_bytes(const char *path);                /* of a store that nobody has open */
 int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
 bool ot_swap_halfway(const char *dir); /* it is between two steps, or was killed there */
 /* What a killed process left, unless somebody is at work there or writes. */
 void ot_swap_sweep(const char *dir);
-void ot_swap_finish(const char *dir);  /* what was killed there; under the write lock */
+void ot_swap_finish(const char *dir); /* what was killed there; under the write lock */
 
 typedef struct ot_writer {
     ot_store *store;
@@ -219,6 +224,7 @@ void ot_store_say_last(ot_store *store);
 void ot_store_touch(ot_store *store);
 /* One more damaged record was passed over. */
 void ot_store_passed(ot_store *store);
+void ot_absence_free(struct ot_absence *absence); /* absent.c; NULL is fine */
 /* ---- squeeze.c: a record as it lies in a store ------------------------------------------- */
 typedef struct ot_part {
     bool used;
@@ -234,8 +240,9 @@ typedef struct ot_parts {
     ot_part expected; /* the caller's, until it gives them back */
     ot_arena arena;
     ot_text scratch;
-    size_t kept;  /* bytes in the arena */
-    bool carried; /* some were seen in an earlier snapshot: what fits a checksum is what it was */
+    size_t kept; /* bytes in the arena */
+    bool
+        carried; /* some were seen in an earlier snapshot: what fits a checksum is what it was */
 } ot_parts;
 void ot_parts_release(ot_parts *parts);
 /* With what an earlier reader of the store saw, which saves looking most of it up; records that do
@@ -276,9 +283,10 @@ static inline const ot_digest *ot_index_asked(const ot_index_entry *entry)
     return (const ot_digest *)(const void *)entry->key;
 }
 /* `config`: as ot_config_print prints it. */
-void ot_index_entry_make(const optune_record *record, const ot_digest *digest, const char *config,
-                   ot_index_entry *entry);
-void ot_index_entry_of(const optune_record *record, const ot_digest *digest, ot_index_entry *entry);
+void ot_index_entry_make(const optune_record *record, const ot_digest *digest,
+                         const char *config, ot_index_entry *entry);
+void ot_index_entry_of(const optune_record *record, const ot_digest *digest,
+                       ot_index_entry *entry);
 typedef struct ot_lead { /* all that leads to a record */
     ot_digest digest;
     ot_index_entry entry;
@@ -304,10 +312,26 @@ const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
-/* recover.c: as ot_store_read_log, into what is stored at once. */
+/* Of each of them so many bytes are stored. */
+typedef struct ot_stored_log {
+    const char *name;
+    int64_t size;
+} ot_stored_log;
+int ot_store_logs_done(ot_store *store, const ot_stored_log *log, int n, optune_err *err);
+/* reading.c: logs one behind the other, what they say into the store, or `given` (NULL: none),
+ * which is stored by whoever gave it. */
+typedef struct ot_reading ot_reading;
 struct ot_bulk;
-int ot_bulk_read_log(struct ot_bulk *bulk, ot_store *store, const char *path, bool own,
-                     int64_t *refused, optune_err *err);
+ot_reading *ot_reading_open(ot_store *store, struct ot_bulk *given);
+void ot_reading_close(ot_reading *reading); /* what was not stored is not; NULL is fine */
+/* `own`: what it says was forgotten is. What it says waits, at most until the next call. */
+int ot_reading_take(ot_reading *reading, const char *path, bool own, optune_err *err);
+/* All that was read; afterwards another store may be there. */
+int ot_reading_store(ot_reading *reading, optune_err *err);
+/* Whether something could not be stored, for who wants to know that it was no log's fault. */
+int ot_reading_failed(ot_reading *reading, optune_err *err);
+int64_t ot_reading_added(const ot_reading *reading);   /* records that were missing */
+int64_t ot_reading_refused(const ot_reading *reading); /* lines */
 /* An open file while which nobody appends to it; -1: somebody does. close() ends that. */
 int ot_log_claim(const char *path);
 ot_write_lock *ot_store_lock(const ot_store *store); /* of who writes */

@@ -102,11 +102,13 @@ int ot_making_copy(ot_making *m, ot_snapshot *from, ot_kv_table table, const ato
     ot_text moved = {0};
     int status = ot_snapshot_seek(from, table, &key, &value, err);
     while (status == OPTUNE_OK && (status = ot_making_goes_on(stop, err)) >= 0) {
+        /* Of the old one's transactions; the new one gets its own (ot_making_end), or none. */
+        const bool stays = table == OT_TABLE_META && !ot_bytes_order(&key, &ot_epoch_name);
         if (table == OT_TABLE_SUMMARY) {
             ot_summary_moved(&key, &value, &moved);
             value = (ot_bytes){moved.s, moved.n};
         }
-        status = ot_making_put(m, table, key, value, err);
+        status = stays ? OPTUNE_OK : ot_making_put(m, table, key, value, err);
         if (status == OPTUNE_OK)
             status = ot_snapshot_next(from, table, &key, &value, err);
     }
@@ -141,10 +143,12 @@ int ot_store_copy(ot_snapshot *from, const char *path, const atomic_bool *stop, 
     ot_making *made = NULL;
     uint64_t epoch;
     int status = ot_making_begin(from, path, &made, err);
+    const bool summed = ot_snapshot_epoch(from, &epoch);
     for (int i = 0; i < OT_TABLES && status >= 0; i++)
-        status = ot_making_copy(made, from, (ot_kv_table)i, stop, err);
+        if (summed || i != OT_TABLE_SUMMARY)
+            status = ot_making_copy(made, from, (ot_kv_table)i, stop, err);
     if (status >= 0)
-        status = ot_making_end(made, ot_snapshot_epoch(from, &epoch), err);
+        status = ot_making_end(made, summed, err);
     ot_making_close(made);
     return status;
 }

@@ -320,6 +320,7 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
     OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
     OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
     OT_RETURN_UNLESS_OK(refuse_newer(e, err));
+    ot_sight_share(e->sight, e->path);
     const bool copy = other_copy(e);
     if (copy && mode == OT_STORE_WRITE)
         return optune_fail(err, OPTUNE_ESTORE,
@@ -498,5 +499,6 @@ void ot_store_close(ot_store *store)
     if (parts)
         ot_parts_release(parts);
     free(parts);
+    ot_absence_free(atomic_load(&store->absence));
     free(store);
 }

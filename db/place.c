@@ -13,6 +13,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "db/db.h"
 
 /* ---- the file system --------------------------------------------------------------------- */
@@ -175,7 +176,7 @@ static bool is_kept_from_group(const char *path, struct stat *info)
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)
 {
     struct stat info;
-    const char *remedy = "";
+    const char *remedy = ot_errno_remedy(number);
     if (number == EACCES && is_kept_from_group(path, &info))
         return optune_fail(err, OPTUNE_ESTORE,
                            "cannot %s database '%s': %s; user %d made it, in a folder of the "

@@ -31,6 +31,8 @@ typedef struct pruning {
     int64_t n, capacity;
     ot_digest *gone; /* sorted */
     int64_t n_gone;
+    ot_stored_log *log; /* those that were written anew; names owned */
+    int n_logs, logs_capacity;
     ot_pruned *pruned;
     optune_err *err;
 } pruning;
@@ -175,7 +177,6 @@ static int rewrite(void *arg, const char *path, const char *name, int64_t size)
 {
     pruning *p = arg;
     sifting s = {0};
-    (void)name;
     (void)size;
     const int claim = ot_log_claim(path);
     if (claim < 0) {
@@ -187,8 +188,8 @@ static int rewrite(void *arg, const char *path, const char *name, int64_t size)
         status = ot_write_file(path, ot_text_str(&s.stays), s.stays.n, p->err);
         p->pruned->logs++;
         p->pruned->lines += s.gone;
-        if (status >= 0)
-            status = ot_store_log_done(p->store, path, p->err);
+        p->log = ot_room(p->log, p->n_logs, &p->logs_capacity, sizeof *p->log);
+        p->log[p->n_logs++] = (ot_stored_log){ot_strdup(name), (int64_t)s.stays.n};
     }
     close(claim);
     ot_text_release(&s.stays);
@@ -199,6 +200,11 @@ static int remove_all(pruning *p, bool forget)
 {
     int status =
         p->n_gone ? ot_each_log(ot_store_dir(p->store), rewrite, p, p->err) : OPTUNE_OK;
+    if (status >= 0)
+        status = ot_store_logs_done(p->store, p->log, p->n_logs, p->err);
+    for (int i = 0; i < p->n_logs; i++)
+        free((char *)(uintptr_t)p->log[i].name);
+    free(p->log);
     for (int64_t i = 0; status >= 0 && i < p->n_gone; i += AT_ONCE) {
         const int64_t left = p->n_gone - i;
         status = ot_store_drop(p->store, p->gone + i, (int)(left < AT_ONCE ? left : AT_ONCE),
@@ -230,27 +236,25 @@ int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pru
 
 /* ---- forgetting -------------------------------------------------------------------------- */
 
-static int say_forgotten(ot_store *store, const ot_digest *digest, int n, optune_err *err)
+/* In the log *path. */
+static int say_forgotten(ot_store *store, const ot_digest *digest, int n, ot_text *path,
+                         optune_err *err)
 {
-    ot_text path = {0};
     char stamp[32];
     struct tm utc;
     const time_t now = time(NULL);
     ot_log *log = NULL;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
-    ot_text_printf(&path, "%s/logs", ot_store_dir(store));
-    int status = ot_make_dirs(path.s, err);
-    ot_text_printf(&path, "/%s-%d-forget.log", stamp, (int)getpid());
+    ot_text_printf(path, "%s/logs", ot_store_dir(store));
+    int status = ot_make_dirs(path->s, err);
+    ot_text_printf(path, "/%s-%d-forget.log", stamp, (int)getpid());
     if (status >= 0)
-        status = ot_log_open(path.s, OT_LOG_SHORT, &log, err);
+        status = ot_log_open(path->s, OT_LOG_SHORT, &log, err);
     for (int i = 0; status >= 0 && i < n; i++)
         status = ot_log_forget(log, &digest[i], err);
     if (status >= 0)
         status = ot_log_sync(log, err);
     ot_log_close(log);
-    if (status >= 0)
-        status = ot_store_log_done(store, path.s, err);
-    ot_text_release(&path);
     return status;
 }
 
@@ -258,14 +262,21 @@ int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *
                     optune_err *err)
 {
     pruning p = {.store = store, .pruned = pruned, .err = err, .n_gone = n};
+    ot_text path = {0};
     *pruned = (ot_pruned){0};
-    int status = say_forgotten(store, digest, n, err);
-    if (status < 0)
+    int status = say_forgotten(store, digest, n, &path, err);
+    if (status < 0) {
+        ot_text_release(&path);
         return status;
+    }
     p.gone = ot_alloc((size_t)(n + 1) * sizeof *p.gone);
     memcpy(p.gone, digest, (size_t)n * sizeof *p.gone);
     qsort(p.gone, (size_t)n, sizeof *p.gone, by_digest);
     status = remove_all(&p, true);
+    /* Not before: who is killed here leaves it to the next one that writes. */
+    if (status >= 0)
+        status = ot_store_log_done(store, path.s, err);
     free(p.gone);
+    ot_text_release(&path);
     return status;
 }

@@ -6,74 +6,113 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "db/bulk.h"
 #include "db/kv.h"
 
-typedef struct reading {
-    ot_store *store;
-    ot_bulk *bulk;
-    int64_t *refused;
-    int logs;
+typedef struct rebuilding {
+    const char *dir;
+    ot_reading *reading;
+    ot_stored_log *log; /* of the directory, as long as they were when they were read */
+    int n, capacity;
+    int logs; /* all of them */
     optune_err *err;
-} reading;
+} rebuilding;
+
+/* One that was named may lie elsewhere. */
+static bool is_in(const char *dir, const char *name, const struct stat *log)
+{
+    struct stat own;
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/logs/%s", dir, name);
+    const bool found =
+        stat(path.s, &own) == 0 && own.st_ino == log->st_ino && own.st_dev == log->st_dev;
+    ot_text_release(&path);
+    return found;
+}
 
 static int read_one(void *arg, const char *path, const char *name, int64_t size)
 {
-    reading *r = arg;
-    (void)name;
+    rebuilding *r = arg;
+    struct stat info;
+    const char *slash = strrchr(path, '/');
     (void)size;
+    name = name ? name : slash ? slash + 1 : path;
     r->logs++;
-    const int status = ot_bulk_read_log(r->bulk, r->store, path, true, r->refused, r->err);
-    return status < 0 ? status : ot_store_log_done(r->store, path, r->err);
+    /* In front of the reading: what is appended meanwhile is read by the next one that writes. */
+    const bool own = stat(path, &info) == 0 && is_in(r->dir, name, &info);
+    OT_RETURN_UNLESS_OK(ot_reading_take(r->reading, path, true, r->err));
+    if (own) {
+        r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);
+        r->log[r->n++] = (ot_stored_log){ot_strdup(name), info.st_size};
+    }
+    return OPTUNE_OK;
+}
+
+static int read_all(rebuilding *r, const ot_rebuilding *how)
+{
+    int status = OPTUNE_OK;
+    if (!how->logs || !*how->logs)
+        status = ot_each_log(r->dir, read_one, r, r->err);
+    for (int i = 0; status >= 0 && how->logs && how->logs[i]; i++)
+        status = read_one(r, how->logs[i], NULL, 0);
+    if (status >= 0 && !r->logs)
+        status = optune_fail(r->err, OPTUNE_ENOENT,
+                             "there is no log in '%s/logs': a store that is made of none would "
+                             "be empty; name the logs",
+                             r->dir);
+    return status < 0 ? status : ot_reading_store(r->reading, r->err);
 }
 
 /* Records wait until all are known; what else the logs say is in the store work/raw. */
 static int fill(const char *work, const char *made, const char *dir, const ot_rebuilding *how,
                 ot_store_stats *stats, int64_t *refused, optune_err *err)
 {
-    reading r = {.refused = refused, .err = err};
+    rebuilding r = {.dir = dir, .err = err};
+    ot_store *store = NULL;
+    ot_bulk *bulk = NULL;
     ot_text raw = {0};
     ot_text_printf(&raw, "%s/raw", work);
     int status = mkdir(raw.s, 0777) < 0 || mkdir(made, 0777) < 0
                      ? ot_place_refused(raw.s, "make", errno, err)
                      : OPTUNE_OK;
     if (status >= 0)
-        status = ot_store_open(raw.s, OT_STORE_WRITE, &r.store, err);
+        status = ot_store_open(raw.s, OT_STORE_WRITE, &store, err);
     if (status >= 0) {
-        ot_store_stop(r.store, how->stop);
-        status = ot_bulk_open(raw.s, NULL, &r.bulk, err);
+        ot_store_stop(store, how->stop);
+        status = ot_bulk_open(raw.s, NULL, &bulk, err);
     }
     if (status < 0) {
-        ot_store_close(r.store);
+        ot_store_close(store);
         ot_text_release(&raw);
         return status;
     }
-    if (!how->logs || !*how->logs)
-        status = ot_each_log(dir, read_one, &r, err);
-    for (int i = 0; status >= 0 && how->logs && how->logs[i]; i++)
-        status = read_one(&r, how->logs[i], NULL, 0);
-    if (status >= 0 && !r.logs)
-        status = optune_fail(err, OPTUNE_ENOENT,
-                             "there is no log in '%s/logs': a store that is made of none would "
-                             "be empty; name the logs",
-                             dir);
+    r.reading = ot_reading_open(store, bulk);
+    status = read_all(&r, how);
+    *refused += ot_reading_refused(r.reading);
+    ot_reading_close(r.reading);
+    if (status >= 0)
+        status = ot_store_logs_done(store, r.log, r.n, err);
     if (status >= 0)
         status = ot_making_goes_on(how->stop, err);
     ot_snapshot old;
     if (status >= 0)
-        status = ot_snapshot_begin(r.store, &old, err);
+        status = ot_snapshot_begin(store, &old, err);
     if (status >= 0) {
-        status = ot_bulk_merge(r.bulk, &old, made, stats, err);
+        status = ot_bulk_merge(bulk, &old, made, stats, err);
         ot_snapshot_end(&old);
     }
-    ot_bulk_close(r.bulk);
-    ot_store_close(r.store);
+    ot_bulk_close(bulk);
+    ot_store_close(store);
     if (status >= 0)
         stats->bytes = ot_swap_bytes(made);
     ot_remove_tree(raw.s);
     ot_text_release(&raw);
+    for (int i = 0; i < r.n; i++)
+        free((char *)(uintptr_t)r.log[i].name);
+    free(r.log);
     return status;
 }
 

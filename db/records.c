@@ -189,6 +189,21 @@ static int read_kept(finding *f, int limit, optune_record **record, int **alike,
     return read_found(f, *record, alike ? *alike : NULL, most, n, err);
 }
 
+static int read_entries(finding *f, const ot_digest *asked, int limit, optune_record **record,
+                        int **alike, int *n, optune_err *err)
+{
+    f->parts = ot_parts_borrow(f->store, &f->reader);
+    ot_parts_expect(f->parts, f->question->call);
+    int status = read_kept(f, limit, record, alike, n, err);
+    if (status >= 0 && alike && f->missed) { /* it stood for others: all are read */
+        status = ot_briefs_read(&f->reader, asked, &f->entries, err);
+        if (status >= 0)
+            status = read_kept(f, limit, record, alike, n, err);
+    }
+    ot_parts_give_back(f->store, f->parts);
+    return status;
+}
+
 static int find_records(finding *f, int limit, optune_record **record, int **alike, int *n,
                         optune_err *err)
 {
@@ -198,22 +213,13 @@ static int find_records(finding *f, int limit, optune_record **record, int **ali
     int status = ot_snapshot_begin(f->store, &f->reader, err);
     if (status < 0)
         return status;
-    f->parts = ot_parts_borrow(f->store, &f->reader);
     const bool listed = alike && ot_summary_read(&f->reader, &asked, &f->entries) == OPTUNE_OK;
     if (!listed)
         status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
     if (status >= 0 && alike && !listed)
         ot_deciding(f->entries.at, f->entries.n);
     if (status >= 0 && f->entries.n)
-        ot_parts_expect(f->parts, f->question->call);
-    if (status >= 0)
-        status = read_kept(f, limit, record, alike, n, err);
-    if (status >= 0 && alike && f->missed) { /* it stood for others: all are read */
-        status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
-        if (status >= 0)
-            status = read_kept(f, limit, record, alike, n, err);
-    }
-    ot_parts_give_back(f->store, f->parts);
+        status = read_entries(f, &asked, limit, record, alike, n, err);
     ot_snapshot_end(&f->reader);
     free(f->entries.at);
     if (status < 0)

@@ -2,7 +2,8 @@
 /*
  * A trial is logged before it is stored, so a writer that is killed leaves a log that knows more
  * than the store. The store remembers of every log how many bytes are stored; whoever opens it to
- * write next reads the logs that have more, but those whose writer lives: they are locked.
+ * write next reads the logs that have more, but those whose writer lives: they are locked. A
+ * thousand small ones are stored together, and their marks are set once that is done.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -10,125 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/record.h"
-#include "db/bulk.h"
 #include "db/kv.h"
 #include "db/line.h"
-
-typedef struct reading {
-    ot_store *store;
-    ot_bulk *bulk; /* into it, not the store; NULL: there is none so far */
-    bool given;    /* `bulk` is another's, and knows of nothing in the store */
-    bool own;
-    ot_intake *in;
-    optune_device seen; /* the last one that a line told of; key empty: none */
-    int64_t added, refused;
-    optune_err *err;
-} reading;
-
-/* ---- one log ----------------------------------------------------------------------------- */
-
-static int write_batch(void *arg, ot_batch *batch, optune_err *err)
-{
-    reading *r = arg;
-    int added = 0;
-    if (r->given)
-        return ot_bulk_take(r->bulk, batch, err);
-    if (!ot_batch_settle(batch, r->store))
-        return OPTUNE_OK;
-    if (!r->bulk && ot_batch_full(batch))
-        OT_RETURN_UNLESS_OK(
-            ot_bulk_open(ot_store_dir(r->store), ot_store_stopped_by(r->store), &r->bulk, err));
-    if (r->bulk)
-        return ot_bulk_take(r->bulk, batch, err);
-    const int status = ot_batch_put(batch, r->store, &added, err);
-    r->added += added;
-    return status;
-}
-
-/* What was taken by then, however the reading ended. */
-static int store_bulk(reading *r, optune_err *err)
-{
-    bool replaced;
-    int64_t added = 0;
-    if (r->given || !r->bulk)
-        return OPTUNE_OK;
-    const int status = ot_bulk_store(r->bulk, &added, &replaced, err);
-    ot_bulk_close(r->bulk);
-    r->added += added;
-    return status;
-}
-
-static int take_forgotten(reading *r, const ot_digest *digest)
-{
-    const int status = ot_intake_flush(r->in, r->err);
-    return status < 0 ? status : ot_store_drop(r->store, digest, 1, true, r->err);
-}
-
-static int take_device(reading *r, const optune_device *device)
-{
-    optune_device known;
-    if (*r->seen.key && ot_device_order(&r->seen, device) == 0)
-        return OPTUNE_OK;
-    OT_RETURN_UNLESS_OK(ot_intake_wait(r->in, r->err));
-    r->seen = *device;
-    const bool there = ot_store_device(r->store, device->key, &known, NULL) >= 0;
-    return there && ot_device_order(&known, device) >= 0
-               ? OPTUNE_OK
-               : ot_store_put_device(r->store, device, r->err);
-}
-
-static int on_line(void *arg, const ot_log_line *line)
-{
-    reading *r = arg;
-    if (line->forgotten)
-        return r->own ? take_forgotten(r, line->forgotten) : OPTUNE_OK;
-    if (line->device)
-        return take_device(r, line->device);
-    if (line->problem || !line->ours) {
-        r->refused++;
-        return OPTUNE_OK;
-    }
-    ot_batch *batch = ot_intake_batch(r->in);
-    const int status = ot_batch_add(batch, &line->record, line, r->err);
-    return status >= 0 && ot_batch_full(batch) ? ot_intake_full(r->in, r->err) : status;
-}
-
-static int read_log(ot_store *store, ot_bulk *bulk, const char *path, bool own, int64_t *added,
-                    int64_t *refused, optune_err *err)
-{
-    reading *r = ot_alloc(sizeof *r);
-    *r = (reading){.store = store, .bulk = bulk, .given = bulk, .own = own, .err = err};
-    r->in = ot_intake_open(false, write_batch, r);
-    const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(store)};
-    int status = ot_log_read_from(&source, on_line, r, err);
-    const int last = status >= 0 ? ot_intake_flush(r->in, err) : ot_intake_wait(r->in, NULL);
-    status = status < 0 ? status : last;
-    const int stored = store_bulk(r, status < 0 ? NULL : err);
-    status = status < 0 ? status : stored;
-    *added += r->added;
-    if (refused)
-        *refused += r->refused;
-    ot_intake_close(r->in);
-    free(r);
-    return status;
-}
-
-int ot_store_read_log(ot_store *store, const char *path, bool own, int64_t *added,
-                      int64_t *refused, optune_err *err)
-{
-    return read_log(store, NULL, path, own, added, refused, err);
-}
-
-int ot_bulk_read_log(ot_bulk *bulk, ot_store *store, const char *path, bool own,
-                     int64_t *refused, optune_err *err)
-{
-    int64_t added = 0;
-    return read_log(store, bulk, path, own, &added, refused, err);
-}
 
 /* ---- how much of it is stored ------------------------------------------------------------ */
 
@@ -183,12 +71,7 @@ static int64_t marked(ot_store *store, const char *name, bool *old)
     return mark.format > MARK_FORMAT ? -1 : mark.size;
 }
 
-typedef struct known_log {
-    char *name;
-    int64_t size;
-} known_log;
-
-static int put_mark(ot_writer *writer, const known_log *log, optune_err *err)
+static int put_mark(ot_writer *writer, const ot_stored_log *log, optune_err *err)
 {
     enum { LONGEST_KEY = 400 };
     ot_text key = {0};
@@ -202,8 +85,7 @@ static int put_mark(ot_writer *writer, const known_log *log, optune_err *err)
     return status;
 }
 
-/* All in one transaction. */
-static int mark(ot_store *store, const known_log *log, int n, optune_err *err)
+int ot_store_logs_done(ot_store *store, const ot_stored_log *log, int n, optune_err *err)
 {
     ot_writer writer;
     int status = n ? ot_writer_begin(store, &writer, err) : 1;
@@ -223,8 +105,8 @@ int ot_store_log_done(ot_store *store, const char *path, optune_err *err)
     const char *slash = strrchr(path, '/');
     if (stat(path, &info) < 0)
         return OPTUNE_OK;
-    char *const name = (char *)(uintptr_t)(slash ? slash + 1 : path);
-    return mark(store, &(known_log){name, info.st_size}, 1, err);
+    const ot_stored_log log = {slash ? slash + 1 : path, info.st_size};
+    return ot_store_logs_done(store, &log, 1, err);
 }
 
 /* ---- all logs ---------------------------------------------------------------------------- */
@@ -255,32 +137,74 @@ int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err)
     return status;
 }
 
+/* Whether it still has its name. */
+static bool is_named(int fd, const char *path)
+{
+    struct stat opened, named;
+    return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 int ot_log_claim(const char *path)
 {
     const int fd = ot_open_file(path, O_RDONLY | O_NOFOLLOW, NULL);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, path))
         return fd;
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
+/* ---- those with more than is stored ------------------------------------------------------ */
+
+typedef struct behind {
+    char *path, *name;
+    int64_t size;
+    bool stored; /* so says an older version, which did not know all lines */
+    int claim;   /* -1: none */
+} behind;
+
 typedef struct recovering {
     ot_store *store, *fresh; /* the latter is in the former's place by now; NULL: none */
+    ot_reading *reading;     /* into the present one; NULL: nothing waits */
     bool all;
     int64_t *added;
-    known_log *log; /* that were read, or were marked by an older version */
+    behind *log;
     int n, capacity;
+    int first, end; /* of these, those that were read and are claimed until they are stored */
+    int claimed, most; /* so many are; so many may be at once */
     optune_err unread; /* why the first of those could not be read that cannot; 0: all can */
     optune_err *err;
 } recovering;
+
+static int look_at(void *arg, const char *path, const char *name, int64_t size)
+{
+    recovering *r = arg;
+    bool old = false;
+    const bool stored = !r->all && marked(r->store, name, &old) == size;
+    if (stored && !old)
+        return OPTUNE_OK;
+    r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);
+    r->log[r->n++] = (behind){ot_strdup(path), ot_strdup(name), size, stored, -1};
+    return OPTUNE_OK;
+}
+
+static int find_behind(recovering *r)
+{
+    ot_store_hold(r->store); /* else a snapshot for each of them */
+    const int status = ot_each_log(ot_store_dir(r->store), look_at, r, r->err);
+    ot_store_let_go(r->store);
+    return status;
+}
+
+/* ---- reading them ------------------------------------------------------------------------ */
 
 static ot_store *present(const recovering *r)
 {
     return r->fresh ? r->fresh : r->store;
 }
 
-/* A large log may have left another store. */
+/* Many records may have left another store. */
 static int open_again(recovering *r)
 {
     ot_store *fresh;
@@ -293,50 +217,104 @@ static int open_again(recovering *r)
     return OPTUNE_OK;
 }
 
-static int recover(void *arg, const char *path, const char *name, int64_t size)
+/* A claim is an open file. */
+static int most_claims(void)
 {
-    recovering *r = arg;
-    bool old = false;
-    OT_RETURN_UNLESS_OK(open_again(r));
-    const bool stored = !r->all && marked(present(r), name, &old) == size;
-    if (stored && !old)
-        return OPTUNE_OK;
-    const int claim = ot_log_claim(path);
+    enum { MOST = 512 };
+    struct rlimit files;
+    const rlim_t few = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 4 : 1;
+    return few < 1 ? 1 : few < MOST ? (int)few : MOST;
+}
+
+static int mark_read(const recovering *r)
+{
+    ot_stored_log *log = ot_alloc((size_t)(r->end - r->first + 1) * sizeof *log);
+    int n = 0;
+    for (int i = r->first; i < r->end; i++)
+        if (r->log[i].claim >= 0)
+            log[n++] = (ot_stored_log){r->log[i].name, r->log[i].size};
+    const int status = ot_store_logs_done(present(r), log, n, r->err);
+    free(log);
+    return status;
+}
+
+/* What was read is stored, then it is said to be, then others may append again. */
+static int settle(recovering *r)
+{
+    int status = r->reading ? ot_reading_store(r->reading, r->err) : OPTUNE_OK;
+    if (r->reading)
+        *r->added += ot_reading_added(r->reading);
+    ot_reading_close(r->reading);
+    r->reading = NULL;
+    if (status >= 0)
+        status = open_again(r);
+    if (status >= 0)
+        status = mark_read(r);
+    for (; r->first < r->end; r->first++)
+        if (r->log[r->first].claim >= 0)
+            close(r->log[r->first].claim);
+    r->claimed = 0;
+    return status;
+}
+
+static int read_one(recovering *r, behind *log)
+{
+    struct stat info;
+    optune_err why = {0};
+    int claim = ot_log_claim(log->path);
     if (claim < 0)
         return OPTUNE_OK; /* its writer lives */
-    optune_err why = {0};
-    const int status = stored && !has_heads(path)
-                           ? OPTUNE_OK
-                           : ot_store_read_log(present(r), path, true, r->added, NULL, &why);
+    int status = OPTUNE_OK;
+    log->size = fstat(claim, &info) == 0 ? info.st_size : log->size;
+    if (!log->stored || has_heads(log->path)) {
+        if (!r->reading)
+            r->reading = ot_reading_open(present(r), NULL);
+        status = ot_reading_take(r->reading, log->path, true, &why);
+    }
+    if (status >= 0) {
+        log->claim = claim;
+        r->claimed++;
+        return OPTUNE_OK;
+    }
     close(claim);
+    const int failed = ot_reading_failed(r->reading, r->err);
+    if (failed < 0)
+        return failed;
     if (status == OPTUNE_EUSAGE || status == OPTUNE_EIO) {
         /* That one is no log, or its disk has a fault: the others are none the worse. */
         r->unread = r->unread.status ? r->unread : why;
         return OPTUNE_OK;
     }
-    if (status < 0)
-        return optune_fail(r->err, status, "%s", why.text);
-    r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);
-    r->log[r->n++] = (known_log){ot_strdup(name), size};
-    return OPTUNE_OK;
+    return optune_fail(r->err, status, "%s", why.text);
 }
 
 int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err)
 {
     recovering r = {.store = store, .all = all, .added = added, .err = err};
     *added = 0;
+    r.most = most_claims();
     ot_swap_sweep(ot_store_dir(store));
-    int status = ot_each_log(ot_store_dir(store), recover, &r, err);
+    int status = find_behind(&r);
+    while (status >= 0 && r.end < r.n) {
+        status = r.end == r.first ? open_again(&r) : OPTUNE_OK;
+        if (status >= 0)
+            status = read_one(&r, &r.log[r.end]);
+        if (status < 0)
+            break;
+        r.end++;
+        if (r.claimed >= r.most)
+            status = settle(&r);
+    }
     r.err = status < 0 ? NULL : err;
-    int marking = open_again(&r);
-    if (marking >= 0) /* what was read, was */
-        marking = mark(present(&r), r.log, r.n, r.err);
+    const int last = settle(&r); /* what was read, was */
     ot_store_close(r.fresh);
-    status = status < 0 ? status : marking;
+    status = status < 0 ? status : last;
     if (status >= 0 && r.unread.status)
         status = optune_fail(err, r.unread.status, "%s", r.unread.text);
-    for (int i = 0; i < r.n; i++)
+    for (int i = 0; i < r.n; i++) {
+        free(r.log[i].path);
         free(r.log[i].name);
+    }
     free(r.log);
     return status;
 }

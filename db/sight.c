@@ -73,13 +73,18 @@ int ot_sight_open(const char *path, ot_sight **sight, optune_err *err)
     }
     s->device = info.st_dev;
     s->inode = info.st_ino;
+    ot_sight_look(s);
+    *sight = s;
+    return OPTUNE_OK;
+}
+
+void ot_sight_share(ot_sight *s, const char *path)
+{
     ot_text commits = {0};
     ot_text_printf(&commits, "%s/commits", path);
     map_commits(s, commits.s);
     ot_text_release(&commits);
     ot_sight_look(s);
-    *sight = s;
-    return OPTUNE_OK;
 }
 
 void ot_sight_close(ot_sight *s)

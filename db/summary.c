@@ -7,7 +7,11 @@
  * A summary is made with every change of the entries, in its transaction. A version that makes none
  * may have written to the store meanwhile: `meta` says which transaction was the last that did, and
  * with any other behind it no summary is believed; the next one that makes them starts anew, in
- * another epoch. Each has a checksum: what it leaves out would be missed by nobody.
+ * another epoch.
+ *
+ * Where all questions have one, which is so of a store whose index was empty when an epoch began,
+ * or that was made whole, a question without one has no entries. A summary that is nobody's says
+ * so: it goes with all others when an epoch ends, whichever version ends it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +19,13 @@
 #include "db/deciding.h"
 #include "db/kv.h"
 
-/* Value: serial, number of entries that decide (0: all have to be looked at), each with its digest,
- * cost and how many it stands for, and the checksum; in the machine's order, as LMDB's own. */
 enum {
     DIGEST = 16,
     COST = 8,
     ALIKE = 4,
-    ENTRY = DIGEST + COST + ALIKE,
-    HEAD = 8 + 4,
-    SUM = 8,
-    FEW = 16,      /* entries that decide are listed whenever there are others beside them */
-    MOST = 1 << 16 /* that are listed */
+    HEAD = OT_SUMMARY_HEAD,
+    ENTRY = DIGEST + COST + ALIKE
 };
-
-static uint64_t sum_of(const ot_digest *asked, const void *data, size_t n)
-{
-    return ot_hash64(data, n) * 0x9e3779b97f4a7c15u + ot_hash64(asked->byte, DIGEST);
-}
 
 /* ---- entries of the index ---------------------------------------------------------------- */
 
@@ -83,48 +77,6 @@ int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all, 
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static uint32_t deciding(const ot_briefs *all)
-{
-    uint32_t kept = 0;
-    for (int i = 0; i < all->n; i++)
-        kept += all->at[i].keep;
-    return kept;
-}
-
-/* Many are not worth their room where they are most of all. */
-static bool is_listed(uint32_t kept, int all)
-{
-    return kept <= MOST &&
-           (kept <= FEW ? (uint32_t)all > kept : (uint32_t)all >= 2 * kept + FEW);
-}
-
-/* `kept`: those that decide, which are listed; 0: none is. */
-static void print(const ot_digest *asked, uint64_t serial, const ot_briefs *all, uint32_t kept,
-                  ot_text *to)
-{
-    ot_text_clear(to);
-    ot_text_add_n(to, (const char *)&serial, sizeof serial);
-    ot_text_add_n(to, (const char *)&kept, sizeof kept);
-    for (int i = 0; i < all->n && kept; i++) {
-        const ot_brief *b = &all->at[i];
-        const uint32_t alike = (uint32_t)b->alike;
-        if (!b->keep)
-            continue;
-        ot_text_add_n(to, (const char *)b->digest.byte, DIGEST);
-        ot_text_add_n(to, (const char *)b->cost, COST);
-        ot_text_add_n(to, (const char *)&alike, ALIKE);
-    }
-    const uint64_t sum = sum_of(asked, to->s, to->n);
-    ot_text_add_n(to, (const char *)&sum, sizeof sum);
-}
-
-void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *all,
-                      ot_text *to)
-{
-    const uint32_t kept = deciding(all);
-    print(asked, serial, all, is_listed(kept, all->n) ? kept : 0, to);
-}
-
 int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err)
 {
     ot_briefs all = {0};
@@ -146,20 +98,6 @@ int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/* Whether it is whole; *kept: how many follow the head. */
-static bool whole(const ot_digest *asked, const ot_bytes *value, uint64_t *serial,
-                  uint32_t *kept)
-{
-    uint64_t sum;
-    if (value->n < HEAD + SUM)
-        return false;
-    memcpy(serial, value->data, sizeof *serial);
-    memcpy(kept, (const char *)value->data + sizeof *serial, sizeof *kept);
-    memcpy(&sum, (const char *)value->data + value->n - SUM, sizeof sum);
-    return *kept <= MOST && value->n == HEAD + SUM + (size_t)*kept * ENTRY &&
-           sum == sum_of(asked, value->data, value->n - SUM);
-}
-
 /* 1: there is none. */
 static int entry_of(ot_snapshot *reader, const ot_digest *asked, ot_bytes *value)
 {
@@ -178,16 +116,35 @@ static int entry_of(ot_snapshot *reader, const ot_digest *asked, ot_bytes *value
     return status;
 }
 
+bool ot_summary_has_all(ot_snapshot *reader)
+{
+    struct ot_seen *seen = &reader->seen;
+    const int64_t number = reader->view ? 0 : ot_snapshot_number(reader);
+    ot_bytes value;
+    if (reader->view || !seen->all || seen->all_number != number) {
+        const bool has = ot_snapshot_get(reader, OT_TABLE_SUMMARY, ot_summary_all_key, &value,
+                                         NULL) == OPTUNE_OK &&
+                         ot_summary_is_all(&value);
+        seen->all = has ? 1 : -1;
+        seen->all_number = number;
+    }
+    return seen->all > 0;
+}
+
 int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all)
 {
     uint64_t serial, epoch;
     uint32_t kept;
     ot_bytes value = {NULL, 0};
-    if (!ot_snapshot_epoch(reader, &epoch) || entry_of(reader, asked, &value) ||
-        !whole(asked, &value, &serial, &kept) || !kept)
+    if (!ot_snapshot_epoch(reader, &epoch))
+        return 1;
+    const int found = entry_of(reader, asked, &value);
+    all->n = 0;
+    if (found == 1 && ot_summary_has_all(reader))
+        return OPTUNE_OK;
+    if (found || !ot_summary_whole(asked, &value, &serial, &kept) || !kept)
         return 1;
     const char *at = (const char *)value.data + HEAD;
-    all->n = 0;
     for (; kept--; at += ENTRY) {
         uint32_t alike;
         ot_brief *b = another(all);
@@ -213,30 +170,12 @@ bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stam
     bool sealed = ot_snapshot_epoch(&reader, &stamp->epoch);
     const int status = sealed ? entry_of(&reader, &asked, &value) : 1;
     if (sealed && status == OPTUNE_OK)
-        sealed = whole(&asked, &value, &stamp->serial, &kept);
+        sealed = ot_summary_whole(&asked, &value, &stamp->serial, &kept);
     /* A reader without rights may have moved on to a later snapshot meanwhile. */
     sealed = sealed && status >= 0 && ot_snapshot_epoch(&reader, &stamp->epoch);
     *snapshot = ot_snapshot_number(&reader);
     ot_snapshot_end(&reader);
     return sealed;
-}
-
-void ot_summary_moved(const ot_bytes *key, const ot_bytes *value, ot_text *to)
-{
-    const uint64_t made = OT_SUMMARY_MADE;
-    ot_digest asked;
-    uint64_t serial;
-    uint32_t kept;
-    ot_text_clear(to);
-    ot_text_add_n(to, value->data, value->n);
-    if (key->n != DIGEST)
-        return;
-    memcpy(asked.byte, key->data, DIGEST);
-    if (!whole(&asked, value, &serial, &kept))
-        return;
-    memcpy(to->s, &made, sizeof made);
-    const uint64_t sum = sum_of(&asked, to->s, to->n - SUM);
-    memcpy(to->s + to->n - SUM, &sum, sizeof sum);
 }
 
 /* ---- checking ---------------------------------------------------------------------------- */
@@ -252,15 +191,15 @@ int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *v
     if (key->n != DIGEST)
         return 1;
     memcpy(asked.byte, key->data, DIGEST);
-    if (!whole(&asked, value, &serial, &kept))
+    if (!ot_summary_whole(&asked, value, &serial, &kept))
         return 1;
     ot_text_add_n(&there, value->data, value->n); /* reading on may move it */
     int status = ot_briefs_read(reader, &asked, &all, err);
     if (status >= 0) {
         ot_deciding(all.at, all.n);
         /* Versions before this one listed fewer. */
-        if (!kept && (uint32_t)all.n < 2 * deciding(&all) + FEW)
-            print(&asked, serial, &all, 0, &text);
+        if (!kept && (uint32_t)all.n < 2 * ot_briefs_kept(&all) + OT_SUMMARY_FEW)
+            ot_summary_print_of(&asked, serial, &all, 0, &text);
         else
             ot_summary_print(&asked, serial, &all, &text);
         status = text.n != there.n || memcmp(text.s, there.s, text.n) != 0;

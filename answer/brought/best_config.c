@@ -46,7 +46,8 @@ static void write_header(const ot_answer *answer, ot_text *to)
     } else {
         ot_text_add(to, "never measured */\n");
     }
-    const optune_config *config = answer->choice.config;
+    optune_config room;
+    const optune_config *config = ot_answer_choice(answer, &room).config;
     for (int i = 0; i < config->n; i++) {
         const optune_entity *e = &config->entity[i];
         const bool one = e->kind == OPTUNE_KNOB_OTHER;
@@ -77,7 +78,8 @@ static bool is_number(const char *word)
 
 static void write_json(const ot_answer *answer, ot_text *to)
 {
-    const optune_config *config = answer->choice.config;
+    optune_config room;
+    const optune_config *config = ot_answer_choice(answer, &room).config;
     ot_text_add(to, "{");
     for (int i = 0; i < config->n; i++) {
         const optune_entity *e = &config->entity[i];
@@ -112,7 +114,8 @@ static void add_cell(const optune_entity *e, ot_text *to)
 
 static void write_csv(const ot_answer *answer, ot_text *to)
 {
-    const optune_config *config = answer->choice.config;
+    optune_config room;
+    const optune_config *config = ot_answer_choice(answer, &room).config;
     for (int i = 0; i < config->n; i++)
         ot_text_printf(to, "%s,", config->entity[i].name);
     ot_text_add(to, answer->op->unitless ? "cost\n" : "seconds\n");

@@ -315,6 +315,8 @@ static int on_line(void *arg, const ot_log_line *line)
         return take_foreign(im, line);
     if (!ot_askable_record(im->askable, &line->record, why))
         return refuse(im, line->number, why);
+    if (*why)
+        say(im, line->number, why);
     ot_record_copy(&r, &line->record);
     return take(im, line->number, &r, line);
 }

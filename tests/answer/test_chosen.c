@@ -89,12 +89,36 @@ static void a_choice_of_another_kernel_is_over(void **state)
     check_chosen("old", GRAPH, 0, 2e-6);
 }
 
+/* Each database of a list for itself: what a hub says, of whatever time, ends no choice of a
+ * database that is consulted. */
+static void a_hint_ends_no_choice(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_selection *s = NULL;
+    put("hub", 1, 9e-6, 100, NULL, GRAPH, NULL);
+    put("hub", 0, 1e-6, 300, chosen, GRAPH, NULL);
+    put("pack", 0, 2e-6, 100, NULL, GRAPH, NULL);
+    put("pack", 1, 3e-6, 101, chosen, GRAPH, NULL);
+    optune *o = tuning_open_with("of_none", (optune_options){.policy = GRAPH});
+    const char *hub = tuning_path("hub");
+    check_ok(ot_context_consult(o, hub, strlen(hub), "hub", true, &err));
+    const char *pack = tuning_path("pack");
+    check_ok(ot_context_consult(o, pack, strlen(pack), NULL, false, &err));
+    check_ok(optune_select(o, FORGED_WORKLOAD, &s, &err));
+    assert_string_equal(optune_selection_impl(s), impl[1]);
+    assert_true(optune_selection_cost(s) == 3e-6);
+    optune_selection_free(s);
+    optune_close(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_newest_choice_decides),
         cmocka_unit_test(without_one_costs_decide),
         cmocka_unit_test(a_choice_of_another_kernel_is_over),
+        cmocka_unit_test(a_hint_ends_no_choice),
     };
     return cmocka_run_group_tests(tests, setup, forged_teardown);
 }

@@ -2,6 +2,8 @@
 /* Configs as text, in both directions, and what is refused. */
 #include "support/check.h"
 
+#include "base/config_packed.h"
+
 static const char full[] =
     "[[\"tile\",\"sp\",[-1,8,4]],[\"order\",\"re\",[2,0,1]],"
     "[\"ann\",\"an\",[\"none\",\"unroll\",\"vec\",\"blockIdx.x\",\"threadIdx.z\",\"vthread\"]],"
@@ -118,6 +120,36 @@ static void refusals(void **state)
     }
 }
 
+/* In little memory, and the same again. */
+static void packed(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "[]",
+        "[[\"tile_x\",\"sp\",[1,2,3,4,5,6,7,8,9,10,11,12]],[\"order\",\"re\",[2,0,1]],"
+        "[\"unroll\",\"ot\",true],[\"n\",\"ot\",-9223372036854775808],"
+        "[\"f\",\"ot\",0.10000000000000001],"
+        "[\"a_name_of_thirty_one_characters\",\"ot\",\"a_word_of_thirty_one_characters\"]]",
+    };
+    for (int i = 0; i < OT_COUNT(text); i++) {
+        optune_err err;
+        optune_config config, again;
+        char bytes[sizeof config];
+        ot_text one = {0}, other = {0};
+        check_ok(ot_config_parse(text[i], &config, &err));
+        config.index = 77;
+        memset(&again, 0xa5, sizeof again);
+        assert_true(ot_config_pack(&config, bytes) < 16 + strlen(text[i]) * 2);
+        ot_config_unpack(bytes, &again);
+        assert_true(ot_config_equal(&config, &again) && again.index == 77);
+        ot_config_print(&config, &one);
+        ot_config_print(&again, &other);
+        assert_string_equal(ot_text_str(&one), ot_text_str(&other));
+        ot_text_release(&one);
+        ot_text_release(&other);
+    }
+}
+
 static void limits(void **state)
 {
     (void)state;
@@ -145,6 +177,7 @@ int main(void)
         cmocka_unit_test(round_trip), cmocka_unit_test(white_space_and_empty),
         cmocka_unit_test(for_people), cmocka_unit_test(equality),
         cmocka_unit_test(refusals),   cmocka_unit_test(limits),
+        cmocka_unit_test(packed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

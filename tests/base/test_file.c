@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -315,6 +316,24 @@ static void an_input_may_be_a_pipe(void **state)
     ot_text_release(&text);
 }
 
+static void too_many_files(void **state)
+{
+    (void)state;
+    struct rlimit was, none;
+    ot_text text = {0};
+    optune_err err;
+    check_ok(ot_write_file(in_dir("one"), "1", 1, &err));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int status = ot_read_file(in_dir("one"), &text, 100, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_int_equal(status, OPTUNE_EIO);
+    check_contains(err.text, "raise `ulimit -n`");
+    ot_text_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_device_or_a_link_stays_what_it_is),
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(an_input_may_be_a_pipe),
+        cmocka_unit_test(too_many_files),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

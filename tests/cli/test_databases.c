@@ -138,7 +138,7 @@ static void a_newer_one_is_left_alone(void **state)
         {"db", "forget", DENSE},
         {"db", "rebuild"},
     };
-    char newer[512], log[512], both[1100];
+    char newer[512], log[512], both[1100], commits[600];
     snprintf(newer, sizeof newer, "%s", command_path("newer"));
     snprintf(log, sizeof log, "%s", command_path("some.log"));
     snprintf(both, sizeof both, "%s:%s", shared, newer);
@@ -147,6 +147,9 @@ static void a_newer_one_is_left_alone(void **state)
     release(&o);
     fill(newer);
     make_newer(newer);
+    /* As behind a compaction; what this version counts in there is nothing to a newer one. */
+    snprintf(commits, sizeof commits, "%s/store/commits", newer);
+    assert_int_equal(unlink(commits), 0);
     const uint64_t before = hash_of(newer);
     for (int i = 0; i < OT_COUNT(asked); i++) {
         const char *const *a = asked[i];

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,6 +131,56 @@ static void what_was_logged_is_stored(void **state)
     assert_int_equal(count_records(store), 45);
     assert_int_equal(faults(store), 0);
     ot_store_close(store);
+}
+
+/* A log of a record or two each, and what one of them says is forgotten. */
+static void log_many(int logs)
+{
+    char name[32];
+    for (int i = 0; i < logs; i++) {
+        snprintf(name, sizeof name, "%03d.log", i);
+        log_records(name, 2 * i, 2 * i + 1 + i % 2, false);
+    }
+    const optune_record gone = some_record(4);
+    const ot_digest digest = ot_record_digest(&gone);
+    ot_log *log = log_records("zzz.log", 0, 0, true);
+    check_ok(ot_log_forget(log, &digest, &err));
+    ot_log_close(log);
+}
+
+/* However few files may be open; and in a few transactions, which are what takes time. */
+static void many_small_logs_are_stored_together(void **state)
+{
+    (void)state;
+    enum { LOGS = 120 };
+    static const int most_files[] = {0, 40};
+    const int all = LOGS + LOGS / 2 - 1;
+    for (int i = 0; i < OT_COUNT(most_files); i++) {
+        int64_t added;
+        struct rlimit was, now;
+        log_many(LOGS);
+        ot_log *held = log_records("050.log", 1000, 1001, true);
+        ot_store *store = open_store(OT_STORE_WRITE);
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+        now = was;
+        now.rlim_cur = most_files[i] ? (rlim_t)most_files[i] : was.rlim_cur;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
+        const int64_t before = ot_store_snapshot(store);
+        check_ok(ot_store_recover(store, false, &added, &err));
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        assert_int_equal(added, all); /* but that of 50, whose writer lives */
+        assert_int_equal(count_records(store), all - 1);
+        if (!most_files[i])
+            assert_true(ot_store_snapshot(store) - before <= 5);
+        ot_log_close(held);
+        check_ok(ot_store_recover(store, false, &added, &err));
+        assert_int_equal(added, 2);
+        check_ok(ot_store_recover(store, false, &added, &err));
+        assert_int_equal(added, 0);
+        assert_int_equal(faults(store), 0);
+        ot_store_close(store);
+        ot_remove_tree(store_dir);
+    }
 }
 
 static void put_old_mark(ot_store *store, const char *key, int64_t size)
@@ -396,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         each(faults_are_found_and_mended),
         each(what_was_logged_is_stored),
+        each(many_small_logs_are_stored_together),
         each(old_marks_are_believed_of_full_lines),
         each(compacted_and_rebuilt_beside_readers),
         each(forgotten_for_good),

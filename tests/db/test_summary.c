@@ -165,6 +165,16 @@ static void a_seal_breaks_with_its_question(void **state)
     ot_store_close(store);
 }
 
+static void no_summary(ot_store *store, int q)
+{
+    const ot_digest digest = asked(q);
+    ot_writer writer;
+    check_ok(ot_writer_begin(store, &writer, &err));
+    check_ok(ot_writer_delete(&writer, OT_TABLE_SUMMARY,
+                              (ot_bytes){digest.byte, sizeof digest.byte}, &err));
+    check_ok(ot_writer_commit(&writer, &err));
+}
+
 /* As a version does that knows of no summaries. */
 static void write_as_before(ot_store *store, int q, int number)
 {
@@ -200,6 +210,101 @@ static void another_version_wrote(void **state)
     const ot_stamp after = seal_of(store, 1), later = seal_of(store, 2);
     assert_false(same_seal(&after, &before));
     assert_false(same_seal(&later, &nothing)); /* it may have been that one */
+    ot_store_close(store);
+}
+
+/* Where every question has one, who has none was never asked: the index is not looked at. */
+static void who_has_none_has_no_entries(void **state)
+{
+    (void)state;
+    int64_t before, after;
+    ot_care care;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    put(store, 0, 0, 60);
+    assert_true(listed(store, 2));
+    no_summary(store, 0); /* which nobody would look for any more */
+    assert_int_equal(faults(store), 1);
+    check_ok(ot_store_mend(store, &care, &err));
+    assert_int_equal(faults(store), 0);
+    assert_true(listed(store, 0) && listed(store, 2));
+    check_ok(ot_store_compact(store, &before, &after, &err));
+    ot_store_close(store);
+    store = open_store(OT_STORE_WRITE);
+    assert_true(listed(store, 0) && listed(store, 2));
+    write_as_before(store, 1, 5);
+    put(store, 0, 60, 61); /* from here on only some have one, */
+    assert_true(listed(store, 0));
+    assert_false(listed(store, 1) || listed(store, 2));
+    check_ok(ot_store_compact(store, &before, &after, &err)); /* which a copy does not hide */
+    ot_store_close(store);
+    store = open_store(OT_STORE_READ);
+    assert_true(listed(store, 0));
+    assert_false(listed(store, 1) || listed(store, 2));
+    ot_store_close(store);
+}
+
+/* What an older version wrote last is copied without what it does not know of. */
+static void what_is_not_believed_is_not_copied(void **state)
+{
+    (void)state;
+    int64_t before, after;
+    ot_snapshot reader;
+    ot_bytes key = {0}, value;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    put(store, 0, 0, 60);
+    write_as_before(store, 1, 5);
+    check_ok(ot_store_compact(store, &before, &after, &err));
+    ot_store_close(store);
+    store = open_store(OT_STORE_READ);
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    assert_int_equal(ot_snapshot_seek(&reader, OT_TABLE_SUMMARY, &key, &value, &err), 1);
+    assert_int_equal(ot_snapshot_get(&reader, OT_TABLE_META, ot_epoch_name, &value, &err), 1);
+    ot_snapshot_end(&reader);
+    ot_store_close(store);
+}
+
+static bool lacks(ot_store *store, int q)
+{
+    const ot_digest digest = asked(q);
+    int64_t snapshot;
+    const bool lacking = ot_store_lacks(store, &digest, &snapshot);
+    assert_true(!lacking || snapshot == ot_store_snapshot(store));
+    return lacking;
+}
+
+/* Who was asked often enough says of what nobody answered that it is not there. */
+static void what_nobody_answered_is_known(void **state)
+{
+    (void)state;
+    enum { OFTEN = 40 };
+    ot_store *store = open_store(OT_STORE_WRITE), *other = open_store(OT_STORE_READ);
+    put(store, 0, 0, 20);
+    assert_false(lacks(other, 2)); /* not at once */
+    for (int i = 0; i < OFTEN; i++)
+        assert_false(lacks(other, 0));
+    assert_true(lacks(other, 1) && lacks(other, 2));
+    put(store, 1, 0, 1);
+    assert_false(lacks(other, 1) || lacks(other, 2)); /* it is another store now */
+    for (int i = 0; i < OFTEN; i++)
+        assert_false(lacks(other, 1));
+    assert_true(lacks(other, 2));
+    write_as_before(store, 2, 1000); /* and does not count */
+    ot_store_touch(store);
+    for (int i = 0; i < 2 * OFTEN; i++)
+        assert_false(lacks(other, 2));
+    ot_store_close(store);
+    ot_store_close(other);
+}
+
+static void a_hint_is_looked_for(void **state)
+{
+    (void)state;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    optune_record r = trial(0, 1);
+    r.digest = "";
+    check_ok(ot_store_put(store, &r, 1, NULL, &err));
+    for (int i = 0; i < 100; i++)
+        assert_false(lacks(store, 2));
     ot_store_close(store);
 }
 
@@ -422,11 +527,20 @@ int main(void)
 {
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
     const struct CMUnitTest tests[] = {
-        each(whatever_comes_and_goes), each(a_seal_breaks_with_its_question),
-        each(another_version_wrote),   each(damage_is_told_and_mended),
-        each(few_are_listed),          each(what_was_asked_is_not_looked_up),
-        each(a_copy_has_them),         each(who_may_only_read),
-        each(what_is_held_stays),      each(no_seal_of_a_copy_comes_again),
+        each(whatever_comes_and_goes),
+        each(a_seal_breaks_with_its_question),
+        each(another_version_wrote),
+        each(damage_is_told_and_mended),
+        each(few_are_listed),
+        each(what_was_asked_is_not_looked_up),
+        each(a_copy_has_them),
+        each(who_may_only_read),
+        each(what_is_held_stays),
+        each(no_seal_of_a_copy_comes_again),
+        each(who_has_none_has_no_entries),
+        each(what_nobody_answered_is_known),
+        each(a_hint_is_looked_for),
+        each(what_is_not_believed_is_not_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
