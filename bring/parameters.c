@@ -98,6 +98,7 @@ typedef struct parameter {
     bool fixed; /* what it points to is const */
     int bits;   /* of its type, or of what it points to; 0: not known */
     bool real;  /* a floating-point number */
+    bool image; /* or a sampler: nothing that is passed here */
 } parameter;
 
 typedef struct type_word {
@@ -239,8 +240,13 @@ static bool read_parameter(const char *start, const char *end, bool gpu, paramet
         return false;
     snprintf(to->name, sizeof to->name, "%.*s", (int)length[n - 1], word[n - 1]);
     type_said said = {0};
-    for (int i = 0; i < n - 1; i++)
+    for (int i = 0; i < n - 1; i++) {
         add_type_word(&said, word[i], length[i], gpu);
+        to->image =
+            to->image || (gpu && ((strncmp(word[i], "image", 5) == 0 && length[i] > 7 &&
+                                   strncmp(word[i] + length[i] - 2, "_t", 2) == 0) ||
+                                  (length[i] == 9 && strncmp(word[i], "sampler_t", 9) == 0)));
+    }
     to->levels = stars + (arrays > 0 && !inner);
     to->bits = bits_said(&said);
     to->real = said.real;
@@ -278,6 +284,8 @@ static const char *differs(const ot_brought_arg *arg, const parameter *p, bool g
     const bool real =
         arg->dtype.code == OPTUNE_DTYPE_FLOAT || arg->dtype.code == OPTUNE_DTYPE_BFLOAT;
     const bool narrow = arg->dtype.bits == 16 && p->bits == 16; /* bits are kept in integers */
+    if (p->image)
+        return "what is passed are buffers and numbers, no images";
     if (arg->role == OT_ROLE_SCALAR) {
         if (p->levels)
             return "it is a pointer, and this a scalar";

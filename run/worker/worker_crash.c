@@ -103,13 +103,17 @@ static bool add_zone(line *l, const char *at, const void *context)
         if (!start || at < start - OT_GUARD_BYTES - 4096 ||
             at >= start + zones[i].bytes + OT_GUARD_BYTES)
             continue;
-        const bool before = at < start;
-        add(l, touched(context));
-        add(l, "a buffer: ");
+        const bool before = at < start, within = !before && at < start + zones[i].bytes;
+        add(l, within ? "has taken away the memory of " : touched(context));
+        add(l, within ? "" : "a buffer: ");
         add(l, zones[i].name);
         add(l, ", ");
-        add_number(l, (uint64_t)(before ? start - at : at - (start + zones[i].bytes)));
-        add(l, before ? " bytes before its start" : " bytes past its end");
+        add_number(l, (uint64_t)(before   ? start - at
+                                 : within ? at - start
+                                          : at - (start + zones[i].bytes)));
+        add(l, before   ? " bytes before its start"
+               : within ? " bytes behind its start"
+                        : " bytes past its end");
         return true;
     }
     return false;

@@ -348,6 +348,8 @@ static void parameters_that_do_not(void **state)
         {".c", ARGS("n: f32 = 0.5") "void @(float *n, float *B) {}\n", "it is a pointer"},
         {".cl", ARGS("n: f32 = 0.5") LAUNCH "kernel void @(double n, global float *B) {}\n",
          "a launch passes bytes"},
+        {".cl", KERNEL LAUNCH "kernel void @(read_only image2d_t A, global float *B) {}\n",
+         "no images"},
         {".cu", ARGS("n: i32 = 1") LAUNCH "__global__ void @(float n, float *B) {}\n",
          "a launch passes bytes"},
         {".cu", KERNEL LAUNCH "__global__ void @(const float *A, double2 *B) {}\n",

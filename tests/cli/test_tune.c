@@ -704,6 +704,12 @@ static void kernels_that_are_wrong(void **state)
         "void right(const float *x, int *n) { n[1] += N; n[0] = n[2] = n[3] = 0; }\n"
         "void wrong7(const float *x, int *n) { n[1] += N; n[0] = n[2] = n[3] = 0; }\n",
         1, "element 1 of its output 0 follows from what is there before");
+    bad("wrong8.c",
+        HEAD("wrong8") REFERENCE RIGHT
+        "#include <sys/mman.h>\n"
+        "void wrong8(const float *x, float *y) { munmap((void *)((long)y & -4096L), 4096); "
+        "y[0] = 1; }\n",
+        1, "has taken away the memory of output 0");
     bad("wrong6.c", HEAD("wrong6") "// optune: knob A = [0, 1]\n// optune: where A > 1\n" BODY,
         3, "wrong6.c: none of its 2 configs is valid: 'A > 1' refuses 2");
     refused(3, "no such file", "tune", "/not/there.c");
