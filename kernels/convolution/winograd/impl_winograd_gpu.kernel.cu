@@ -100,22 +100,27 @@ multiply(GLOBAL const DTYPE *RESTRICT v, GLOBAL const DTYPE *RESTRICT u,
     tile_vec next_a[TILE_VECS(BM)], next_b[TILE_VECS(BN)];
     DTYPE acc[TM][TN];
     tile_clear(acc);
-    tile_fetch(a, P_PAD, BM, thread, next_a);
-    tile_fetch(b, CO_PAD, BN, thread, next_b);
-    UNROLL_BY(1)
-    for (int k = 0; k < CI_PAD; k += BK) {
-        LOCAL DTYPE *const now = tile + k / BK % STAGES * SHARED_TILE;
-        if (STAGES ==
-            1) /* with two, the barrier of the step before says that this one is read */
+#define FETCH_TILES(s, on)                                                                     \
+    tile_fetch(a + (INDEX)(s)*BK * P_PAD, P_PAD, BM, thread, next_a, on);                      \
+    tile_fetch(b + (INDEX)(s)*BK * CO_PAD, CO_PAD, BN, thread, next_b, on);
+#define STORE_TILES(to)                                                                        \
+    tile_store(to, BM, thread, next_a);                                                        \
+    tile_store((to) + BK * BM, BN, thread, next_b);
+#define STEPS (CI_PAD / BK)
+    if (TILE_AHEAD) {
+        TILE_PIPELINE(STEPS, tile, SHARED_TILE, 0, BK * BM, true, ty, tx, acc)
+    } else {
+        FETCH_TILES(0, true)
+        UNROLL_BY(1)
+        for (int s = 0; s < STEPS; s++) {
+            LOCAL DTYPE *const now = tile + s % STAGES * SHARED_TILE;
+            if (STAGES == 1) /* with two, the barrier before says that this one is read */
+                BARRIER();
+            STORE_TILES(now)
             BARRIER();
-        tile_store(now, BM, thread, next_a);
-        tile_store(now + BK * BM, BN, thread, next_b);
-        BARRIER();
-        if (k + BK < CI_PAD) {
-            tile_fetch(a + (INDEX)(k + BK) * P_PAD, P_PAD, BM, thread, next_a);
-            tile_fetch(b + (INDEX)(k + BK) * CO_PAD, CO_PAD, BN, thread, next_b);
+            FETCH_TILES(s + 1, s + 1 < STEPS)
+            tile_multiply(now, now + BK * BM, ty, tx, acc);
         }
-        tile_multiply(now, now + BK * BM, ty, tx, acc);
     }
 
     GLOBAL DTYPE *RESTRICT const to = m + ((INDEX)BLOCK_Z * CO_PAD + co0) * P_PAD + p0;
@@ -126,8 +131,10 @@ multiply(GLOBAL const DTYPE *RESTRICT v, GLOBAL const DTYPE *RESTRICT u,
             tile_rows sums;
             UNROLL
             for (int c = 0; c < CM; c++)
-                sums.v[c] = acc[i + c][j];
-            *(GLOBAL tile_rows *)(to + (INDEX)TILE_COL(j, tx) * P_PAD + TILE_ROW(i, ty)) = sums;
+                sums.v[c] = APART(acc[i + c][j]);
+            STORE_VECTOR(
+                (GLOBAL tile_rows *)(to + (INDEX)TILE_COL(j, tx) * P_PAD + TILE_ROW(i, ty)),
+                sums);
         }
     }
 }
