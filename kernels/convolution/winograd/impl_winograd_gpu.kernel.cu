@@ -8,9 +8,10 @@
  *
  *   U [point][CI_PAD][CO_PAD]    V [point][CI_PAD][P_PAD]    M [point][CO_PAD][P_PAD]
  *
- * The one idea: everything between the stages is padded to whole blocks with zeros that nobody
- * ever overwrites, so the products have no edges, and neighbouring threads are neighbouring
- * tiles.
+ * The one idea: everything between the stages is padded to whole blocks, channels of the input
+ * with zeros, so the products have no edges, and neighbouring threads are neighbouring tiles. What
+ * is behind the last tile and the last channel of the output is anything, and nobody reads what
+ * comes of it.
  */
 #define LDA BM
 #define LDB BN
@@ -48,11 +49,11 @@ transform_weight(GLOBAL const DTYPE *RESTRICT weight, GLOBAL DTYPE *RESTRICT u)
 {
     const INDEX e = (INDEX)BLOCK_X * FLAT + THREAD_X;
     const int co = (int)(e % CO), ci = (int)(e / CO);
-    if (ci < CI) {
+    if (ci < CI_PAD) {
         DTYPE g[3][3], t[SIDE][SIDE];
         UNROLL
         for (int k = 0; k < 9; k++)
-            g[k / 3][k % 3] = weight[((INDEX)co * CI + ci) * 9 + k];
+            g[k / 3][k % 3] = ci < CI ? weight[((INDEX)co * CI + ci) * 9 + k] : 0;
         TWICE(points_of_weight, g, 3, t, SIDE)
         UNROLL
         for (int k = 0; k < POINTS; k++)
@@ -65,7 +66,7 @@ transform_data(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT v)
 {
     const INDEX e = (INDEX)BLOCK_X * FLAT + THREAD_X, p = e % P;
     const int ci = (int)(e / P);
-    if (ci < CI) {
+    if (ci < CI_PAD) {
         const int y0 = (int)(p / TILES_X % TILES_Y) * TILE - PT;
         const int x0 = (int)(p % TILES_X) * TILE - PL;
         GLOBAL const DTYPE *RESTRICT const plane =
@@ -75,7 +76,7 @@ transform_data(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT v)
         for (int y = 0; y < SIDE; y++) {
             UNROLL
             for (int x = 0; x < SIDE; x++)
-                d[y][x] = y0 + y >= 0 && y0 + y < H && x0 + x >= 0 && x0 + x < W
+                d[y][x] = ci < CI && y0 + y >= 0 && y0 + y < H && x0 + x >= 0 && x0 + x < W
                               ? plane[(y0 + y) * W + x0 + x]
                               : 0;
         }
