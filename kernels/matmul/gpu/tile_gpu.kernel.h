@@ -97,10 +97,11 @@ INLINE void tile_load_cols(DTYPE rb[TN], LOCAL const DTYPE *b, int k, int tx)
     }
 }
 
-/* acc += their products, all of the narrower side by a vector of the wider one after the other. */
+/* acc += their products, where fragments come ahead all of the narrower side by a vector of the
+ * wider one after the other. */
 INLINE void tile_add(const DTYPE ra[TM], const DTYPE rb[TN], DTYPE acc[TM][TN])
 {
-    const int cols = TN > TM ? CN : TN;
+    const int cols = TILE_AHEAD && TN > TM ? CN : TN;
     UNROLL
     for (int first = 0; first < TN; first += cols) {
         UNROLL
