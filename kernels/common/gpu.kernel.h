@@ -111,6 +111,37 @@ INLINE void ot_store_words(void *to, const u32 *w, const int words)
 }
 #endif
 
+/* A vector of 4, 8 or 16 bytes from shared memory, behind those that were loaded so before:
+ * NVIDIA's compilers put other loads into an order of their own, which is seldom that in which what
+ * they bring is needed. */
+#ifdef OT_OPENCL
+#define LOAD_IN_ORDER(x, from) ((x) = *(from))
+#else
+#define LOAD_IN_ORDER(x, from)                                                                 \
+    do {                                                                                       \
+        if (sizeof(x) == 16 || sizeof(x) == 8 || sizeof(x) == 4)                               \
+            ot_load_words((u32 *)&(x), (from), sizeof(x) / 4);                                 \
+        else                                                                                   \
+            (x) = *(from);                                                                     \
+    } while (0)
+INLINE void ot_load_words(u32 *w, const void *from, const int words)
+{
+    const u32 at = (u32)__cvta_generic_to_shared(from);
+    if (words == 4)
+        asm volatile("ld.volatile.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                     : "r"(at)
+                     : "memory");
+    else if (words == 2)
+        asm volatile("ld.volatile.shared.v2.b32 {%0, %1}, [%2];"
+                     : "=r"(w[0]), "=r"(w[1])
+                     : "r"(at)
+                     : "memory");
+    else
+        asm volatile("ld.volatile.shared.b32 %0, [%1];" : "=r"(w[0]) : "r"(at) : "memory");
+}
+#endif
+
 /* x in a register of its own. Compilers for NVIDIA keep sums that leave in vectors in aligned
  * registers all along, and a multiply-add whose three operands come from one bank takes a cycle
  * more; behind -0, which changes no float, only the store's copies are aligned. */
@@ -125,6 +156,30 @@ INLINE float APART(float x)
 INLINE double APART(double x)
 {
     return x;
+}
+#endif
+
+/* A pointer of which compilers know nothing from here on. Of several addresses that are constants
+ * apart they keep one each, and add to all of them in every round of a loop, where an instruction
+ * that loads or copies adds a constant by itself. */
+#ifdef OT_OPENCL
+#define OPAQUE_POINTER(p) ((void)0)
+#define OPAQUE_INT(i) ((void)0)
+#define OPAQUE_ONE() 1
+#else
+INLINE u32 OPAQUE_ONE()
+{
+    u32 one;
+    asm("mov.u32 %0, %%ntid.z;" : "=r"(one));
+    return one;
+}
+#define OPAQUE_INT(i) asm("" : "+r"(i))
+#define OPAQUE_POINTER(p) ((p) = ot_opaque(p))
+template <class T> INLINE T *ot_opaque(T *p)
+{
+    u64 at = __cvta_generic_to_global(p);
+    asm("" : "+l"(at));
+    return (T *)__cvta_global_to_generic(at);
 }
 #endif
 

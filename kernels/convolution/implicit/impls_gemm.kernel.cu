@@ -49,11 +49,11 @@
 
 VECTOR(vec_a, DTYPE, VA);
 
-INLINE vec_a fetch(GLOBAL const DTYPE *RESTRICT data, INDEX plane, int at, int channel)
+INLINE vec_a fetch(GLOBAL const DTYPE *from, bool inside)
 {
     vec_a v;
-    if (at >= 0 && (CI_G % BK == 0 || channel < CI_G)) {
-        v = *(GLOBAL const vec_a *)(data + plane + (INDEX)channel * CHANNEL_STEP + at);
+    if (inside) {
+        v = *(GLOBAL const vec_a *)from;
     } else {
         UNROLL
         for (int i = 0; i < VA; i++)
@@ -62,26 +62,32 @@ INLINE vec_a fetch(GLOBAL const DTYPE *RESTRICT data, INDEX plane, int at, int c
     return v;
 }
 
-/* Step `step` of the depth, a thread's share: pixels at rows `row`, row + ROW_STEP ... */
+/* Step `step` of the depth, a thread's share: pixels at rows `row`, row + ROW_STEP ...; zeros
+ * unless `on`. */
 INLINE void fetch_pixels(GLOBAL const DTYPE *RESTRICT data, const pixel p[PIXEL_VECS], int step,
-                         int row, vec_a next[PIXEL_VECS][ROWS])
+                         int row, vec_a next[PIXEL_VECS][ROWS], bool on)
 {
     UNROLL
     for (int i = 0; i < PIXEL_VECS; i++) {
 #if WHOLE_TAPS
-        const int at = look(&p[i], step / (CI_PAD / BK));
+        const int at = on ? look(&p[i], step / (CI_PAD / BK)) : -1;
         const int first = step % (CI_PAD / BK) * BK + row;
+        GLOBAL const DTYPE *from =
+            data + (p[i].plane + (INDEX)first * CHANNEL_STEP + MAX(at, 0));
+        OPAQUE_POINTER(from);
         UNROLL
         for (int r = 0; r < ROWS; r++)
-            next[i][r] = fetch(data, p[i].plane, ROW_IN_TILE(row + r * ROW_STEP) ? at : -1,
-                               first + r * ROW_STEP);
+            next[i][r] = fetch(from + (INDEX)(r * ROW_STEP) * CHANNEL_STEP,
+                               at >= 0 && ROW_IN_TILE(row + r * ROW_STEP) &&
+                                   (CI_G % BK == 0 || first + r * ROW_STEP < CI_G));
 #else
         UNROLL
         for (int r = 0; r < ROWS; r++) {
-            const int k = step * BK + row + r * ROW_STEP;
+            const int k = step * BK + row + r * ROW_STEP, channel = k % CI_PAD;
             const bool in_depth = ROW_IN_TILE(row + r * ROW_STEP) && k < TAPS * CI_PAD;
-            const int at = in_depth ? look(&p[i], k / CI_PAD) : -1;
-            next[i][r] = fetch(data, p[i].plane, at, k % CI_PAD);
+            const int at = on && in_depth ? look(&p[i], k / CI_PAD) : -1;
+            next[i][r] = fetch(data + p[i].plane + (INDEX)channel * CHANNEL_STEP + at,
+                               at >= 0 && (CI_G % BK == 0 || channel < CI_G));
         }
 #endif
     }
@@ -108,9 +114,10 @@ INLINE void store_sums(GLOBAL DTYPE *RESTRICT out, INDEX m, int channel,
     tile_rows v;
     UNROLL
     for (int c = 0; c < CM; c++)
-        v.v[c] = acc[i + c][j];
+        v.v[c] = APART(acc[i + c][j]);
     if (m < PIXELS)
-        *(GLOBAL tile_rows *)(out + OUTPUT_AT(m / PLANE_OUT, channel) + m % PLANE_OUT) = v;
+        STORE_VECTOR(
+            (GLOBAL tile_rows *)(out + OUTPUT_AT(m / PLANE_OUT, channel) + m % PLANE_OUT), v);
 #else
     UNROLL
     for (int c = 0; c < CM; c++)
@@ -141,22 +148,26 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
     for (int i = 0; i < PIXEL_VECS; i++)
         p[i] = pixel_of(m0 + (column + i * THREADS) * VA, IMAGE_STEP, group * GROUP_STEP);
 
-    fetch_pixels(data, p, first, row, next_a);
-    tile_fetch(weights + (INDEX)first * BK * CO_PAD, CO_PAD, BN, thread, next_b);
-    UNROLL_BY(1)
-    for (int s = first; s < last; s++) {
-        LOCAL DTYPE *const now = tile + (s - first) % STAGES * TILE;
-        if (STAGES ==
-            1) /* with two, the barrier of the step before says that this one is read */
+#define FETCH_TILES(s, on)                                                                     \
+    fetch_pixels(data, p, first + (s), row, next_a, on);                                       \
+    tile_fetch(weights + (INDEX)(first + (s)) * BK * CO_PAD, CO_PAD, BN, thread, next_b, on);
+#define STORE_TILES(to)                                                                        \
+    store_pixels(to, column, row, next_a);                                                     \
+    tile_store((to) + BK * BM, BN, thread, next_b);
+    if (TILE_AHEAD) {
+        TILE_PIPELINE(last - first, tile, TILE, 0, BK * BM, true, ty, tx, acc)
+    } else {
+        FETCH_TILES(0, true)
+        UNROLL_BY(1)
+        for (int s = 0; s < last - first; s++) {
+            LOCAL DTYPE *const now = tile + s % STAGES * TILE;
+            if (STAGES == 1) /* with two, the barrier before says that this one is read */
+                BARRIER();
+            STORE_TILES(now)
             BARRIER();
-        store_pixels(now, column, row, next_a);
-        tile_store(now + BK * BM, BN, thread, next_b);
-        BARRIER();
-        if (s + 1 < last) {
-            fetch_pixels(data, p, s + 1, row, next_a);
-            tile_fetch(weights + (INDEX)(s + 1) * BK * CO_PAD, CO_PAD, BN, thread, next_b);
+            FETCH_TILES(s + 1, s + 1 < last - first)
+            tile_multiply(now, now + BK * BM, ty, tx, acc);
         }
-        tile_multiply(now, now + BK * BM, ty, tx, acc);
     }
 
     UNROLL

@@ -205,9 +205,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_arg m =
         optune_scratch_arg(optune_plan_scratch(plan, "products", z.m * elem, false));
     add_flat(plan, module, conv2d_weight_phase(task->call), "transform_weight",
-             optune_input_arg(CONV2D_WEIGHT), u, s.ci * s.co);
+             optune_input_arg(CONV2D_WEIGHT), u, z.ci_pad * s.co);
     add_flat(plan, module, OPTUNE_TIMED, "transform_data", optune_input_arg(CONV2D_DATA), v,
-             s.ci * z.p);
+             z.ci_pad * z.p);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = module,
                                             .function = "multiply",

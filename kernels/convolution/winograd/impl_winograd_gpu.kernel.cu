@@ -8,9 +8,10 @@
  *
  *   U [point][CI_PAD][CO_PAD]    V [point][CI_PAD][P_PAD]    M [point][CO_PAD][P_PAD]
  *
- * The one idea: everything between the stages is padded to whole blocks with zeros that nobody
- * ever overwrites, so the products have no edges, and neighbouring threads are neighbouring
- * tiles.
+ * The one idea: everything between the stages is padded to whole blocks, channels of the input
+ * with zeros, so the products have no edges, and neighbouring threads are neighbouring tiles. What
+ * is behind the last tile and the last channel of the output is anything, and nobody reads what
+ * comes of it.
  */
 #define LDA BM
 #define LDB BN
@@ -48,11 +49,11 @@ transform_weight(GLOBAL const DTYPE *RESTRICT weight, GLOBAL DTYPE *RESTRICT u)
 {
     const INDEX e = (INDEX)BLOCK_X * FLAT + THREAD_X;
     const int co = (int)(e % CO), ci = (int)(e / CO);
-    if (ci < CI) {
+    if (ci < CI_PAD) {
         DTYPE g[3][3], t[SIDE][SIDE];
         UNROLL
         for (int k = 0; k < 9; k++)
-            g[k / 3][k % 3] = weight[((INDEX)co * CI + ci) * 9 + k];
+            g[k / 3][k % 3] = ci < CI ? weight[((INDEX)co * CI + ci) * 9 + k] : 0;
         TWICE(points_of_weight, g, 3, t, SIDE)
         UNROLL
         for (int k = 0; k < POINTS; k++)
@@ -65,7 +66,7 @@ transform_data(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT v)
 {
     const INDEX e = (INDEX)BLOCK_X * FLAT + THREAD_X, p = e % P;
     const int ci = (int)(e / P);
-    if (ci < CI) {
+    if (ci < CI_PAD) {
         const int y0 = (int)(p / TILES_X % TILES_Y) * TILE - PT;
         const int x0 = (int)(p % TILES_X) * TILE - PL;
         GLOBAL const DTYPE *RESTRICT const plane =
@@ -75,7 +76,7 @@ transform_data(GLOBAL const DTYPE *RESTRICT data, GLOBAL DTYPE *RESTRICT v)
         for (int y = 0; y < SIDE; y++) {
             UNROLL
             for (int x = 0; x < SIDE; x++)
-                d[y][x] = y0 + y >= 0 && y0 + y < H && x0 + x >= 0 && x0 + x < W
+                d[y][x] = ci < CI && y0 + y >= 0 && y0 + y < H && x0 + x >= 0 && x0 + x < W
                               ? plane[(y0 + y) * W + x0 + x]
                               : 0;
         }
@@ -100,22 +101,27 @@ multiply(GLOBAL const DTYPE *RESTRICT v, GLOBAL const DTYPE *RESTRICT u,
     tile_vec next_a[TILE_VECS(BM)], next_b[TILE_VECS(BN)];
     DTYPE acc[TM][TN];
     tile_clear(acc);
-    tile_fetch(a, P_PAD, BM, thread, next_a);
-    tile_fetch(b, CO_PAD, BN, thread, next_b);
-    UNROLL_BY(1)
-    for (int k = 0; k < CI_PAD; k += BK) {
-        LOCAL DTYPE *const now = tile + k / BK % STAGES * SHARED_TILE;
-        if (STAGES ==
-            1) /* with two, the barrier of the step before says that this one is read */
+#define FETCH_TILES(s, on)                                                                     \
+    tile_fetch(a + (INDEX)(s)*BK * P_PAD, P_PAD, BM, thread, next_a, on);                      \
+    tile_fetch(b + (INDEX)(s)*BK * CO_PAD, CO_PAD, BN, thread, next_b, on);
+#define STORE_TILES(to)                                                                        \
+    tile_store(to, BM, thread, next_a);                                                        \
+    tile_store((to) + BK * BM, BN, thread, next_b);
+#define STEPS (CI_PAD / BK)
+    if (TILE_AHEAD) {
+        TILE_PIPELINE(STEPS, tile, SHARED_TILE, 0, BK * BM, true, ty, tx, acc)
+    } else {
+        FETCH_TILES(0, true)
+        UNROLL_BY(1)
+        for (int s = 0; s < STEPS; s++) {
+            LOCAL DTYPE *const now = tile + s % STAGES * SHARED_TILE;
+            if (STAGES == 1) /* with two, the barrier before says that this one is read */
+                BARRIER();
+            STORE_TILES(now)
             BARRIER();
-        tile_store(now, BM, thread, next_a);
-        tile_store(now + BK * BM, BN, thread, next_b);
-        BARRIER();
-        if (k + BK < CI_PAD) {
-            tile_fetch(a + (INDEX)(k + BK) * P_PAD, P_PAD, BM, thread, next_a);
-            tile_fetch(b + (INDEX)(k + BK) * CO_PAD, CO_PAD, BN, thread, next_b);
+            FETCH_TILES(s + 1, s + 1 < STEPS)
+            tile_multiply(now, now + BK * BM, ty, tx, acc);
         }
-        tile_multiply(now, now + BK * BM, ty, tx, acc);
     }
 
     GLOBAL DTYPE *RESTRICT const to = m + ((INDEX)BLOCK_Z * CO_PAD + co0) * P_PAD + p0;
@@ -126,8 +132,10 @@ multiply(GLOBAL const DTYPE *RESTRICT v, GLOBAL const DTYPE *RESTRICT u,
             tile_rows sums;
             UNROLL
             for (int c = 0; c < CM; c++)
-                sums.v[c] = acc[i + c][j];
-            *(GLOBAL tile_rows *)(to + (INDEX)TILE_COL(j, tx) * P_PAD + TILE_ROW(i, ty)) = sums;
+                sums.v[c] = APART(acc[i + c][j]);
+            STORE_VECTOR(
+                (GLOBAL tile_rows *)(to + (INDEX)TILE_COL(j, tx) * P_PAD + TILE_ROW(i, ty)),
+                sums);
         }
     }
 }

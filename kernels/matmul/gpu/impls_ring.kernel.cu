@@ -18,6 +18,7 @@
 #define Y_PITCH (BN + (Y_ALONG ? 0 : SKEW))
 #define TILE_A_AT(k) ((k)*X_PITCH)
 #define TILE_B_AT(k) ((k)*Y_PITCH)
+#define TILE_AHEAD (TM * TN < 64 || TM * TN >= 128 ? 1 : 2)
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 #define TILE_STORE STORE_VECTOR
@@ -31,23 +32,28 @@
 #define WHOLE_N (N % BN == 0)
 #define TURNED 8 /* depths of a row that lie side by side in a warp */
 
-/* BK of depth of `count` rows that are `ld` apart; `left` of the depth and `have` of the rows are
- * inside. */
+/* BK of depth of `count` rows that are `ld` apart, of which this thread's first copy goes from
+ * `from` to `to`; `left` of the depth and `have` of the rows are inside. */
 INLINE void fill_turned(LOCAL float *to, GLOBAL const float *from, const int count,
                         const int pitch, const INDEX ld, INDEX left, INDEX have,
                         const bool whole)
 {
+    /* Copies take small constants alone: what is further away is a multiply-add, which is one
+     * instruction where an addition of 64 bits is two. */
+    const u32 one = OPAQUE_ONE();
+    const bool near = ld < 1 << 20; /* in bytes of 32 bits */
     const int k = THREAD_X % TURNED, r = THREAD_X / TURNED;
-    to += k * pitch + r;
-    from += r * ld + k;
+    const int lines = CEIL_DIV(count, THREADS / TURNED), all = lines * (BK / TURNED);
     UNROLL
-    for (int h = 0; h < BK; h += TURNED) {
-        UNROLL
-        for (int i = 0; i < count; i += THREADS / TURNED) {
-            const bool inside = (WHOLE_K || k + h < left) && (whole || r + i < have);
-            if (count % (THREADS / TURNED) == 0 || r + i < count)
-                cp_async_4_zero(to + h * pitch + i, from + i * ld + h, inside ? 4 : 0);
-        }
+    for (int c = 0; c < all; c++) {
+        const int h = c / lines * TURNED, i = c % lines * (THREADS / TURNED);
+        const bool inside = (WHOLE_K || k + h < left) && (whole || r + i < have);
+        GLOBAL const float *const at =
+            near ? (GLOBAL const float *)((GLOBAL const char *)from +
+                                          (u64)one * (u32)((i * ld + h) * ELEM))
+                 : from + i * ld + h;
+        if (count % (THREADS / TURNED) == 0 || r + i < count)
+            cp_async_4_zero(to + h * pitch + i, at, inside ? 4 : 0);
     }
 }
 
@@ -55,10 +61,11 @@ INLINE void fill_turned(LOCAL float *to, GLOBAL const float *from, const int cou
 INLINE void fill_along(LOCAL float *to, GLOBAL const float *from, const int count, const int v,
                        const INDEX ld, INDEX left, INDEX have, const bool whole)
 {
-    const int line = count / v; /* copies of a depth */
+    const int line = count / v,
+              all = CEIL_DIV(BK * line, THREADS); /* line: copies of a depth */
     UNROLL
-    for (int i = 0; i < BK * line; i += THREADS) {
-        const int e = THREAD_X + i, k = e / line, r = e % line * v;
+    for (int c = 0; c < all; c++) {
+        const int e = THREAD_X + c * THREADS, k = e / line, r = e % line * v;
         const bool inside = (WHOLE_K || k < left) && (whole || r < have);
         if (BK * line % THREADS == 0 || e < BK * line) {
             if (v == 4)
@@ -72,38 +79,28 @@ INLINE void fill_along(LOCAL float *to, GLOBAL const float *from, const int coun
 }
 
 #if X_ALONG
-#define FILL_X(to, k)                                                                          \
-    fill_along(to, xs + (k) * (INDEX)M, BM, VX, M, depth - (k), rows - m0, WHOLE_M);
+#define X_NEXT (BK * (i64)M)
+#define FILL_X(to, k) fill_along(to, xs, BM, VX, M, depth - (k), rows - m0, WHOLE_M);
 #else
-#define FILL_X(to, k)                                                                          \
-    fill_turned(to, xs + (k), BM, X_PITCH, K, depth - (k), rows - m0, WHOLE_M);
+#define X_NEXT BK
+#define FILL_X(to, k) fill_turned(to, xs, BM, X_PITCH, K, depth - (k), rows - m0, WHOLE_M);
 #endif
 #if Y_ALONG
-#define FILL_Y(to, k)                                                                          \
-    fill_along(to, ys + (k) * (INDEX)N, BN, VY, N, depth - (k), N - n0, WHOLE_N);
+#define Y_NEXT (BK * (i64)N)
+#define FILL_Y(to, k) fill_along(to, ys, BN, VY, N, depth - (k), N - n0, WHOLE_N);
 #else
-#define FILL_Y(to, k) fill_turned(to, ys + (k), BN, Y_PITCH, K, depth - (k), N - n0, WHOLE_N);
+#define Y_NEXT BK
+#define FILL_Y(to, k) fill_turned(to, ys, BN, Y_PITCH, K, depth - (k), N - n0, WHOLE_N);
 #endif
+/* Of a row by row operand, where a thread's first copy lies. */
+#define TURNED_AT(ld) (THREAD_X / TURNED * (INDEX)(ld) + THREAD_X % TURNED)
+#define TURNED_TO(pitch) (THREAD_X % TURNED * (pitch) + THREAD_X / TURNED)
 
-/* What a thread multiplies at depth k of a tile. */
-INLINE void load_step(float *ra, float *rb, LOCAL const float *from, int k, int ty, int tx)
-{
-    UNROLL
-    for (int i = 0; i < TM; i += CM) {
-        const tile_rows v = *(LOCAL const tile_rows *)(from + TILE_A_AT(k) + TILE_ROW(i, ty));
-        UNROLL
-        for (int c = 0; c < CM; c++)
-            ra[i + c] = v.v[c];
-    }
-    UNROLL
-    for (int j = 0; j < TN; j += CN) {
-        const tile_cols v =
-            *(LOCAL const tile_cols *)(from + X_TILE + TILE_B_AT(k) + TILE_COL(j, tx));
-        UNROLL
-        for (int c = 0; c < CN; c++)
-            rb[j + c] = v.v[c];
-    }
-}
+#define NEXT_TILES()                                                                           \
+    xs += X_NEXT;                                                                              \
+    ys += Y_NEXT;                                                                              \
+    OPAQUE_POINTER(xs);                                                                        \
+    OPAQUE_POINTER(ys);
 
 KERNEL_RESIDENT(THREADS, 1, 1, RESIDENT)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
@@ -121,50 +118,54 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     const bool idle = (M_VARIES || B_VARIES) && m0 >= rows;
     const INDEX k0 = (INDEX)BLOCK_Z * (STEPS * BK), depth = K - k0;
     const int left = (int)CEIL_DIV(depth, BK);
-    const int steps = idle ? 0 : WHOLE_K ? STEPS : MIN(left, STEPS);
-    GLOBAL const float *const xs = x + (X_SHARED ? 0 : batch * rows * K) +
-                                   m0 * (X_ALONG ? 1 : (i64)K) + k0 * (X_ALONG ? (i64)M : 1);
-    GLOBAL const float *const ys = y + (Y_SHARED ? 0 : batch * N * K) +
-                                   n0 * (Y_ALONG ? 1 : (i64)K) + k0 * (Y_ALONG ? (i64)N : 1);
-    float acc[TM][TN], ra[2][TM], rb[2][TN];
+    int steps = idle ? 0 : WHOLE_K ? STEPS : MIN(left, STEPS);
+    OPAQUE_INT(steps);
+    GLOBAL const float *xs = x + (X_SHARED ? 0 : batch * rows * K) +
+                             (X_ALONG ? m0 + k0 * (i64)M : m0 * (i64)K + k0 + TURNED_AT(K));
+    GLOBAL const float *ys = y + (Y_SHARED ? 0 : batch * N * K) +
+                             (Y_ALONG ? n0 + k0 * (i64)N : n0 * (i64)K + k0 + TURNED_AT(K));
+    LOCAL const float *const a = ring + ty * CM, *const b = ring + X_TILE + tx * CN;
+    LOCAL float *const to_x = ring + (X_ALONG ? 0 : TURNED_TO(X_PITCH));
+    LOCAL float *const to_y = ring + X_TILE + (Y_ALONG ? 0 : TURNED_TO(Y_PITCH));
+    float acc[TM][TN];
+    tile_fragments f;
     int read = 0, write = STAGES - 1;
     tile_clear(acc);
     UNROLL
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < steps) {
-            FILL_X(ring + s * TILE, (INDEX)s * BK)
-            FILL_Y(ring + s * TILE + X_TILE, (INDEX)s * BK)
+            FILL_X(to_x + s * TILE, (INDEX)s * BK)
+            FILL_Y(to_y + s * TILE, (INDEX)s * BK)
         }
+        NEXT_TILES()
         cp_async_commit();
     }
     CP_ASYNC_WAIT(STAGES - 2);
     BARRIER();
     if (steps > 0)
-        load_step(ra[0], rb[0], ring, 0, ty, tx);
+        tile_begin(&f, a, b);
     UNROLL_BY(1)
     for (int step = 0; step < steps; step++) {
-        if (step + STAGES - 1 < steps) {
-            FILL_X(ring + write * TILE, (INDEX)(step + STAGES - 1) * BK)
-            FILL_Y(ring + write * TILE + X_TILE, (INDEX)(step + STAGES - 1) * BK)
-        }
-        cp_async_commit();
+        const INDEX ahead = (INDEX)(step + STAGES - 1) * BK;
+        const bool more = step + STAGES - 1 < steps;
         UNROLL
-        for (int k = 0; k < BK; k++) {
-            if (k + 1 == BK) { /* what the last step loads is not used */
-                CP_ASYNC_WAIT(STAGES - 2);
-                BARRIER();
-                write = read;
-                read = step + 1 == steps ? read : read + 1 == STAGES ? 0 : read + 1;
-            }
-            load_step(ra[(k + 1) % 2], rb[(k + 1) % 2], ring + read * TILE, (k + 1) % BK, ty,
-                      tx);
-            UNROLL
-            for (int i = 0; i < TM; i++) {
-                UNROLL
-                for (int j = 0; j < TN; j++)
-                    acc[i][j] = FMA(ra[k % 2][i], rb[k % 2][j], acc[i][j]);
+        for (int k = 0; k < BK - TILE_AHEAD; k++) {
+            tile_step(&f, a + read * TILE, b + read * TILE, k, acc);
+            if (k == 0 && more) {
+                FILL_X(to_x + write * TILE, ahead)
+                FILL_Y(to_y + write * TILE, ahead)
             }
         }
+        NEXT_TILES()
+        cp_async_commit();
+        CP_ASYNC_WAIT(STAGES - 2);
+        BARRIER();
+        tile_rest(&f, acc);
+        write = read;
+        if (step + 1 < steps) /* what is loaded behind the last tile is not used */
+            read = read + 1 == STAGES ? 0 : read + 1;
+        tile_begin(&f, a + read * TILE, b + read * TILE);
+        tile_last(&f, acc);
     }
     CP_ASYNC_WAIT(0);
     GLOBAL DTYPE *const to = out + ((i64)BLOCK_Z * (B * (i64)M) + batch * rows) * N;

@@ -29,15 +29,8 @@
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 
-/* More sums than these in aligned fours leave a compiler for sm_90 no registers for fragments that
- * are loaded early. */
-#if TM * TN > 64
-#define TILE_STORE(to, v) (*(to) = (v))
-#define TILE_SUM(x) (x)
-#else
 #define TILE_STORE STORE_VECTOR
 #define TILE_SUM APART
-#endif
 
 #define ALL (THREADS * SLICES) /* threads of a block */
 #define X_TILE TILE_A_AT(BK)
@@ -60,19 +53,28 @@ VECTOR(vec_y, DTYPE, VY);
 #define LOADS(rows, w) CEIL_DIV((rows)*BK / (w), ALL)
 #define MINE(rows, w, i) ((rows)*BK / (w) % ALL == 0 || thread + (i)*ALL < (rows)*BK / (w))
 
-/* to[i] = vector i of the tile at depth k0, zero outside; row0 and last are of the operand. */
-#define FETCH(to, type, from, rows, along, w, ld, row0, last, whole)                           \
+/* Where a thread's first vector of the first tile lies, from where its block's operand begins. */
+#define FIRST(rows, along, w, ld)                                                              \
+    (FIRST_OUTER(rows, along, w) * (INDEX)(ld) + FIRST_INNER(rows, along, w))
+
+/* to[i] = vector i of the tile at depth `at`, zero outside, the first of which is at `from`, which
+ * moves on to the next tile; row0 and last are of the operand. */
+#define FETCH(to, type, from, rows, along, w, ld, row0, last, whole, at)                       \
     UNROLL for (int i = 0; i < LOADS(rows, w); i++)                                            \
     {                                                                                          \
         const int outer = FIRST_OUTER(rows, along, w) + i * NEXT_OUTER(rows, along, w);        \
         const int inner = FIRST_INNER(rows, along, w);                                         \
         const int row = (along) ? inner : outer, k = (along) ? outer : inner;                  \
-        if (MINE(rows, w, i) && (WHOLE_K || k0 + k < K) && ((whole) || (row0) + row < (last))) \
-            (to)[i] = *(GLOBAL const type *)((from) + ((along) ? (k0 + k) * (INDEX)(ld) + row  \
-                                                               : row * (INDEX)(ld) + k0 + k)); \
+        if (MINE(rows, w, i) && (WHOLE_K || (at) + k < K) &&                                   \
+            ((whole) || (row0) + row < (last)))                                                \
+            (to)[i] =                                                                          \
+                *(GLOBAL const type *)((from) + i * NEXT_OUTER(rows, along, w) * (INDEX)(ld)); \
         else                                                                                   \
             UNROLL for (int c = 0; c < (w); c++)(to)[i].v[c] = 0;                              \
-    }
+    }                                                                                          \
+    (from) += (along) ? BK * (i64)(ld) : BK;                                                   \
+    if (TILE_AHEAD) /* others keep it for a tile alone */                                      \
+        OPAQUE_POINTER(from);
 
 #define STORE(to, type, from, rows, along, w, AT)                                              \
     UNROLL for (int i = 0; i < LOADS(rows, w); i++)                                            \
@@ -88,9 +90,11 @@ VECTOR(vec_y, DTYPE, VY);
         }                                                                                      \
     }
 
-#define FETCH_TILES()                                                                          \
-    FETCH(next_x, vec_x, xs, BM, X_ALONG, VX, X_LD, m0, rows, WHOLE_M)                         \
-    FETCH(next_y, vec_y, ys, BN, Y_ALONG, VY, Y_LD, n0, N, WHOLE_N)
+#define FETCH_TILES(s, on)                                                                     \
+    if (on) {                                                                                  \
+        FETCH(next_x, vec_x, xs, BM, X_ALONG, VX, X_LD, m0, rows, WHOLE_M, k0 + (s)*BK)        \
+        FETCH(next_y, vec_y, ys, BN, Y_ALONG, VY, Y_LD, n0, N, WHOLE_N, k0 + (s)*BK)           \
+    }
 
 #define STORE_TILES(to)                                                                        \
     STORE(to, vec_x, next_x, BM, X_ALONG, VX, TILE_A_AT)                                       \
@@ -137,38 +141,45 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     const i64 batch = BLOCK_Y;
     const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : (INDEX)ROWS;
     const bool idle = (M_VARIES || B_VARIES) && m0 >= rows;
-    INDEX k0 = (INDEX)BLOCK_Z * (STEPS * BK);
+    const INDEX k0 = (INDEX)BLOCK_Z * (STEPS * BK);
     const int left = (int)CEIL_DIV(K - k0, BK);
     const int steps = idle ? 0 : WHOLE_K ? STEPS : MIN(left, STEPS);
-    GLOBAL const DTYPE *const xs =
-        x + (X_SHARED ? 0 : batch * rows * K) + m0 * (X_ALONG ? 1 : (i64)K);
-    GLOBAL const DTYPE *const ys =
-        y + (Y_SHARED ? 0 : batch * N * K) + n0 * (Y_ALONG ? 1 : (i64)K);
+    GLOBAL const DTYPE *xs = x + (X_SHARED ? 0 : batch * rows * K) +
+                             m0 * (X_ALONG ? 1 : (i64)K) + k0 * (X_ALONG ? (i64)M : 1) +
+                             FIRST(BM, X_ALONG, VX, X_LD);
+    GLOBAL const DTYPE *ys = y + (Y_SHARED ? 0 : batch * N * K) + n0 * (Y_ALONG ? 1 : (i64)K) +
+                             k0 * (Y_ALONG ? (i64)N : 1) + FIRST(BN, Y_ALONG, VY, Y_LD);
+    if (TILE_AHEAD) {
+        OPAQUE_POINTER(xs);
+        OPAQUE_POINTER(ys);
+    }
     vec_x next_x[LOADS(BM, VX)];
     vec_y next_y[LOADS(BN, VY)];
     DTYPE acc[TM][TN];
     tile_clear(acc);
-    if (steps > 0) {
-        FETCH_TILES()
-        STORE_TILES(tile)
-    }
-    BARRIER();
-    UNROLL_BY(1)
-    for (int step = 0; step < steps; step++) {
-        LOCAL const DTYPE *const a = tile + step % STAGES * TILE;
-        const bool more = step + 1 < steps;
-        k0 += BK;
-        if (more) {
-            FETCH_TILES()
-        }
-        tile_multiply(a + TILE_A_AT(slice * TILE_DEPTH),
-                      a + X_TILE + TILE_B_AT(slice * TILE_DEPTH), ty, tx, acc);
-        if (STAGES == 1)
-            BARRIER();
-        if (more) {
-            STORE_TILES(tile + (step + 1) % STAGES * TILE)
+#define A0 TILE_A_AT(slice *TILE_DEPTH)
+#define B0 (X_TILE + TILE_B_AT(slice * TILE_DEPTH))
+    if (TILE_AHEAD) { /* slices meet where tiles were */
+        TILE_PIPELINE(steps, tile, TILE, A0, B0, SLICES == 1, ty, tx, acc)
+    } else {
+        if (steps > 0) {
+            FETCH_TILES(0, true)
+            STORE_TILES(tile)
         }
         BARRIER();
+        UNROLL_BY(1)
+        for (int step = 0; step < steps; step++) {
+            LOCAL const DTYPE *const now = tile + step % STAGES * TILE;
+            const bool more = step + 1 < steps;
+            FETCH_TILES(step + 1, more)
+            tile_multiply(now + A0, now + B0, ty, tx, acc);
+            if (STAGES == 1)
+                BARRIER();
+            if (more) {
+                STORE_TILES(tile + (step + 1) % STAGES * TILE)
+            }
+            BARRIER();
+        }
     }
 #if SLICES > 1
     meet(tile, slice, t, acc);

@@ -231,6 +231,10 @@ void matmul_gpu_skinny_fallback(const optune_task *task, const matmul_gpu *p,
                          .resident = 1};
     while (c.t.bm < p->m && c.t.bm < 32)
         c.t.bm *= 2;
+    if (c.t.bm > 8 && p->n > 32 && !p->f64) { /* reads shared memory half as often */
+        c.t.tm = c.t.tn = 8;
+        c.t.bk = 64;
+    }
     while (c.t.bn > 16 && c.t.bn / 2 >= p->n)
         c.t.bn /= 2;
     while (c.t.bk > 8 && c.t.bk / 2 >= p->k)

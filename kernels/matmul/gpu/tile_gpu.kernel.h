@@ -55,6 +55,64 @@ INLINE void tile_clear(DTYPE acc[TM][TN])
     }
 }
 
+/* Steps of depth that fragments are loaded ahead of their use, 0: none. Small tiles have more
+ * threads instead, and what OpenCL is compiled for needs none. */
+#ifndef TILE_AHEAD
+#define TILE_AHEAD                                                                             \
+    (OT_CC == 0 || sizeof(DTYPE) > 4 || TM * TN < 64 || TILE_DEPTH % 4 ? 0                     \
+     : TM * TN < 128                                                   ? 2                     \
+                                                                       : 1)
+#endif
+
+#define TILE_LOAD(v, from)                                                                     \
+    do {                                                                                       \
+        if (TILE_AHEAD)                                                                        \
+            LOAD_IN_ORDER(v, from);                                                            \
+        else                                                                                   \
+            (v) = *(from);                                                                     \
+    } while (0)
+
+/* What a thread multiplies at depth k: TM of the rows, TN of the columns. */
+INLINE void tile_load_rows(DTYPE ra[TM], LOCAL const DTYPE *a, int k, int ty)
+{
+    UNROLL
+    for (int i = 0; i < TM; i += CM) {
+        tile_rows v;
+        TILE_LOAD(v, (LOCAL const tile_rows *)(a + TILE_A_AT(k) + TILE_ROW(i, ty)));
+        UNROLL
+        for (int c = 0; c < CM; c++)
+            ra[i + c] = v.v[c];
+    }
+}
+
+INLINE void tile_load_cols(DTYPE rb[TN], LOCAL const DTYPE *b, int k, int tx)
+{
+    UNROLL
+    for (int j = 0; j < TN; j += CN) {
+        tile_cols v;
+        TILE_LOAD(v, (LOCAL const tile_cols *)(b + TILE_B_AT(k) + TILE_COL(j, tx)));
+        UNROLL
+        for (int c = 0; c < CN; c++)
+            rb[j + c] = v.v[c];
+    }
+}
+
+/* acc += their products, where fragments come ahead all of the narrower side by a vector of the
+ * wider one after the other. */
+INLINE void tile_add(const DTYPE ra[TM], const DTYPE rb[TN], DTYPE acc[TM][TN])
+{
+    const int cols = TILE_AHEAD && TN > TM ? CN : TN;
+    UNROLL
+    for (int first = 0; first < TN; first += cols) {
+        UNROLL
+        for (int i = 0; i < TM; i++) {
+            UNROLL
+            for (int j = first; j < first + cols; j++)
+                acc[i][j] = FMA(ra[i], rb[j], acc[i][j]);
+        }
+    }
+}
+
 /* acc += the product over TILE_DEPTH of depth. */
 INLINE void tile_multiply(LOCAL const DTYPE *a, LOCAL const DTYPE *b, int ty, int tx,
                           DTYPE acc[TM][TN])
@@ -62,27 +120,120 @@ INLINE void tile_multiply(LOCAL const DTYPE *a, LOCAL const DTYPE *b, int ty, in
     UNROLL_BY(UNROLL_K)
     for (int k = 0; k < TILE_DEPTH; k++) {
         DTYPE ra[TM], rb[TN];
-        UNROLL
-        for (int i = 0; i < TM; i += CM) {
-            const tile_rows v = *(LOCAL const tile_rows *)(a + TILE_A_AT(k) + TILE_ROW(i, ty));
-            UNROLL
-            for (int c = 0; c < CM; c++)
-                ra[i + c] = v.v[c];
-        }
-        UNROLL
-        for (int j = 0; j < TN; j += CN) {
-            const tile_cols v = *(LOCAL const tile_cols *)(b + TILE_B_AT(k) + TILE_COL(j, tx));
-            UNROLL
-            for (int c = 0; c < CN; c++)
-                rb[j + c] = v.v[c];
-        }
-        UNROLL
-        for (int i = 0; i < TM; i++) {
-            UNROLL
-            for (int j = 0; j < TN; j++)
-                acc[i][j] = FMA(ra[i], rb[j], acc[i][j]);
-        }
+        tile_load_rows(ra, a, k, ty);
+        tile_load_cols(rb, b, k, tx);
+        tile_add(ra, rb, acc);
     }
 }
+
+/* ---- fragments ahead of their use ---------------------------------------------------------
+ *
+ * The same where fragments are loaded TILE_AHEAD steps of depth before they are multiplied, across
+ * tiles, too. A pipeline (TILE_PIPELINE below) goes through these in turns.
+ */
+#define TILE_SLOTS (TILE_AHEAD > 1 ? 4 : 2)
+/* Steps that are straight code. */
+#define TILE_CHUNK MIN(TILE_DEPTH, MAX(UNROLL_K, TILE_SLOTS))
+
+typedef struct tile_fragments {
+    DTYPE a[TILE_SLOTS][TM], b[TILE_SLOTS][TN];
+} tile_fragments;
+
+/* Into place `slot`. Compilers spread loads over the arithmetic before: the first are those that
+ * are needed first, all of the narrower side. */
+INLINE void tile_load(tile_fragments *f, const int slot, LOCAL const DTYPE *a,
+                      LOCAL const DTYPE *b, int k)
+{
+    if (TN > TM)
+        tile_load_rows(f->a[slot], a, k, 0);
+    tile_load_cols(f->b[slot], b, k, 0);
+    if (TN <= TM)
+        tile_load_rows(f->a[slot], a, k, 0);
+}
+
+/* Of the first steps of a tile. */
+INLINE void tile_begin(tile_fragments *f, LOCAL const DTYPE *a, LOCAL const DTYPE *b)
+{
+    UNROLL
+    for (int k = 0; k < TILE_AHEAD; k++)
+        tile_load(f, k, a, b, k);
+}
+
+INLINE void tile_step(tile_fragments *f, LOCAL const DTYPE *a, LOCAL const DTYPE *b,
+                      const int k, DTYPE acc[TM][TN])
+{
+    tile_load(f, (k + TILE_AHEAD) % TILE_SLOTS, a, b, k + TILE_AHEAD);
+    tile_add(f->a[k % TILE_SLOTS], f->b[k % TILE_SLOTS], acc);
+}
+
+/* All but the last TILE_AHEAD steps; behind it the tile is read. */
+INLINE void tile_most(tile_fragments *f, LOCAL const DTYPE *a, LOCAL const DTYPE *b,
+                      DTYPE acc[TM][TN])
+{
+    UNROLL_BY(1)
+    for (int k = 0; k != TILE_DEPTH - TILE_CHUNK; k += TILE_CHUNK) {
+        UNROLL
+        for (int c = 0; c < TILE_CHUNK; c++)
+            tile_step(f, a, b, c, acc);
+        a += TILE_A_AT(TILE_CHUNK);
+        b += TILE_B_AT(TILE_CHUNK);
+    }
+    UNROLL
+    for (int c = 0; c < TILE_CHUNK - TILE_AHEAD; c++)
+        tile_step(f, a, b, c, acc);
+}
+
+/* The others but one. */
+INLINE void tile_rest(const tile_fragments *f, DTYPE acc[TM][TN])
+{
+    UNROLL
+    for (int k = TILE_DEPTH - TILE_AHEAD; k < TILE_DEPTH - 1; k++)
+        tile_add(f->a[k % TILE_SLOTS], f->b[k % TILE_SLOTS], acc);
+}
+
+/* That one. */
+INLINE void tile_last(const tile_fragments *f, DTYPE acc[TM][TN])
+{
+    tile_add(f->a[(TILE_DEPTH - 1) % TILE_SLOTS], f->b[(TILE_DEPTH - 1) % TILE_SLOTS], acc);
+}
+
+/* acc += the product of `count` tiles, which the body fetches into registers, FETCH_TILES(s, on)
+ * where `on`, and puts into shared memory from there, STORE_TILES(to): STAGES of them at `tile`,
+ * `size` elements apart, of which a thread multiplies what lies at `a0` and `b0`. A fetch is under
+ * way while a whole tile is multiplied: it stands in front of a barrier, where compilers leave it.
+ * Behind the last tile what registers still hold is stored once more, and where `again`, fragments
+ * are loaded that nobody multiplies. Compilers are not told how many tiles there are: they would
+ * write some of them out. */
+#define TILE_PIPELINE(count, tile, size, a0, b0, again, ty, tx, acc)                           \
+    {                                                                                          \
+        const int ot_a = (a0) + (ty)*CM, ot_b = (b0) + (tx)*CN;                                \
+        LOCAL DTYPE *ot_to = (tile);                                                           \
+        int ot_count = (count);                                                                \
+        tile_fragments ot_f;                                                                   \
+        OPAQUE_INT(ot_count);                                                                  \
+        if (ot_count > 0) {                                                                    \
+            FETCH_TILES(0, true)                                                               \
+            STORE_TILES(ot_to)                                                                 \
+        }                                                                                      \
+        FETCH_TILES(1, ot_count > 1)                                                           \
+        BARRIER();                                                                             \
+        if (ot_count > 0)                                                                      \
+            tile_begin(&ot_f, ot_to + ot_a, ot_to + ot_b);                                     \
+        UNROLL_BY(1)                                                                           \
+        for (int ot_s = 0; ot_s < ot_count; ot_s++) {                                          \
+            tile_most(&ot_f, ot_to + ot_a, ot_to + ot_b, acc);                                 \
+            if (STAGES == 1)                                                                   \
+                BARRIER();                                                                     \
+            tile_rest(&ot_f, acc);                                                             \
+            if (STAGES > 1)                                                                    \
+                ot_to = (tile) + (ot_s + 1) % STAGES * (size);                                 \
+            STORE_TILES(ot_to)                                                                 \
+            FETCH_TILES(ot_s + 2, ot_s + 2 < ot_count)                                         \
+            BARRIER();                                                                         \
+            if ((again) || ot_s + 1 < ot_count)                                                \
+                tile_begin(&ot_f, ot_to + ot_a, ot_to + ot_b);                                 \
+            tile_last(&ot_f, acc);                                                             \
+        }                                                                                      \
+    }
 
 #endif

@@ -14,15 +14,21 @@
 
 VECTOR(tile_vec, DTYPE, 16 / sizeof(DTYPE));
 
-/* `from` is the tile's first element. */
-INLINE void tile_fetch(GLOBAL const DTYPE *RESTRICT from, i64 pitch, const int width,
-                       int thread, tile_vec *next)
+/* `from` is the tile's first element; nothing is fetched unless `on`. */
+INLINE void tile_fetch(GLOBAL const DTYPE *from, i64 pitch, const int width, int thread,
+                       tile_vec *next, bool on)
 {
+    const int each = THREADS * TILE_V; /* elements of all threads */
+    GLOBAL const DTYPE *first =
+        from + thread * TILE_V / width * pitch + thread * TILE_V % width;
+    OPAQUE_POINTER(first);
     UNROLL
     for (int i = 0; i < TILE_VECS(width); i++) {
         const int e = (thread + i * THREADS) * TILE_V;
-        if (BK * width / TILE_V % THREADS == 0 || e < BK * width)
-            next[i] = *(GLOBAL const tile_vec *)(from + e / width * pitch + e % width);
+        if (on && (BK * width / TILE_V % THREADS == 0 || e < BK * width))
+            next[i] = *(GLOBAL const tile_vec *)(each % width == 0
+                                                     ? first + i * each / width * pitch
+                                                     : from + e / width * pitch + e % width);
     }
 }
 

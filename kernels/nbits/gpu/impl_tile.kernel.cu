@@ -9,6 +9,7 @@
 
 #define LDA (BM + 4)
 #define LDB (BN + 4)
+#define TILE_AHEAD 0
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 
 #define X_LOADS CEIL_DIV(BM *BK / XV, THREADS)

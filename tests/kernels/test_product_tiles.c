@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * float32 products whose threads have 64 sums and more, which load fragments steps ahead of their
+ * use where a CUDA architecture is named: partial edges on all sides, one tile and many, one stage
+ * and two, loops over a tile's depth, depth that slices and blocks share, operands that lie either
+ * way. On the emulated target: plain OpenCL has other code, and contract tests' samples are too
+ * small to have such threads.
+ */
+#include "support/check.h"
+#include "support/one_config.h"
+
+enum { MOST_KNOBS = 12 };
+
+typedef struct knobs {
+    struct {
+        const char *name;
+        int64_t value;
+    } knob[MOST_KNOBS];
+} knobs;
+
+static void set(optune_config *config, const optune_space *space, const void *knobs_)
+{
+    const knobs *k = knobs_;
+    for (int i = 0; i < MOST_KNOBS && k->knob[i].name; i++)
+        optune_config_choose_int(config, space, k->knob[i].name, k->knob[i].value);
+}
+
+#define BLOCK(m, n, k)                                                                         \
+    {"block_m", m}, {"block_n", n},                                                            \
+    {                                                                                          \
+        "block_k", k                                                                           \
+    }
+#define THREAD(m, n)                                                                           \
+    {"thread_m", m},                                                                           \
+    {                                                                                          \
+        "thread_n", n                                                                          \
+    }
+#define STAGES(n)                                                                              \
+    {                                                                                          \
+        "stages", n                                                                            \
+    }
+#define UNROLL(n)                                                                              \
+    {                                                                                          \
+        "unroll_k", n                                                                          \
+    }
+#define LANES(n)                                                                               \
+    {                                                                                          \
+        "lanes_n", n                                                                           \
+    }
+#define SPLITS(n)                                                                              \
+    {                                                                                          \
+        "splits", n                                                                            \
+    }
+
+static void test_tiles(void **state)
+{
+    (void)state;
+    static const char odd[] = "dense(f32[34,44], f32[69,44], f32[69])";
+    static const char tall[] = "dense(f32[66,44], f32[35,44])";
+    static const char deep[] = "dense(f32[35,140], f32[36,140])";
+    static const char whole[] = "dense(f32[64,48], f32[128,48])";
+    static const char one[] = "dense(f32[33,8], f32[66,8])";
+    static const char along[] =
+        "batch_matmul(f32[2,44,36], f32[2,44,68], transpose_a=true, transpose_b=false)";
+    static const char rows[] = "batch_matmul(f32[2,36,36], f32[1,40,36])";
+    static const char few[] = "dense(f32[13,136], f32[72,136])";
+    static const char conv[] = "conv2d(f32[1,24,9,11], f32[35,24,3,3], padding=[1])";
+    static const char wide[] = "conv2d(f32[1,20,7,6], f32[68,20,3,3], padding=[1])";
+    static const char taps[] =
+        "conv2d(f32[2,20,6,9], f32[66,20,3,2], strides=[2,1], padding=[1,0,0,1])";
+    static const char padded[] = "conv2d(f32[1,31,10,8], f32[34,31,1,2])";
+    static const char points[] = "conv2d(f32[1,40,8,12], f32[36,40,1,1])";
+    static const struct {
+        const char *impl, *workload;
+        knobs k;
+    } table[] = {
+        {"dense_tile.gpu",
+         odd,
+         {{BLOCK(64, 128, 8), THREAD(8, 16), STAGES(1), UNROLL(32), LANES(8), SPLITS(1)}}},
+        {"dense_tile.gpu",
+         tall,
+         {{BLOCK(128, 64, 16), THREAD(16, 8), STAGES(2), UNROLL(4), LANES(4), SPLITS(1)}}},
+        {"dense_tile.gpu",
+         deep,
+         {{BLOCK(64, 64, 32), THREAD(8, 8), STAGES(2), UNROLL(8), LANES(4), SPLITS(2)}}},
+        {"dense_tile.gpu",
+         whole,
+         {{BLOCK(64, 128, 8), THREAD(8, 16), STAGES(1), UNROLL(32), LANES(8), SPLITS(1)}}},
+        {"dense_tile.gpu",
+         one,
+         {{BLOCK(64, 64, 8), THREAD(8, 8), STAGES(1), UNROLL(1), LANES(4), SPLITS(1)}}},
+        {"batch_matmul_tile.gpu",
+         along,
+         {{BLOCK(64, 64, 16), THREAD(8, 8), STAGES(1), UNROLL(4), LANES(8), SPLITS(1)}}},
+        {"batch_matmul_tile.gpu",
+         rows,
+         {{BLOCK(64, 64, 8), THREAD(8, 8), STAGES(2), UNROLL(32), LANES(4), SPLITS(1)}}},
+        {"dense_skinny.gpu",
+         few,
+         {{BLOCK(16, 64, 64),
+           THREAD(8, 8),
+           STAGES(2),
+           UNROLL(32),
+           LANES(4),
+           SPLITS(1),
+           {"slices", 8}}}},
+        {"dense_skinny.gpu",
+         few,
+         {{BLOCK(16, 128, 32),
+           THREAD(8, 8),
+           STAGES(1),
+           UNROLL(4),
+           LANES(4),
+           SPLITS(2),
+           {"slices", 4}}}},
+        {"dense_ring.cuda",
+         odd,
+         {{BLOCK(64, 128, 8), THREAD(16, 8), STAGES(4), LANES(4), SPLITS(1)}}},
+        {"dense_ring.cuda",
+         deep,
+         {{BLOCK(64, 64, 16), THREAD(8, 8), STAGES(3), LANES(4), SPLITS(4)}}},
+        {"dense_ring.cuda",
+         one,
+         {{BLOCK(64, 128, 8), THREAD(8, 16), STAGES(5), LANES(8), SPLITS(1)}}},
+        {"batch_matmul_ring.cuda",
+         along,
+         {{BLOCK(64, 64, 8), THREAD(8, 8), STAGES(4), LANES(4), SPLITS(1)}}},
+        {"conv2d_implicit_gemm.gpu",
+         conv,
+         {{BLOCK(64, 64, 8), THREAD(8, 8), STAGES(2), UNROLL(8), {"split_k", 1}}}},
+        {"conv2d_implicit_gemm.gpu",
+         taps,
+         {{BLOCK(64, 128, 8), THREAD(8, 16), STAGES(1), UNROLL(4), {"split_k", 2}}}},
+        {"conv2d_implicit_gemm.gpu",
+         padded,
+         {{BLOCK(64, 64, 32), THREAD(8, 8), STAGES(1), UNROLL(8), {"split_k", 1}}}},
+        {"conv2d_implicit_gemm.gpu",
+         points,
+         {{BLOCK(128, 64, 16), THREAD(16, 8), STAGES(2), UNROLL(8), {"split_k", 1}}}},
+        {"conv2d_winograd.gpu",
+         conv,
+         {{{"tile", 2}, BLOCK(32, 64, 8), THREAD(8, 8), STAGES(2), UNROLL(4)}}},
+        {"conv2d_winograd.gpu",
+         wide,
+         {{{"tile", 2}, BLOCK(16, 128, 8), THREAD(4, 16), STAGES(1), UNROLL(4)}}},
+    };
+    static workbench b;
+    if (!workbench_find(&b, "emulated -arch=sm_80"))
+        skip();
+    workbench_start(&b);
+    for (int i = 0; i < OT_COUNT(table); i++)
+        if (workbench_wants(table[i].impl))
+            one_config_compute(&b, table[i].workload,
+                               &(one_config){table[i].impl, set, &table[i].k});
+    workbench_close(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
