@@ -100,11 +100,13 @@ typedef struct choice {
     int n_ways;
 } choice;
 
-/* What a core keeps near anyway is no reason for one call. */
+/* What a core keeps near anyway is no reason for one call. Between two calls of a team it keeps no
+ * more than what one thread computes: threads find in each other's caches what the call before
+ * wrote. */
 static bool is_worth(const optune *o, const ot_site *site)
 {
-    return site->kind == OT_SITE_ATTENTION ||
-           (o->device.l2 > 0 && site->as.chain.bytes > (double)o->device.l2);
+    const int64_t near = o->device.threads > 1 ? o->device.l1 : o->device.l2;
+    return site->kind == OT_SITE_ATTENTION || (near > 0 && site->as.chain.bytes > (double)near);
 }
 
 /* Those that a row computes here; equal ones go the same way. */

@@ -128,6 +128,13 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
     };
 }
 
+/* Pixels of one of so many blocks, as the knob has them. */
+static int64_t part_of(const optune_task *task, const conv2d_shape *s, int64_t parts)
+{
+    const int64_t pixels = s->oh * s->ow, lanes = conv2d_lanes(task, s);
+    return parts == 1 ? pixels : host_ceil(host_ceil(pixels, lanes), parts) * lanes;
+}
+
 /* Rows and parts of the channels that give all threads as much; larger rows unless smaller ones
  * save time. */
 static void share(const optune_task *task, const optune_space *space, optune_config *config)
@@ -141,7 +148,7 @@ static void share(const optune_task *task, const optune_space *space, optune_con
         conv2d_tile t;
         shape_of(task->call, &s);
         optune_config_choose_int(config, space, "block",
-                                 host_min(most, host_ceil(s.oh * s.ow, parts)));
+                                 host_min(most, part_of(task, &s, parts)));
         read_config(config, &c);
         channels_tile(task, &c, &s, &t);
         const double cost = conv2d_tile_share(task, &s, &t);

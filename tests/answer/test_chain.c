@@ -76,6 +76,21 @@ static void untuned_the_cache_decides(void **state)
     divided_close(&at);
 }
 
+/* A team's threads take from each other's caches what lies between two calls. */
+static void of_a_team_the_first_cache_decides(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    divided at = divided_open("team", text);
+    optune_partition_close(at.p);
+    at.o->device.threads = 2;
+    at.o->device.l1 = 8000;
+    check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
+    assert_true(divided_has(&at, first));
+    assert_false(divided_has(&at, second));
+    divided_close(&at);
+}
+
 static void what_is_faster_is_used(void **state)
 {
     (void)state;
@@ -129,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(untuned_the_cache_decides),
+        cmocka_unit_test(of_a_team_the_first_cache_decides),
         cmocka_unit_test(what_is_faster_is_used),
         cmocka_unit_test(it_is_looked_at_again),
     };

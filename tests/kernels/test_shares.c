@@ -87,8 +87,41 @@ static void test_networks(void **state)
                     check_even(rows[i], p->workloads[w], threads, threads <= 2 ? 0.15 : 0.35);
 }
 
+/* A product with few output channels is shared by pixels: by channels, each thread would read all
+ * of the data, half of it from the other's cache. */
+static void test_pixels(void **state)
+{
+    (void)state;
+    static const char text[] = "conv2d(f32[1,384,14,14], const f32[64,384,1,1])";
+    const optune_device device = {.key = "wide",
+                                  .kind = "cpu",
+                                  .cores = 2,
+                                  .threads = 2,
+                                  .vector_bytes = 64,
+                                  .vector_registers = 32,
+                                  .l1 = 48 << 10,
+                                  .l2 = 2 << 20};
+    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    static optune_call call;
+    static optune_plan plan;
+    optune_err err = {0};
+    optune_space *space;
+    optune_config config;
+    check_ok(ot_call_parse(text, &call, &err));
+    const optune_task task = {&call, &target, &device};
+    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    assert_int_equal(optune_config_int(&config, "oc_chunk"), 64);
+    check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
+    assert_int_equal(pieces(&plan), 2);
+    assert_int_equal(macro(&plan, "OW"), 98);
+    ot_space_close(space);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks),
+                                       cmocka_unit_test(test_pixels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,6 +128,17 @@ static int64_t best_band(const optune_task *task, const conv2d_shape *s, int64_t
     return best;
 }
 
+/* Output rows behind each other: a small plane as a whole, of others the fewest that fill a square
+ * that is turned over on its way out, where the output is no array of vectors. */
+static int64_t best_step(const optune_task *task, const conv2d_shape *s)
+{
+    const int64_t lanes = lanes_of(task, s);
+    int64_t step = s->h * s->w <= 256 ? s->oh : 1;
+    while (s->out_block == 0 && step * s->ow < lanes && 2 * step <= s->oh)
+        step *= 2;
+    return step;
+}
+
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
@@ -138,7 +149,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_vectors", vecs);
     optune_config_choose_int(config, space, "tile_pixels", s.w < most ? s.w : most);
     optune_config_choose_int(config, space, "tile_ow", s.ow < 7 ? s.ow : s.ow == 8 ? 8 : 7);
-    optune_config_choose_int(config, space, "step", s.h * s.w <= 256 ? s.oh : 1);
+    optune_config_choose_int(config, space, "step", best_step(task, &s));
     optune_config_choose_int(config, space, "pass", 1);
     optune_config_choose_int(config, space, "block_oh",
                              best_band(task, &s, host_ceil(vectors(task, &s), vecs)));
