@@ -45,6 +45,15 @@ INLINE DTYPE counts(int oy, int ox)
            (DTYPE)counted(ox * SW - PL, KW, DW, W, PR);
 }
 
+/* Whether a mean counts every tap of the window that starts here. Not asked as counted() == taps:
+ * NVRTC 13.0 makes one VIMNMX.RELU of such a minimum and a wrong predicate of its comparison. */
+INLINE bool counts_all(int start, int taps, int dilation, int extent, int after)
+{
+    const int last = start + (taps - 1) * dilation;
+    return UNIFORM ||
+           ((COUNT_PAD || start >= 0) && last < (COUNT_PAD ? extent + after : extent));
+}
+
 /* The window whose tap is `back` in front of its place in the data; -1: none. */
 INLINE int window_of(int back, int stride, int windows)
 {

@@ -36,15 +36,6 @@ INLINE DTYPE share_of(int rows, int columns)
     return rows * columns > 0 ? (DTYPE)1 / (DTYPE)(rows * columns) : (DTYPE)0;
 }
 
-/* Whether a mean counts every tap of the window that starts here. Not asked as counted() == taps:
- * NVRTC 13.0 makes one VIMNMX.RELU of such a minimum and a wrong predicate of its comparison. */
-INLINE bool counts_all(int start, int taps, int dilation, int extent, int after)
-{
-    const int last = start + (taps - 1) * dilation;
-    return UNIFORM ||
-           ((COUNT_PAD || start >= 0) && last < (COUNT_PAD ? extent + after : extent));
-}
-
 #if WIDE > 1
 VECTOR(vec_in, IN_T, WIDE);
 VECTOR(vec_out, OUT_T, WIDE);

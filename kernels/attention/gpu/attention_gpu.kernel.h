@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What GPU bodies of attention share: scores as the softmax takes them, who sees whom, and how far
- * keys go for some rows. Macros: attention_define's. WEIGHT(less) is what a score `less` below
- * the largest weighs. Scores are products times SCALE_OF, which makes them logarithms to the base 2
- * where nothing is added to them: the smallest float times log2(e) would be none. Scores of what is
- * left out are -infinity.
+ * keys go for some rows. Macros: attention_define's.
+ *
+ * Scores of what is left out are -infinity. Where queries are scaled first, by SCALE_OF, scores are
+ * logarithms to the base 2 unless something is added to them, and WEIGHT(less) is what one `less`
+ * below the largest weighs. Else a score is EARLY(the product), and weighs WEIGHT_OF(score, most *
+ * FACTOR), one multiply-add and one exponential.
  */
 #ifndef OPTUNE_KERNELS_ATTENTION_GPU_H
 #define OPTUNE_KERNELS_ATTENTION_GPU_H
@@ -14,6 +16,7 @@
 #ifdef OT_OPENCL
 #define EXP2(x) exp2(x)
 #define NOTHING (-INFINITY)
+#define LARGER(a, b) fmax(a, b) /* passes over a NaN, which stays one as a weight */
 #else
 /* Two units in the last place. */
 INLINE float EXP2(float x)
@@ -23,6 +26,7 @@ INLINE float EXP2(float x)
     return y;
 }
 #define NOTHING (-__int_as_float(0x7F800000))
+#define LARGER(a, b) fmaxf(a, b)
 #endif
 #define SMALLEST (-3.402823466e38f)
 #define LOG2_E 1.4426950408889634f
@@ -34,6 +38,19 @@ INLINE float EXP2(float x)
 #define SCALE_OF (SCALE * LOG2_E)
 #define WEIGHT(less) EXP2(less)
 #endif
+
+#if MASKED && !MASK_KEEPS
+#define FACTOR LOG2_E
+#define EARLY(x) ((x)*SCALE)
+#else
+#define FACTOR (SCALE <= 0 ? 1.0f : SCALE * LOG2_E)
+#define EARLY(x) (SCALE <= 0 ? (x) * (SCALE * LOG2_E) : (x))
+#endif
+#define WEIGHT_OF(score, most_factor) EXP2(FMA(score, FACTOR, -(most_factor)))
+/* Below every score, and a number when multiplied, too. */
+#define START (FACTOR > 1 ? SMALLEST / FACTOR : SMALLEST)
+/* Of a tile of TK keys, but for what a mask hides. */
+#define ALL_SEEN (!CAUSAL && SKV % TK == 0)
 
 /* How many keys row r of a head sees from the front, at most SKV. */
 INLINE int keys_of(int r)
@@ -58,6 +75,7 @@ INLINE int keys_of_all(int first, int n)
 
 #if MASKED
 #define MASK_PARAMETER , GLOBAL const MASK_T *RESTRICT mask
+#define MASK_ARGUMENT , mask
 
 /* Where the mask of row r begins. */
 INLINE i64 mask_row(int head, int r)
@@ -76,10 +94,44 @@ INLINE float masked_score(float score, MASK_T m)
     return more == NOTHING ? NOTHING : score + more;
 #endif
 }
+
+#define PAIRS (MASK_K == 1 && SKV % 2 == 0) /* keys' masks lie in aligned twos */
+VECTOR(mask_pair, MASK_T, 2);
+
+/* Those of keys `key`, an even one, and the next, of the row whose mask begins at `m`. */
+INLINE mask_pair mask_of(GLOBAL const MASK_T *m, int key)
+{
+    mask_pair p;
+#if PAIRS
+    p = *(GLOBAL const mask_pair *)(m + MIN(key, SKV - 2));
+#else
+    p.v[0] = m[(i64)MIN(key, SKV - 1) * MASK_K];
+    p.v[1] = m[(i64)MIN(key + 1, SKV - 1) * MASK_K];
+#endif
+    return p;
+}
 #else
 #define MASK_PARAMETER
+#define MASK_ARGUMENT
 #define mask_row(head, r) 0
 #define MASKED_SCORE(score, row, key) ((void)(row), (score))
 #endif
+
+/* Products of keys `key`, an even one, and the next become scores, nothing where the row that sees
+ * the first `sees` keys, whose mask begins at `row`, does not see one. */
+INLINE void hide_pair(float *two, i64 row, int key, int sees MASK_PARAMETER)
+{
+#if MASKED
+    const mask_pair m = mask_of(mask + row, key);
+#endif
+    UNROLL
+    for (int e = 0; e < 2; e++) {
+        float x = EARLY(two[e]);
+#if MASKED
+        x = masked_score(x, m.v[e]);
+#endif
+        two[e] = key + e < sees ? x : NOTHING;
+    }
+}
 
 #endif

@@ -29,8 +29,6 @@
 #define V_PITCH (CEIL_DIV(DV, 64) * 128)
 #define K_BYTES (TK * K_PITCH)
 #define STAGE_BYTES (K_BYTES + TK * V_PITCH)
-#define LARGER(a, b)                                                                           \
-    ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
 
 typedef unsigned char byte;
 
@@ -102,7 +100,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
     out += (i64)head * ROWS * DV;
     UNROLL
     for (int i = 0; i < 2 * MT; i++) {
-        most[i] = SMALLEST;
+        most[i] = START;
         sum[i] = 0;
     }
     ZERO(acc, COLUMNS)
@@ -164,35 +162,49 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
                 MMA_TILE(MMA, MT, 2, score[j], held[HOLD ? s : 0], b);
             }
         }
-        const bool some_unseen = MASKED || (t + 1) * TK > all_see;
+        if (MASKED || (!ALL_SEEN && (t + 1) * TK > all_see)) {
+            UNROLL
+            for (int i = 0; i < 2 * MT; i++) {
+                const int r = MIN(row0 + warp_row + lane / 4 + 8 * i, ROWS - 1);
+                const int sees = keys_of(r);
+                const i64 row = mask_row(head, r);
+                UNROLL
+                for (int two = 0; two < 2 * KEYS; two++) {
+                    float *const s = &score[two / 2][i / 2][two % 2][i % 2 * 2];
+                    const int key = t * TK + two * 8 + lane % 4 * 2;
+                    hide_pair(s, row, key, ALL_SEEN ? key + 2 : sees MASK_ARGUMENT);
+                }
+            }
+        } else if (SCALE <= 0) {
+            UNROLL
+            for (int e = 0; e < KEYS * MT * 8; e++) {
+                float *const s = &score[e / (MT * 8)][e / 8 % MT][e / 4 % 2][e % 4];
+                *s = EARLY(*s);
+            }
+        }
         UNROLL
         for (int i = 0; i < 2 * MT; i++) { /* row lane / 4 + 8 i of the warp's */
-            float higher = most[i], other;
-            const int r = MIN(row0 + warp_row + lane / 4 + 8 * i, ROWS - 1);
-            const int sees = keys_of(r);
-            const i64 row = mask_row(head, r);
+            float higher = most[i], other = higher; /* two chains */
             UNROLL
-            for (int e = 0; e < 4 * KEYS; e++) {
-                const int key = t * TK + e / 2 * 8 + lane % 4 * 2 + e % 2;
-                float x = score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2] * SCALE_OF;
-                if (some_unseen)
-                    x = key < sees ? MASKED_SCORE(x, row, key) : NOTHING;
-                higher = LARGER(x, higher);
-                score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2] = x;
+            for (int e = 0; e < 2 * KEYS; e++) {
+                const float *const s = &score[e / 2][i / 2][e % 2][i % 2 * 2];
+                higher = LARGER(s[0], higher);
+                other = LARGER(s[1], other);
             }
+            higher = LARGER(other, higher);
             UNROLL
             for (int reach = 1; reach < 4; reach *= 2) {
                 TEAM_SWAP(other, higher, reach);
                 higher = LARGER(other, higher);
             }
-            const float less = WEIGHT(most[i] - higher);
+            const float less = EXP2((most[i] - higher) * FACTOR);
             most[i] = higher;
             sum[i] *= less;
             UNROLL
             for (int e = 0; e < 4 * KEYS; e++) {
-                float x = WEIGHT(score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2] - higher);
-                sum[i] += x;
-                score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2] = x;
+                float *const s = &score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2];
+                *s = WEIGHT_OF(*s, higher * FACTOR);
+                sum[i] += *s;
             }
             UNROLL
             for (int e = 0; e < 4 * COLUMNS; e++)

@@ -48,6 +48,12 @@ static int64_t pool(const optune_task *task, const attention_shape *s, const spl
     return 4 * (c->keys * s->rows + 2 * c->threads / c->lanes * s->rows + room);
 }
 
+/* What a part leaves of a row: its sums and two numbers more, in whole vectors of 16 bytes. */
+static int64_t part_row(const attention_shape *s)
+{
+    return host_ceil(s->dv, 4) * 4 + 4;
+}
+
 /* Elements of a query in one thread. */
 static int64_t held(const optune_task *task, const attention_shape *s, const split *c)
 {
@@ -214,7 +220,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const bool parts = c.splits > 1;
     const optune_arg left =
         parts ? optune_scratch_arg(optune_plan_scratch(
-                    plan, "parts", s.heads * c.splits * s.rows * (s.dv + 2) * 4, false))
+                    plan, "parts", s.heads * c.splits * s.rows * part_row(&s) * 4, false))
               : optune_output_arg(0);
     optune_stage stage = attention_gpu_stage(&s, m, "attention", left);
     stage.grid[0] = c.splits;

@@ -17,14 +17,14 @@
 #define TURNS (KB / TEAMS) /* keys of a team */
 #define SLICES (THREADS / COLUMNS)
 #define PART (CEIL_DIV(CEIL_DIV(SKV, SPLITS), KB) * KB)
-#define LEFT (DV + 2)
+#define SUMS (CEIL_DIV(DV, 4) * 4) /* of a row of a part, in whole vectors */
+#define LEFT (SUMS + 4)            /* and the largest score, the sum of weights */
 #define K_VECS CEIL_DIV(D / KV, LANES)
 
 VECTOR(in_k, IN_T, KV);
 VECTOR(in_v, IN_T, VV);
-
-#define LARGER(a, b)                                                                           \
-    ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
+VECTOR(sums, float, MIN(VV, 4));
+VECTOR(four, float, 4);
 
 #if SPLITS > 1
 #define TARGET GLOBAL float *RESTRICT out
@@ -172,7 +172,9 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
         for (int o = 0; o < ROWS; o++)
             highest = o == r ? most[o] : highest;
         if (slice == 0 && column < DV) {
-#if SPLITS == 1
+#if SPLITS > 1
+            sums to[CEIL_DIV(VV, 4)];
+#else
             in_v to;
 #endif
             UNROLL
@@ -182,19 +184,23 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
                 for (int i = 0; i < SLICES; i++)
                     x += room[(i * COLUMNS + THREAD_X) * VV + c];
 #if SPLITS > 1
-                out[r * LEFT + column + c] = x;
+                to[c / MIN(VV, 4)].v[c % MIN(VV, 4)] = x;
 #else
                 to.v[c] = OUT_TO(ZEROS && all == 0 ? 0.0f : x / all);
 #endif
             }
-#if SPLITS == 1
+#if SPLITS > 1
+            UNROLL
+            for (int c = 0; c < VV; c += MIN(VV, 4))
+                STORE_VECTOR((GLOBAL sums *)(out + r * LEFT + column + c), to[c / MIN(VV, 4)]);
+#else
             STORE_VECTOR((GLOBAL in_v *)(out + r * DV + column), to);
 #endif
         }
 #if SPLITS > 1
         if (THREAD_X == 0) {
-            out[r * LEFT + DV] = highest;
-            out[r * LEFT + DV + 1] = all;
+            const four two = {{highest, all, 0, 0}};
+            STORE_VECTOR((GLOBAL four *)(out + r * LEFT + SUMS), two);
         }
 #endif
         BARRIER();
@@ -215,11 +221,11 @@ merge(GLOBAL const float *RESTRICT left, GLOBAL IN_T *RESTRICT out)
     left += (at / DV / ROWS * (SPLITS * ROWS) + r) * LEFT;
     UNROLL_BY(8)
     for (int s = 0; s < SPLITS; s++)
-        most = LARGER(left[s * (ROWS * LEFT) + DV], most);
+        most = LARGER(left[s * (ROWS * LEFT) + SUMS], most);
     UNROLL_BY(8)
     for (int s = 0; s < SPLITS; s++) {
-        const float share = WEIGHT(left[s * (ROWS * LEFT) + DV] - most);
-        sum = FMA(share, left[s * (ROWS * LEFT) + DV + 1], sum);
+        const float share = WEIGHT(left[s * (ROWS * LEFT) + SUMS] - most);
+        sum = FMA(share, left[s * (ROWS * LEFT) + SUMS + 1], sum);
         all = FMA(share, left[s * (ROWS * LEFT) + c], all);
     }
     out[at] = OUT_TO(ZEROS && sum == 0 ? 0.0f : all / sum);

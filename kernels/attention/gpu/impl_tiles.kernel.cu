@@ -138,8 +138,6 @@ INLINE void store_v(LOCAL float *piece, const in_v *next)
         for (int j = 0; j < TX; j++)                                                           \
             x[i] = j == 0 ? meet[(ty * TM + i) * TX] : OP(meet[(ty * TM + i) * TX + j], x[i]); \
     }
-#define LARGER(a, b)                                                                           \
-    ((a) > (b) ? (a) : (b)) /* passes over a NaN, which stays one as a weight */
 #define PLUS(a, b) ((a) + (b))
 
 KERNEL(THREADS, 1, 1)
@@ -163,7 +161,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
     out += ((i64)head * ROWS + row0) * DV;
     UNROLL
     for (int i = 0; i < TM; i++) {
-        most[i] = SMALLEST;
+        most[i] = START;
         sum[i] = 0;
         UNROLL
         for (int j = 0; j < VN; j++)
@@ -208,20 +206,20 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             UNROLL
             for (int j = 0; j < KN; j++) {
                 const int mine = key + tx * KC + j / KC * KC * TX + j % KC;
-                const float x = score[i][j] * SCALE_OF;
-                score[i][j] = mine < sees ? MASKED_SCORE(x, row, mine) : NOTHING;
+                const float x = EARLY(score[i][j]);
+                score[i][j] = ALL_SEEN || mine < sees ? MASKED_SCORE(x, row, mine) : NOTHING;
                 higher[i] = LARGER(score[i][j], higher[i]);
             }
         }
         MEET(higher, LARGER)
         UNROLL
         for (int i = 0; i < TM; i++) {
-            const float less = WEIGHT(most[i] - higher[i]);
+            const float less = EXP2((most[i] - higher[i]) * FACTOR);
             most[i] = higher[i];
             sum[i] *= less;
             UNROLL
             for (int j = 0; j < KN; j++) {
-                score[i][j] = WEIGHT(score[i][j] - most[i]);
+                score[i][j] = WEIGHT_OF(score[i][j], most[i] * FACTOR);
                 sum[i] += score[i][j];
             }
             UNROLL

@@ -55,24 +55,6 @@
 #define LESS 24
 #endif
 
-/* Passes over a NaN, which stays one as a weight. */
-#ifdef OT_OPENCL
-#define LARGER(a, b) fmax(a, b)
-#else
-#define LARGER(a, b) fmaxf(a, b)
-#endif
-
-/* Scores stay as they are where a weight is one FMA and one exponential away. */
-#if MASKED && !MASK_KEEPS
-#define FACTOR LOG2_E
-#define EARLY(x) ((x)*SCALE)
-#else
-#define FACTOR (SCALE < 0 ? 1.0f : SCALE * LOG2_E)
-#define EARLY(x) (SCALE < 0 ? (x) * (SCALE * LOG2_E) : (x))
-#endif
-/* Below every score, and a number when multiplied, too. */
-#define START (FACTOR > 1 ? SMALLEST / FACTOR : SMALLEST)
-
 typedef struct place {
     int head, row, tiles; /* of keys */
 } place;
@@ -159,47 +141,16 @@ typedef struct line {
 
 #define ELEMENT(h, e) ((e) / 2 * 4 + 2 * (h) + (e) % 2) /* e-th score or output of row h */
 
-#if MASKED
-#define HIDE_PARAMETER , GLOBAL const MASK_T *RESTRICT mask
-#define HIDE_ARGUMENT , mask
-#define PAIRS (MASK_K == 1 && SKV % 2 == 0) /* keys' masks lie in aligned twos */
-#define ALIKE (MASK_H == 0 && MASK_Q == 0)  /* for all rows */
-VECTOR(mask_pair, MASK_T, 2);
-
-INLINE mask_pair mask_of(GLOBAL const MASK_T *m, int key)
-{
-    mask_pair p;
-#if PAIRS
-    p = *(GLOBAL const mask_pair *)(m + MIN(key, SKV - 2));
-#else
-    p.v[0] = m[(i64)MIN(key, SKV - 1) * MASK_K];
-    p.v[1] = m[(i64)MIN(key + 1, SKV - 1) * MASK_K];
-#endif
-    return p;
-}
-#else
-#define HIDE_PARAMETER
-#define HIDE_ARGUMENT
-#endif
-
 /* Keys of the tile, from `key` on, that a row does not see. */
-INLINE void hide(float *s, const line *rows, int key HIDE_PARAMETER)
+INLINE void hide(float *s, const line *rows, int key MASK_PARAMETER)
 {
     UNROLL
     for (int two = 0; two < TK / 8; two++) {
         const int at = key + two * 8 + THREAD_X % 4 * 2;
-#if MASKED
-        const mask_pair first = mask_of(mask + rows[0].mask, at);
-        const mask_pair other = ALIKE ? first : mask_of(mask + rows[1].mask, at);
-#endif
         UNROLL
-        for (int e = 0; e < 4; e++) {
-            float x = EARLY(s[4 * two + e]);
-#if MASKED
-            x = masked_score(x, e < 2 ? first.v[e % 2] : other.v[e % 2]);
-#endif
-            s[4 * two + e] = at + e % 2 < rows[e / 2].sees ? x : NOTHING;
-        }
+        for (int h = 0; h < 2; h++)
+            hide_pair(s + 4 * two + 2 * h, rows[h].mask, at,
+                      ALL_SEEN ? at + 2 : rows[h].sees MASK_ARGUMENT);
     }
 }
 
@@ -226,7 +177,7 @@ INLINE void weigh(float *s, line *rows)
         r->sum *= r->less;
         UNROLL
         for (int e = 0; e < TK / 4; e++) {
-            const float x = EXP2(FMA(s[ELEMENT(h, e)], FACTOR, -most * FACTOR));
+            const float x = WEIGHT_OF(s[ELEMENT(h, e)], most * FACTOR);
             r->sum += x;
             s[ELEMENT(h, e)] = x;
         }
@@ -243,8 +194,8 @@ INLINE void pack(u32 (*weights)[4], const float *s)
 #define SOFTMAX(t)                                                                             \
     {                                                                                          \
         if (MASKED || ((t) + 1) * TK > all_see)                                                \
-            hide(s, rows, (t)*TK HIDE_ARGUMENT);                                               \
-        else if (SCALE < 0)                                                                    \
+            hide(s, rows, (t)*TK MASK_ARGUMENT);                                               \
+        else if (SCALE <= 0)                                                                    \
             UNROLL for (int e = 0; e < TK / 2; e++) s[e] = EARLY(s[e]);                        \
         weigh(s, rows);                                                                        \
     }

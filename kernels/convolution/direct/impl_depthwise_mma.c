@@ -3,8 +3,9 @@
 #include "kernels/convolution/conv2d.h"
 #include "kernels/host/pattern_gpu.h"
 
-/* A product takes 16 columns of the input for 8 of the output, 4 of them in front of these. */
-enum { WINDOW = 16, OUTPUTS = 8, AHEAD = 4, TILE_ROWS = 16 };
+/* A product takes 16 columns of the input for 8 of the output, 4 of them in front of these; a warp
+ * has up to RUN beside each other. */
+enum { WINDOW = 16, OUTPUTS = 8, AHEAD = 4, TILE_ROWS = 16, RUN = 4 };
 
 typedef struct bands {
     conv2d_shape s;
@@ -89,7 +90,7 @@ static void space(const optune_task *task, optune_space *space)
 
 static int64_t registers_of(const bands *b)
 {
-    return 40 + 2 * b->s.kh;
+    return 48 + 2 * b->s.kh;
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -111,6 +112,7 @@ static double estimate(const optune_task *task, const optune_config *config)
     const bands b = bands_of(task->call, config);
     const int64_t blocks = host_max(blocks_of(&b), 1), planes = b.warps / b.team;
     const double tiles = (double)(b.tiles * b.across) / (double)b.team; /* of a warp */
+    const double run = (double)host_ceil(b.across, host_ceil(b.across, RUN)); /* at once */
     const double staged = (double)(b.rows * b.stride) / 4 / (double)(b.team * 32);
     const gpu_work w = {
         .blocks = blocks,
@@ -123,8 +125,9 @@ static double estimate(const optune_task *task, const optune_config *config)
         .cached = 2 * (double)planes * (double)(b.rows * b.s.w + b.tiles * TILE_ROWS * b.s.ow),
         .waits = 2,
         .barriers = 1,
-        /* A product's rows come from shared memory in four turns. */
-        .pipe = (double)b.warps * (tiles * (double)b.s.kh * 4 + staged * 4),
+        /* Rows of 8 columns come from shared memory in two turns, of which a run has one more than
+         * products. */
+        .pipe = (double)b.warps * (tiles * (double)b.s.kh * 2 * (run + 1) / run + staged * 4),
     };
     return gpu_cost(task, &w);
 }

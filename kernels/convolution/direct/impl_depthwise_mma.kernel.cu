@@ -11,10 +11,8 @@
  * Macros: the shape, OUT_T RESULT_BY, INDEX, MMA, WARPS TEAM TILES, PIECE (elements that are
  * staged at once: rows are multiples of it).
  */
-#include "kernels/common/epilogue_gpu.kernel.h"
-#include "kernels/common/mma_gpu.kernel.h"
+#include "kernels/convolution/direct/depthwise_gpu.kernel.h"
 
-#define TAPS (KH * KW)
 #define ROWS (TILES * 16)
 #define BANDS CEIL_DIV(OH, ROWS)
 #define ACROSS CEIL_DIV(OW, 8)
@@ -26,6 +24,9 @@
 #define STRIDE (CEIL_DIV(ACROSS, 2) * 16 + 8)
 #define BAND_ELEMENTS (IN_ROWS * STRIDE)
 #define PLANES (WARPS / TEAM) /* bands of a block */
+/* Products beside each other that a warp computes at once: neighbours share 8 of their columns. */
+#define RUNS CEIL_DIV(ACROSS, 4)
+#define RUN CEIL_DIV(ACROSS, RUNS)
 
 VECTOR(pair, OUT_T, 2);
 
@@ -40,15 +41,9 @@ INLINE void stage_band(LOCAL u16 *held, GLOBAL const u16 *RESTRICT plane, const 
         const bool inside = y >= 0 && y < H && x >= 0 && x < W;
         GLOBAL const u16 *const from = plane + (inside ? y * W + x : 0);
         LOCAL u16 *const to = held + row * STRIDE + at;
-#if PIECE == 4
-        cp_async_8_zero(to, from, inside ? 8 : 0);
-#elif PIECE == 2
-        cp_async_4_zero(to, from, inside ? 4 : 0);
-#else
-        *to = inside ? *from : 0;
-#endif
+        STAGE(PIECE * 2, to, from, inside);
     }
-    cp_async_commit();
+    STAGE_COMMIT();
 }
 
 /* The band of taps of each row of a weight, as a product takes it: column k of its input lies
@@ -81,49 +76,46 @@ depthwise(GLOBAL const u16 *RESTRICT data, GLOBAL const u16 *RESTRICT weight,
     const INDEX item = (INDEX)BLOCK_X * PLANES + warp / TEAM;
     const bool mine = item < (INDEX)N * CO * BANDS;
     const INDEX plane = mine ? item / BANDS : 0;
-    const int first = (int)(item % BANDS) * ROWS, f = (int)(plane % CO);
+    const int first = (int)(item % BANDS) * ROWS;
     u32 band[KH][2];
     if (mine)
-        stage_band(held, data + ((i64)(plane / CO) * CI + f / CO_G) * (H * W), first - PT, t,
-                   TEAM * 32);
-    load_taps(weight + (i64)f * TAPS, lane, band);
-    CP_ASYNC_WAIT(0);
+        stage_band(held, INPUT_PLANE(data, plane), first - PT, t, TEAM * 32);
+    load_taps(TAPS_OF(weight, plane), lane, band);
+    STAGE_WAIT();
     BARRIER();
     if (!mine)
         return;
     UNROLL_BY(1)
-    for (int tile = warp % TEAM; tile < TILES * ACROSS; tile += TEAM) {
-        const int down = tile / ACROSS * 16, across = tile % ACROSS * 8;
-        float sums[4] = {0, 0, 0, 0};
+    for (int run = warp % TEAM; run < TILES * RUNS; run += TEAM) {
+        const int down = run % TILES * 16, own = run / TILES * RUN;
+        const int tile = MIN(own, ACROSS - RUN); /* the last run begins within the one before */
+        LOCAL const u16 *const from = held + (down + lane % 16) * STRIDE + tile * 8;
+        float sums[RUN][4];
+        UNROLL
+        for (int j = 0; j < RUN * 4; j++)
+            sums[j / 4][j % 4] = 0;
         UNROLL
         for (int ky = 0; ky < KH; ky++) {
-            u32 in[4];
-            ldmatrix_x4(in, held + (down + ky + lane % 16) * STRIDE + across + lane / 16 * 8);
-            MMA(sums, in, band[ky]);
+            u32 in[2 * (RUN + 1)]; /* two words of 8 columns each */
+            UNROLL
+            for (int n = 0; n < RUN; n += 2)
+                ldmatrix_x4(in + 2 * n, from + ky * STRIDE + n * 8 + lane / 16 * 8);
+            if (RUN % 2 == 0)
+                ldmatrix_x2(in + 2 * RUN, from + ky * STRIDE + RUN * 8);
+            UNROLL
+            for (int j = 0; j < RUN; j++)
+                MMA(sums[j], in + 2 * j, band[ky]);
         }
         UNROLL
-        for (int side = 0; side < 2; side++) {
-            const int y = first + down + side * 8 + lane / 4, x = across + lane % 4 * 2;
-            const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
-            if (y >= OH || x >= OW)
-                continue;
-            pair values = {{0, 0}};
+        for (int j = 0; j < RUN; j++) {
             UNROLL
-            for (int e = 0; e < 2; e++)
-                if (OW % 2 == 0 || x + e < OW) {
-#if EPILOGUE
-                    float value = sums[side * 2 + e];
-                    EPILOGUE_APPLY(value, (to + e))
-                    values.v[e] = EPILOGUE_WRITE(value);
-#else
-                    values.v[e] = (OUT_T)(RESULT_BY(sums[side * 2 + e]));
-#endif
-                    if (OW % 2)
-                        out[to + e] = values.v[e];
-                }
-#if OW % 2 == 0
-            STORE_VECTOR((GLOBAL pair *)(out + to), values);
-#endif
+            for (int side = 0; side < 2; side++) {
+                const int y = first + down + side * 8 + lane / 4;
+                const int x = (tile + j) * 8 + lane % 4 * 2;
+                const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
+                if (tile + j >= own && y < OH && x < OW)
+                    STORE_ROW(pair, 2, out, to, x, sums[j] + side * 2);
+            }
         }
     }
 }

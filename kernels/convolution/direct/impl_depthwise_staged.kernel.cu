@@ -7,8 +7,7 @@
  *
  * Macros: the shape, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS PLANES DOWN EACH WIDE KEEPS.
  */
-#include "kernels/common/epilogue_gpu.kernel.h"
-#include "kernels/common/mma_gpu.kernel.h"
+#include "kernels/convolution/direct/depthwise_gpu.kernel.h"
 #include "kernels/convolution/direct/strips.kernel.h"
 
 #define ACROSS CEIL_DIV(OW, WIDE)
@@ -36,26 +35,16 @@ INLINE void stage_bands(LOCAL float *held, GLOBAL const float *RESTRICT data)
         const INDEX item = ITEM(p), plane = item / BANDS;
         const int y = (int)(item % BANDS) * (ROWS * SH) - PT + row - p * IN_ROWS;
         const bool there = y >= 0 && y < H && (PLANES == 1 || item < ITEMS);
-        GLOBAL const float *const line =
-            data +
-            (there ? ((i64)(plane / CO) * CI + plane % CO / CO_G) * (H * W) + (i64)y * W : 0);
+        GLOBAL const float *const line = there ? INPUT_PLANE(data, plane) + (i64)y * W : data;
         UNROLL
         for (int c = 0; c < CEIL_DIV(IN_COLUMNS, LANES); c++) {
             const int at = c * LANES + THREAD_X % LANES, x = at - PL;
             const bool inside = there && x >= 0 && x < W;
-            LOCAL float *const to = held + row * IN_COLUMNS + at;
-            if (at >= IN_COLUMNS)
-                continue;
-#ifdef CP_ASYNC_WAIT
-            cp_async_4_zero(to, line + (inside ? x : 0), inside ? 4 : 0);
-#else
-            *to = inside ? line[x] : 0;
-#endif
+            if (at < IN_COLUMNS)
+                STAGE(4, held + row * IN_COLUMNS + at, line + (inside ? x : 0), inside);
         }
     }
-#ifdef CP_ASYNC_WAIT
-    cp_async_commit();
-#endif
+    STAGE_COMMIT();
 }
 
 KERNEL(THREADS, 1, 1)
@@ -68,14 +57,12 @@ depthwise(GLOBAL const float *RESTRICT data, GLOBAL const float *RESTRICT weight
     const bool mine = p < PLANES && ITEM(p) < ITEMS;
     const INDEX plane = mine ? ITEM(p) / BANDS : 0;
     const int x = strip % ACROSS * WIDE, down = strip / ACROSS * EACH;
-    GLOBAL const float *const taps = weight + (i64)(plane % CO) * TAPS;
+    GLOBAL const float *const taps = TAPS_OF(weight, plane);
     float acc[EACH][WIDE];
     stage_bands(held, data);
     STRIP_WEIGHTS(taps)
     STRIP_CLEAR(acc)
-#ifdef CP_ASYNC_WAIT
-    CP_ASYNC_WAIT(0);
-#endif
+    STAGE_WAIT();
     BARRIER();
     if (mine) {
         LOCAL const float *const from =
@@ -98,24 +85,7 @@ depthwise(GLOBAL const float *RESTRICT data, GLOBAL const float *RESTRICT weight
         const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
         UNROLL
         for (int e = 0; e < EACH; e++)
-            if (y + e < OH) {
-                vec v;
-                UNROLL
-                for (int l = 0; l < WIDE; l++) {
-                    if (OW % WIDE == 0 || x + l < OW) {
-#if EPILOGUE
-                        float value = acc[e][l];
-                        EPILOGUE_APPLY(value, (to + e * OW + l))
-                        v.v[l] = EPILOGUE_WRITE(value);
-#else
-                        v.v[l] = acc[e][l];
-#endif
-                        if (OW % WIDE)
-                            out[to + e * OW + l] = v.v[l];
-                    }
-                }
-                if (OW % WIDE == 0)
-                    STORE_VECTOR((GLOBAL vec *)(out + to + e * OW), v);
-            }
+            if (y + e < OH)
+                STORE_ROW(vec, WIDE, out, to + e * OW, x, acc[e]);
     }
 }

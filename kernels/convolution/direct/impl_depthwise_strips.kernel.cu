@@ -8,7 +8,7 @@
  * Macros: the shape, SCALAR, IN_T IN_OF OUT_T RESULT_BY, INDEX, THREADS EACH WIDE START VECTORS,
  * KEEPS.
  */
-#include "kernels/common/epilogue_gpu.kernel.h"
+#include "kernels/convolution/direct/depthwise_gpu.kernel.h"
 #include "kernels/convolution/direct/strips.kernel.h"
 
 #define STRIPS_X CEIL_DIV(OW, WIDE)
@@ -27,10 +27,9 @@ depthwise(GLOBAL const IN_T *RESTRICT data, GLOBAL const IN_T *RESTRICT weight,
     if (plane >= (INDEX)N * CO)
         return;
     const int x = (int)(item % STRIPS_X) * WIDE, y = (int)(strip % STRIPS_Y) * EACH;
-    const int f = (int)(plane % CO), top = y * SH - PT, left = x * SW + (START);
-    GLOBAL const IN_T *const from =
-        data + ((i64)(plane / CO) * CI + f / CO_G) * (H * W) + (i64)top * W + left;
-    GLOBAL const IN_T *const taps = weight + (i64)f * TAPS;
+    const int top = y * SH - PT, left = x * SW + (START);
+    GLOBAL const IN_T *const from = INPUT_PLANE(data, plane) + (i64)top * W + left;
+    GLOBAL const IN_T *const taps = TAPS_OF(weight, plane);
     DTYPE acc[EACH][WIDE];
     STRIP_WEIGHTS(taps)
     STRIP_CLEAR(acc)
@@ -53,25 +52,7 @@ depthwise(GLOBAL const IN_T *RESTRICT data, GLOBAL const IN_T *RESTRICT weight,
     }
     const INDEX to = plane * (OH * OW) + (INDEX)y * OW + x;
     UNROLL
-    for (int e = 0; e < EACH; e++) {
-        if (y + e < OH) {
-            vec_out v;
-            UNROLL
-            for (int l = 0; l < WIDE; l++) {
-                if (OW % WIDE == 0 || x + l < OW) {
-#if EPILOGUE
-                    SCALAR value = acc[e][l];
-                    EPILOGUE_APPLY(value, (to + e * OW + l))
-                    v.v[l] = EPILOGUE_WRITE(value);
-#else
-                    v.v[l] = (OUT_T)(RESULT_BY(acc[e][l]));
-#endif
-                    if (OW % WIDE)
-                        out[to + e * OW + l] = v.v[l];
-                }
-            }
-            if (OW % WIDE == 0)
-                STORE_VECTOR((GLOBAL vec_out *)(out + to + e * OW), v);
-        }
-    }
+    for (int e = 0; e < EACH; e++)
+        if (y + e < OH)
+            STORE_ROW(vec_out, WIDE, out, to + e * OW, x, acc[e]);
 }

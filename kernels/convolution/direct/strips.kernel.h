@@ -8,9 +8,8 @@
 #ifndef OPTUNE_KERNELS_CONVOLUTION_DIRECT_STRIPS_H
 #define OPTUNE_KERNELS_CONVOLUTION_DIRECT_STRIPS_H
 
-#include "kernels/common/gpu.kernel.h"
+#include "kernels/convolution/direct/depthwise_gpu.kernel.h"
 
-#define TAPS (KH * KW)
 /* The row of the weight that input row `i` meets in output row `e`, where there is one. */
 #define TAP(e, i) (((i) - (e)*SH) / DH)
 #define MEETS(e, i) ((i) >= (e)*SH && ((i) - (e)*SH) % DH == 0 && TAP(e, i) < KH)

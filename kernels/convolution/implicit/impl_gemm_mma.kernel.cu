@@ -53,16 +53,58 @@ pack(GLOBAL const ELEM *RESTRICT weight, GLOBAL ELEM *RESTRICT packed)
 
 /* ---- the product ------------------------------------------------------------------------- */
 
-/* `from` is the tile's first row and element. */
-INLINE void fill_weights(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from)
+/* A thread's copies of weights and pixels, tile after tile of the depth. Its next chunk of the
+ * weights is at `weights`. Pixels are looked up at tap (.., kx), whose bit is `bit`; `input` is what
+ * that tap and the next chunk's channel are from where tap 0 looks; `channel` is that channel, or
+ * the tile's first one where a tile lies in one tap, which all threads then leave together. */
+typedef struct copies {
+    GLOBAL const ELEM *weights, *input;
+    u32 bit;
+    int tap, kx, channel;
+} copies;
+
+#define ONE_TAP (CI_PAD % DEPTH == 0)
+#define STEPS_TAPS (CI_PAD >= DEPTH) /* a tile is at most one tap further than the one before */
+
+/* Where tap `t` looks, from where tap 0 does. */
+#define TAP_AT(t) (((t) / KW * DH * W + (t) % KW * DW) * CHANNELS)
+
+/* The chunk of the turned input and the tap of element k of the depth. `input` is the group's first
+ * channel. */
+INLINE void find_tap(copies *next, GLOBAL const ELEM *input, int k)
+{
+    next->tap = k / CI_PAD;
+    next->kx = next->tap % KW;
+    next->bit = next->tap < 32 ? (u32)1 << next->tap : 0;
+    next->channel = k % CI_PAD;
+    next->input = input + (TAP_AT(next->tap) + next->channel);
+}
+
+/* From element k of the depth on. */
+INLINE copies copies_of(GLOBAL const ELEM *weights, GLOBAL const ELEM *input, int k)
 {
     const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
+    copies next;
+    next.weights = weights + (INDEX)row * LINE + k + c * EACH;
+    find_tap(&next, input, k + (ONE_TAP ? 0 : c * EACH));
+    if (ONE_TAP)
+        next.input += c * EACH;
+    return next;
+}
+
+INLINE void fill_weights(copies *next, LOCAL byte *to)
+{
+    const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
+    LOCAL byte *const first = to + tile_place(CHUNKS, row, c);
     UNROLL
     for (int i = 0; i < CEIL_DIV(BM, ROW_STEP); i++) {
         const int r = row + i * ROW_STEP;
         if (BM % ROW_STEP == 0 || r < BM)
-            cp_async_16(to + tile_place(CHUNKS, r, c), from + (INDEX)r * LINE + c * EACH);
+            cp_async_16(ROW_STEP % TILE_PERIOD == 0 ? first + i * ROW_STEP * KB
+                                                    : to + tile_place(CHUNKS, r, c),
+                        next->weights + (INDEX)(i * ROW_STEP) * LINE);
     }
+    next->weights += DEPTH;
 }
 
 /* The pixels that a thread copies: where tap 0 looks, in elements of the turned input, and a bit
@@ -86,29 +128,43 @@ INLINE own own_of(INDEX n)
     return o;
 }
 
-/* `from` is the group's first channel, k0 where the tile begins in the depth. What a copy of no
- * bytes names is not read. */
-INLINE void fill_pixels(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, const own p[OWN],
-                        int k0)
+/* The next tile is `t` of the depth; `input` is the group's first channel. What a copy of no bytes
+ * names is not read. */
+INLINE void fill_pixels(copies *next, LOCAL byte *to, GLOBAL const ELEM *input,
+                        const own p[OWN], int t)
 {
     const int row = THREAD_X / CHUNKS, c = THREAD_X % CHUNKS;
-    const int k = k0 + c * EACH, tap = k / CI_PAD, channel = k % CI_PAD;
-    const int further = (tap / KW * DH * W + tap % KW * DW) * CHANNELS + channel;
+    LOCAL byte *const first = to + tile_place(CHUNKS, row, c);
     UNROLL
     for (int i = 0; i < OWN; i++) {
         const int r = row + i * ROW_STEP;
-        const bool inside =
-            tap < TAPS && (SEEN ? (p[i].seen >> tap % 32 & 1) != 0 : look(&p[i].p, tap) >= 0);
+        const bool inside = SEEN ? (p[i].seen & next->bit) != 0
+                                 : next->tap < TAPS && look(&p[i].p, next->tap) >= 0;
         if (BN % ROW_STEP == 0 || r < BN)
-            cp_async_16_zero(to + tile_place(CHUNKS, r, c), from + (p[i].at + further),
-                             inside ? 16 : 0);
+            cp_async_16_zero(ROW_STEP % TILE_PERIOD == 0 ? first + i * ROW_STEP * KB
+                                                         : to + tile_place(CHUNKS, r, c),
+                             next->input + p[i].at, inside ? 16 : 0);
+    }
+    if (STEPS_TAPS) {
+        /* No branch, so that products may stand between. */
+        const int channel = next->channel + DEPTH, kx = next->kx + 1;
+        const bool wraps = channel >= CI_PAD, row = wraps && kx == KW;
+        const int tap_step = DW * CHANNELS - CI_PAD, row_step = (DH * W - KW * DW) * CHANNELS;
+        next->input += DEPTH + (row ? tap_step + row_step : wraps ? tap_step : 0);
+        next->channel = !wraps ? channel : ONE_TAP ? 0 : channel - CI_PAD;
+        next->bit = wraps ? next->bit << 1 : next->bit;
+        next->tap += wraps;
+        next->kx = row ? 0 : wraps ? kx : next->kx;
+    } else {
+        find_tap(next, input, (t + 1) * DEPTH + c * EACH);
     }
 }
 
-#define FILL(to_a, to_b, t)                                                                    \
+#define FILL(to_a, to_b)                                                                       \
     {                                                                                          \
-        fill_weights(to_a, weights + (first + (t)) * DEPTH);                                   \
-        fill_pixels(to_b, input, p, (first + (t)) * DEPTH);                                    \
+        fill_weights(&next, to_a);                                                             \
+        fill_pixels(&next, to_b, input, p, filled);                                            \
+        filled++;                                                                              \
     }
 
 #if SPLITS > 1
@@ -180,6 +236,8 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     UNROLL
     for (int i = 0; i < OWN; i++)
         p[i] = own_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP);
+    int filled = first;
+    copies next = copies_of(weights, input, first * DEPTH);
     TILE_LOOP(pool, acc, tiles, FILL);
 
     UNROLL

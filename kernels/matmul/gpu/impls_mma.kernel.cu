@@ -24,20 +24,25 @@
 #include "kernels/matmul/gpu/mma_fill_gpu.kernel.h"
 #include "kernels/matmul/gpu/mma_out_gpu.kernel.h"
 
+/* The operands' copies: along the depth, or across it. */
 #if A_ACROSS
-#define FILL_A(to, k) fill_tile(to, a, 1, DEPTH, A_CHUNKS, k, K, m0, M);
+#define COPIES_A(k) tile_copies_of(a, A_CHUNKS, k, m0, M)
+#define FILL_A(to) fill_tile(&next_a, to, 1, DEPTH, A_CHUNKS, K, M);
 #else
-#define FILL_A(to, k) fill_tile(to, a, 0, BM, A_CHUNKS, m0, rows, k, K);
+#define COPIES_A(k) tile_copies_of(a, A_CHUNKS, m0, k, K)
+#define FILL_A(to) fill_tile(&next_a, to, 0, BM, A_CHUNKS, rows, K);
 #endif
 #if B_ACROSS
-#define FILL_B(to, k) fill_tile(to, b, 1, DEPTH, B_CHUNKS, k, K, n0, N);
+#define COPIES_B(k) tile_copies_of(b, B_CHUNKS, k, n0, N)
+#define FILL_B(to) fill_tile(&next_b, to, 1, DEPTH, B_CHUNKS, K, N);
 #else
-#define FILL_B(to, k) fill_tile(to, b, 0, BN, B_CHUNKS, n0, N, k, K);
+#define COPIES_B(k) tile_copies_of(b, B_CHUNKS, n0, k, K)
+#define FILL_B(to) fill_tile(&next_b, to, 0, BN, B_CHUNKS, N, K);
 #endif
-#define FILL(to_a, to_b, t)                                                                    \
+#define FILL(to_a, to_b)                                                                       \
     {                                                                                          \
-        FILL_A(to_a, (INDEX)(first + (t)) * DEPTH)                                             \
-        FILL_B(to_b, (INDEX)(first + (t)) * DEPTH)                                             \
+        FILL_A(to_a)                                                                           \
+        FILL_B(to_b)                                                                           \
     }
 
 KERNEL(THREADS, 1, 1)
@@ -65,6 +70,8 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
     }
     a += A_SHARED ? 0 : (i64)batch * ALL_ROWS * K;
     b += B_SHARED ? 0 : (i64)batch * N * K;
+    tile_copies next_a = COPIES_A((INDEX)first * DEPTH);
+    tile_copies next_b = COPIES_B((INDEX)first * DEPTH);
     TILE_LOOP(pool, acc, tiles, FILL);
 
 #if SPLITS > 1

@@ -34,28 +34,55 @@ INLINE void copy_chunk(LOCAL byte *to, GLOBAL const ELEM *from, int have, bool w
 #endif
 }
 
-/* A tile of `count` rows of `chunks` chunks, from row `row` and element `col` on, of a matrix
- * of `rows` rows of `cols` elements. Along the depth, columns are depth and rows beyond the end
- * repeat the last. */
-INLINE void fill_tile(LOCAL byte *to, GLOBAL const ELEM *RESTRICT from, int across, int count,
-                      int chunks, INDEX row, INDEX rows, INDEX col, INDEX cols)
+/* A thread's copies of an operand, tile after tile of the depth: the chunk of the matrix where its
+ * next tile begins, and which row and element that is. */
+typedef struct tile_copies {
+    GLOBAL const ELEM *from;
+    INDEX row, col;
+} tile_copies;
+
+/* From row `row` and element `col` on, of rows of `cols` elements. */
+INLINE tile_copies tile_copies_of(GLOBAL const ELEM *matrix, int chunks, INDEX row, INDEX col,
+                                  INDEX cols)
+{
+    tile_copies next;
+    next.row = row + THREAD_X / chunks;
+    next.col = col + THREAD_X % chunks * EACH;
+    next.from = matrix + (next.row * cols + next.col);
+    return next;
+}
+
+/* The next tile, `count` rows of `chunks` chunks of a matrix of `rows` rows of `cols` elements.
+ * Along the depth, columns are depth and rows beyond the end repeat the last. Where shapes divide,
+ * a thread's chunks lie at constants from one address, in memory and in the tile. */
+INLINE void fill_tile(tile_copies *next, LOCAL byte *to, int across, int count, int chunks,
+                      INDEX rows, INDEX cols)
 {
     const int step = THREADS / chunks, r0 = THREAD_X / chunks, c = THREAD_X % chunks;
-    const INDEX at = col + c * EACH;
     const bool whole =
         across ? rows % DEPTH == 0 && cols % (chunks * EACH) == 0 : cols % DEPTH == 0;
+    LOCAL byte *const first = to + tile_place(chunks, r0, c);
     UNROLL
     for (int i = 0; i < CEIL_DIV(count, step); i++) {
         const int r = r0 + i * step;
         if (count % step == 0 || r < count) {
-            INDEX m = row + r;
-            int have = at < cols ? (int)MIN(cols - at, (INDEX)EACH) * SIZE : 0;
-            if (across && m >= rows)
+            INDEX down = i * step;
+            int have = next->col < cols ? (int)MIN(cols - next->col, (INDEX)EACH) * SIZE : 0;
+            if (across && next->row + down >= rows)
                 have = 0;
-            if (!across && rows % count && m >= rows)
-                m = rows - 1;
-            copy_chunk(to + tile_place(chunks, r, c), from + m * cols + at, have, whole);
+            if (!across && rows % count)
+                down = MIN(down, rows - 1 - next->row);
+            copy_chunk(step % TILE_PERIOD == 0 ? first + i * step * chunks * 16
+                                               : to + tile_place(chunks, r, c),
+                       next->from + down * cols, have, whole);
         }
+    }
+    if (across) {
+        next->row += count;
+        next->from += (INDEX)count * cols;
+    } else {
+        next->col += DEPTH;
+        next->from += DEPTH;
     }
 }
 

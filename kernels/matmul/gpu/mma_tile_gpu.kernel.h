@@ -37,6 +37,8 @@
 
 typedef unsigned char byte;
 
+enum { TILE_PERIOD = 8 }; /* rows so many apart are swizzled alike */
+
 INLINE int tile_swizzle(int chunks, int row)
 {
     return chunks >= 8 ? row % 8 : row / (8 / chunks) % chunks;
@@ -107,18 +109,18 @@ INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_
 }
 
 /* acc[MT][NT][4] += the product of `tiles` tiles; `pool` is STAGES * STAGE_BYTES of shared memory.
- * FILL(a, b, t) copies tile t with cp_async words, all threads together. */
+ * FILL(a, b) copies the next tile with cp_async words, all threads together. */
 #define TILE_LOOP(pool, acc, tiles, FILL)                                                      \
     do {                                                                                       \
         const int ot_thread = THREAD_X, ot_warp = ot_thread / 32, ot_lane = ot_thread % 32;    \
         const int at_a = tile_lane(A_ACROSS, A_CHUNKS, ot_warp / WARPS_N * WM, ot_lane, 1);    \
         const int at_b = tile_lane(B_ACROSS, B_CHUNKS, ot_warp % WARPS_N * WN, ot_lane, 0);    \
         u32 ot_fa[2][MT][4], ot_fb[2][NT][2];                                                  \
-        int ot_read = 0, ot_write = STAGES - 1;                                                \
+        int ot_read = 0, ot_write = (STAGES - 1) * STAGE_BYTES;                                \
         UNROLL                                                                                 \
         for (int ot_s = 0; ot_s < STAGES - 1; ot_s++) {                                        \
             if (ot_s < (tiles))                                                                \
-                FILL((pool) + ot_s * STAGE_BYTES, (pool) + ot_s * STAGE_BYTES + A_BYTES, ot_s) \
+                FILL((pool) + ot_s * STAGE_BYTES, (pool) + ot_s * STAGE_BYTES + A_BYTES)       \
             cp_async_commit();                                                                 \
         }                                                                                      \
         CP_ASYNC_WAIT(STAGES - 2);                                                             \
@@ -126,22 +128,25 @@ INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_
         tile_load(ot_fa[0], ot_fb[0], pool, at_a, at_b, 0);                                    \
         UNROLL_BY(1)                                                                           \
         for (int ot_t = 0; ot_t < (tiles); ot_t++) {                                           \
-            LOCAL byte *const ot_to = (pool) + ot_write * STAGE_BYTES;                         \
-            LOCAL const byte *ot_from = (pool) + ot_read * STAGE_BYTES;                        \
-            if (ot_t + STAGES - 1 < (tiles))                                                   \
-                FILL(ot_to, ot_to + A_BYTES, ot_t + STAGES - 1)                                \
-            cp_async_commit();                                                                 \
+            LOCAL byte *const ot_to = (pool) + ot_write;                                       \
+            LOCAL const byte *const ot_from = (pool) + ot_read;                                \
             UNROLL                                                                             \
             for (int ot_k = 0; ot_k < STEPS - 1; ot_k++) {                                     \
                 tile_load(ot_fa[(ot_k + 1) % 2], ot_fb[(ot_k + 1) % 2], ot_from, at_a, at_b,   \
                           ot_k + 1);                                                           \
+                if (ot_k == 0) { /* behind what products wait for */                           \
+                    if (ot_t + STAGES - 1 < (tiles))                                           \
+                        FILL(ot_to, ot_to + A_BYTES)                                           \
+                    cp_async_commit();                                                         \
+                }                                                                              \
                 MMA_TILE(MMA, MT, NT, acc, ot_fa[ot_k % 2], ot_fb[ot_k % 2]);                  \
             }                                                                                  \
             CP_ASYNC_WAIT(STAGES - 2);                                                         \
             BARRIER();                                                                         \
             ot_write = ot_read;                                                                \
-            ot_read = ot_read + 1 == STAGES ? 0 : ot_read + 1;                                 \
-            tile_load(ot_fa[0], ot_fb[0], (pool) + ot_read * STAGE_BYTES, at_a, at_b, 0);      \
+            ot_read += STAGE_BYTES;                                                            \
+            ot_read = ot_read == STAGES * STAGE_BYTES ? 0 : ot_read;                           \
+            tile_load(ot_fa[0], ot_fb[0], (pool) + ot_read, at_a, at_b, 0);                    \
             MMA_TILE(MMA, MT, NT, acc, ot_fa[1], ot_fb[1]);                                    \
         }                                                                                      \
     } while (0)

@@ -61,18 +61,38 @@ INLINE void mma_first(float *d, const u32 *a, const u32 *b)
 }
 #endif
 
-/* The words of BN rows from `row` on, of tile `t`; beyond the depth they are zeros. */
-INLINE void fill_words(LOCAL byte *to, GLOBAL const u32 *RESTRICT weight, i64 row, int t)
+#define PIECES (WORDS * 4 / ROW_COPY) /* of a row in a tile; they divide the threads */
+
+/* A thread's copies of the weight, tile after tile: where its next one begins. */
+typedef struct word_copies {
+    GLOBAL const u32 *from;
+    i64 row;
+    int word;
+} word_copies;
+
+INLINE word_copies word_copies_of(GLOBAL const u32 *weight, i64 row, int word)
 {
-    const int pieces = WORDS * 4 / ROW_COPY;
+    word_copies next;
+    next.row = row + THREAD_X / PIECES;
+    next.word = word + THREAD_X % PIECES * (ROW_COPY / 4);
+    next.from = weight + next.row * ROW_WORDS + next.word;
+    return next;
+}
+
+/* The words of the next tile's BN rows; beyond the depth they are zeros, rows beyond the end repeat
+ * the last. */
+INLINE void fill_words(word_copies *next, LOCAL byte *to)
+{
+    const int step = THREADS / PIECES, r0 = THREAD_X / PIECES;
+    const int word = THREAD_X % PIECES * (ROW_COPY / 4);
+    const int have = ROW_WORDS % WORDS == 0 || next->word < ROW_WORDS ? ROW_COPY : 0;
     UNROLL
-    for (int i = 0; i < CEIL_DIV(BN * pieces, THREADS); i++) {
-        const int at = THREAD_X + i * THREADS, r = at / pieces;
-        const int word = at % pieces * (ROW_COPY / 4), from = t * WORDS + word;
-        const int have = from < ROW_WORDS ? ROW_COPY : 0;
-        if (BN * pieces % THREADS == 0 || r < BN) {
-            GLOBAL const u32 *const line =
-                weight + MIN(row + r, (i64)N - 1) * ROW_WORDS + (have ? from : 0);
+    for (int i = 0; i < CEIL_DIV(BN, step); i++) {
+        const int r = r0 + i * step;
+        if (BN % step == 0 || r < BN) {
+            const i64 down =
+                N % BN == 0 ? (i64)(i * step) : MIN((i64)(i * step), N - 1 - next->row);
+            GLOBAL const u32 *const line = next->from + down * ROW_WORDS;
 #if ROW_COPY == 16
             cp_async_16_zero(to + (r * PITCH + word) * 4, line, have);
 #elif ROW_COPY == 8
@@ -82,6 +102,8 @@ INLINE void fill_words(LOCAL byte *to, GLOBAL const u32 *RESTRICT weight, i64 ro
 #endif
         }
     }
+    next->from += WORDS;
+    next->word += WORDS;
 }
 
 /* Where a thread's parameter `i` of a tile is from; [group][row] in shared memory. */
@@ -117,10 +139,10 @@ INLINE void fill_words(LOCAL byte *to, GLOBAL const u32 *RESTRICT weight, i64 ro
             KEEP_ZERO(stage, next_z[i], PARAMS + PARAM(i))                                     \
         }                                                                                      \
     }
-#define FILL(stage, t)                                                                         \
+#define FILL(stage)                                                                            \
     {                                                                                          \
-        fill_tile(stage, x, 0, BM, A_CHUNKS, m0, rows, (INDEX)(t)*DEPTH, K);                   \
-        fill_words((stage) + A_BYTES, weight, n0, t);                                          \
+        fill_tile(&next_x, stage, 0, BM, A_CHUNKS, rows, K);                                   \
+        fill_words(&next_words, (stage) + A_BYTES);                                            \
     }
 
 /* What this lane needs of a stage for step `k`: the data's fragments and two integers of each of
@@ -185,6 +207,8 @@ product(GLOBAL const ELEM *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
     const int at_a = tile_lane(0, A_CHUNKS, THREAD_X / 32 / WARPS_N * WM, lane, 1);
     const int own_row = THREAD_X / 32 % WARPS_N * WN + lane / 4; /* of the weight in the tile */
     float acc[MT][NT][4], part[MT][NT][4];
+    tile_copies next_x = tile_copies_of(x, A_CHUNKS, m0, (INDEX)first * DEPTH, K);
+    word_copies next_words = word_copies_of(weight, n0, first * WORDS);
     SCALE_T next_by[PARAMS_EACH];
 #if ZERO
     ZERO_T next_z[PARAMS_EACH];
@@ -195,7 +219,7 @@ product(GLOBAL const ELEM *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
     UNROLL
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < tiles) {
-            FILL(pool + s * TILE_BYTES, first + s)
+            FILL(pool + s * TILE_BYTES)
             FETCH_PARAMS(first + s)
             KEEP_PARAMS(pool + s * TILE_BYTES)
         }
@@ -211,7 +235,7 @@ product(GLOBAL const ELEM *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
         CP_ASYNC_WAIT(STAGES - 2);
         BARRIER();
         if (more) {
-            FILL(to, first + t + STAGES - 1)
+            FILL(to)
             FETCH_PARAMS(first + t + STAGES - 1)
         }
         cp_async_commit();

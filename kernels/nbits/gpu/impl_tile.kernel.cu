@@ -15,6 +15,9 @@
 #define X_LOADS CEIL_DIV(BM *BK / XV, THREADS)
 #define W_LOADS CEIL_DIV(BN *BK / PER, THREADS)
 #define STEPS CEIL_DIV(K, BK)
+#define VN (N % CN == 0 ? CN : N % 2 == 0 && CN > 1 ? 2 : 1) /* outputs that are stored at once */
+
+VECTOR(vec_out, X_T, VN);
 
 /* Vector i of a thread: its row in the tile and its depth; `each` elements of depth are one. */
 #define ROW_OF(i, each) ((thread + (i)*THREADS) / (BK / (each)))
@@ -88,12 +91,18 @@ product(GLOBAL const X_T *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
     }
     UNROLL
     for (int i = 0; i < TM; i++) {
+        const i64 m = m0 + TILE_ROW(i, ty);
         UNROLL
-        for (int j = 0; j < TN; j++) {
-            const i64 m = m0 + TILE_ROW(i, ty), n = n0 + TILE_COL(j, tx);
+        for (int j = 0; j < TN; j += VN) {
+            const i64 n = n0 + TILE_COL(j, tx);
             if (m < rows && n < N) {
-                EPILOGUE_APPLY(acc[i][j], m * N + n)
-                out[m * N + n] = X_TO(acc[i][j]);
+                vec_out v;
+                UNROLL
+                for (int c = 0; c < VN; c++) {
+                    EPILOGUE_APPLY(acc[i][j + c], m * N + n + c)
+                    v.v[c] = X_TO(acc[i][j + c]);
+                }
+                STORE_VECTOR((GLOBAL vec_out *)(out + m * N + n), v);
             }
         }
     }

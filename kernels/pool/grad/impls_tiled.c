@@ -10,6 +10,7 @@ typedef struct tiled {
     int64_t cells;                   /* such rows of a thread */
     int64_t hold_y, hold_x;          /* windows that may hold an element */
     int64_t tiles, windows;          /* of all planes; of a tile */
+    int64_t given;                   /* bytes of a window in shared memory */
 } tiled;
 
 static int64_t held(const pool_axis *a)
@@ -31,12 +32,14 @@ static tiled tiled_of(const optune_task *task, const optune_config *config)
               host_ceil(x->in, t.tile_x);
     t.windows = (t.tile_y + t.hold_y - 1) *
                 ((t.tile_x + x->stride - 2) / x->stride + t.hold_x) * t.s.block;
+    /* A maximum's window names the element that takes it, too. */
+    t.given = (pool_is_mean(task->call) ? 1 : 2) * pool_elem(&t.s);
     return t;
 }
 
 static int64_t shared_of(const tiled *t)
 {
-    return t->windows * 2 * pool_elem(&t->s);
+    return t->windows * t->given;
 }
 
 static bool applies(const optune_task *task, char *why)

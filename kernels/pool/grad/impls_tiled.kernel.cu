@@ -21,11 +21,22 @@
 #define REACH_Y ((KH - 1) * DH)
 #define REACH_X ((KW - 1) * DW)
 
-/* What a window gives, and to which element of its plane; -1: to none. */
+/* Row r of a thread in the i-th row of its windows: how many windows up from its last one that is,
+ * its place there, and whether there is one. */
+#define BACK(r, i) (HOLD_Y - 1 + (r) / SH - (i))
+#define AT_Y(r, i) ((r) % SH + BACK(r, i) * SH)
+#define HOLDS_ROW(r, i) (BACK(r, i) >= 0 && AT_Y(r, i) <= REACH_Y)
+
+/* What a window gives: of a mean a share to all of its elements; of a maximum to which element of
+ * its plane, too; -1: to none. */
+#if POOL_MEAN
+typedef DTYPE given;
+#else
 typedef struct ALIGNED(2 * sizeof(DTYPE)) given {
     DTYPE grad;
     i32 to;
 } given;
+#endif
 
 /* The element that window (oy, ox) of a maximum takes, the first in row-major order. */
 #if NEAR
@@ -50,8 +61,14 @@ INLINE i32 chosen_by(GLOBAL const IN_T *RESTRICT plane, int oy, int ox, int c)
         most = MAX_NAN(taps[k], most);
     UNROLL
     for (int k = KH * KW - 1; k >= 0; k--)
-        if (taps[k] == most || taps[k] != taps[k])
+        if (taps[k] == most)
             which = at_y[k / KW] + at_x[k % KW];
+    if (most != most) { /* a NaN: none is equal */
+        UNROLL
+        for (int k = KH * KW - 1; k >= 0; k--)
+            if (taps[k] != taps[k])
+                which = at_y[k / KW] + at_x[k % KW];
+    }
     return top < H && top + KH > 0 && left < W && left + KW > 0 ? which : -1;
 }
 #else
@@ -98,16 +115,24 @@ gather(GLOBAL const IN_T *RESTRICT grad,
         const int c = w % BLOCK, ox = first_x + w / BLOCK % WINDOWS_X;
         const int oy = first_y + w / BLOCK / WINDOWS_X;
         given g;
+#if POOL_MEAN
+        g = 0;
+        if (inside(oy, OH) && inside(ox, OW)) {
+            g = (DTYPE)IN_OF(grad[(oy * OW + ox) * BLOCK + c]);
+            if (counts_all(oy * SH - PT, KH, DH, H, PB) &&
+                counts_all(ox * SW - PL, KW, DW, W, PR))
+                g *= (DTYPE)1 / (DTYPE)(KH * KW);
+            else
+                g /= counts(oy, ox);
+        }
+#else
         g.grad = 0;
         g.to = -1;
         if (inside(oy, OH) && inside(ox, OW)) {
             g.grad = (DTYPE)IN_OF(grad[(oy * OW + ox) * BLOCK + c]);
-#if POOL_MEAN
-            g.grad /= UNIFORM ? (DTYPE)(KH * KW) : counts(oy, ox);
-#else
             g.to = chosen_by(data + plane * (H * W * BLOCK), oy, ox, c);
-#endif
         }
+#endif
         windows[w] = g;
     }
     BARRIER();
@@ -125,23 +150,29 @@ gather(GLOBAL const IN_T *RESTRICT grad,
             sum[r] = 0;
         UNROLL_BY(UNROLL_HOLDS)
         for (int i = 0; i < CELLS + HOLD_Y - 1; i++) {
+#if POOL_MEAN
+            DTYPE line = 0; /* of the windows beside each other, for all rows that these hold */
+            UNROLL_BY(UNROLL_HOLDS)
+            for (int j = HOLD_X - 1; j >= 0; j--) {
+                const int at_x = behind_x + j * SW;
+                const given g = around[(i * WINDOWS_X - j) * BLOCK];
+                if (at_x <= REACH_X && at_x % DW == 0)
+                    line += g;
+            }
+            UNROLL
+            for (int r = 0; r < ROWS; r++)
+                if (HOLDS_ROW(r, i) && AT_Y(r, i) % DH == 0)
+                    sum[r] += line;
+#else
             UNROLL_BY(UNROLL_HOLDS)
             for (int j = HOLD_X - 1; j >= 0; j--) {
                 const given g = around[(i * WINDOWS_X - j) * BLOCK];
                 UNROLL
-                for (int r = 0; r < ROWS; r++) {
-                    const int back = HOLD_Y - 1 + r / SH - i; /* windows up from its last one */
-                    const int at_y = r % SH + back * SH;      /* its place in the window */
-#if POOL_MEAN
-                    const int at_x = behind_x + j * SW;
-                    const bool held = at_y % DH == 0 && at_x <= REACH_X && at_x % DW == 0;
-#else
-                    const bool held = g.to == me + r * (W * BLOCK);
-#endif
-                    if (back >= 0 && at_y <= REACH_Y)
-                        sum[r] += held ? g.grad : 0;
-                }
+                for (int r = 0; r < ROWS; r++)
+                    if (HOLDS_ROW(r, i) && g.to == me + r * (W * BLOCK))
+                        sum[r] += g.grad;
             }
+#endif
         }
         UNROLL
         for (int r = 0; r < ROWS; r++)
