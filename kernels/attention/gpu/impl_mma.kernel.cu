@@ -183,7 +183,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             }
         }
         UNROLL
-        for (int i = 0; i < 2 * MT; i++) { /* row lane / 4 + 8 i of the warp's */
+        for (int i = 0; i < 2 * MT; i++) {          /* row lane / 4 + 8 i of the warp's */
             float higher = most[i], other = higher; /* two chains */
             UNROLL
             for (int e = 0; e < 2 * KEYS; e++) {

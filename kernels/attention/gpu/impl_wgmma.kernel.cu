@@ -195,7 +195,7 @@ INLINE void pack(u32 (*weights)[4], const float *s)
     {                                                                                          \
         if (MASKED || ((t) + 1) * TK > all_see)                                                \
             hide(s, rows, (t)*TK MASK_ARGUMENT);                                               \
-        else if (SCALE <= 0)                                                                    \
+        else if (SCALE <= 0)                                                                   \
             UNROLL for (int e = 0; e < TK / 2; e++) s[e] = EARLY(s[e]);                        \
         weigh(s, rows);                                                                        \
     }

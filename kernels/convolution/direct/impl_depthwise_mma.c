@@ -111,7 +111,7 @@ static double estimate(const optune_task *task, const optune_config *config)
 {
     const bands b = bands_of(task->call, config);
     const int64_t blocks = host_max(blocks_of(&b), 1), planes = b.warps / b.team;
-    const double tiles = (double)(b.tiles * b.across) / (double)b.team; /* of a warp */
+    const double tiles = (double)(b.tiles * b.across) / (double)b.team;       /* of a warp */
     const double run = (double)host_ceil(b.across, host_ceil(b.across, RUN)); /* at once */
     const double staged = (double)(b.rows * b.stride) / 4 / (double)(b.team * 32);
     const gpu_work w = {
@@ -120,8 +120,7 @@ static double estimate(const optune_task *task, const optune_config *config)
         .registers = registers_of(&b),
         .shared = shared_of(&b),
         .instructions = staged * 14 + 12 * (double)b.s.kh + tiles * (2 * (double)b.s.kh + 40),
-        .bytes = 2 * (double)planes * (double)b.tiles * TILE_ROWS *
-                 (double)(b.s.w + b.s.ow),
+        .bytes = 2 * (double)planes * (double)b.tiles * TILE_ROWS * (double)(b.s.w + b.s.ow),
         .cached = 2 * (double)planes * (double)(b.rows * b.s.w + b.tiles * TILE_ROWS * b.s.ow),
         .waits = 2,
         .barriers = 1,

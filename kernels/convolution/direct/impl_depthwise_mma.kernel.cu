@@ -66,7 +66,8 @@ INLINE void load_taps(GLOBAL const u16 *RESTRICT taps, const int lane, u32 band[
     }
 }
 
-KERNEL(WARPS * 32, 1, 1)
+/* A core holds 1024 threads at least, so that some copy while others multiply. */
+KERNEL_RESIDENT(WARPS * 32, 1, 1, KH <= 8 ? 32 / WARPS : 1)
 depthwise(GLOBAL const u16 *RESTRICT data, GLOBAL const u16 *RESTRICT weight,
           GLOBAL OUT_T *RESTRICT out EPILOGUE_PARAMETERS)
 {

@@ -65,8 +65,7 @@ depthwise(GLOBAL const float *RESTRICT data, GLOBAL const float *RESTRICT weight
     STAGE_WAIT();
     BARRIER();
     if (mine) {
-        LOCAL const float *const from =
-            held + (p * IN_ROWS + down * SH) * IN_COLUMNS + x * SW;
+        LOCAL const float *const from = held + (p * IN_ROWS + down * SH) * IN_COLUMNS + x * SW;
         UNROLL
         for (int i = 0; i < STRIP_ROWS; i++) {
             float row[VECTORS * WIDE];

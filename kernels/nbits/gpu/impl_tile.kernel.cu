@@ -15,7 +15,8 @@
 #define X_LOADS CEIL_DIV(BM *BK / XV, THREADS)
 #define W_LOADS CEIL_DIV(BN *BK / PER, THREADS)
 #define STEPS CEIL_DIV(K, BK)
-#define VN (N % CN == 0 ? CN : N % 2 == 0 && CN > 1 ? 2 : 1) /* outputs that are stored at once */
+#define VN                                                                                     \
+    (N % CN == 0 ? CN : N % 2 == 0 && CN > 1 ? 2 : 1) /* outputs that are stored at once */
 
 VECTOR(vec_out, X_T, VN);
 

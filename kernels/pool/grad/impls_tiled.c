@@ -2,7 +2,7 @@
 /* <op>_tiled.gpu: what windows give is found once for a tile, and kept in shared memory. */
 #include "kernels/pool/pool_gpu.h"
 
-enum { TILED_UNROLLED = 64, TILED_STRIDE = 16 };
+enum { TILED_UNROLLED = 64, TILED_STRIDE = 16, TILED_REGISTERS = 65536 /* of a core */ };
 
 typedef struct tiled {
     pool_shape s;
@@ -54,9 +54,8 @@ static bool applies(const optune_task *task, char *why)
         s.x.before > INT32_MAX / 4)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
     /* Of the least tile, or of four elements. */
-    const int64_t across =
-        host_max(4 * held(&s.x),
-                 (host_min(8, s.x.in) + s.x.stride - 2) / s.x.stride + held(&s.x));
+    const int64_t across = host_max(
+        4 * held(&s.x), (host_min(8, s.x.in) + s.x.stride - 2) / s.x.stride + held(&s.x));
     return held(&s.y) * across * s.block * 2 * pool_elem(&s) <= gpu_max_shared(task) ||
            optune_refuse(why, "windows that hold an element are too many for shared memory");
 }
@@ -152,13 +151,21 @@ static double estimate(const optune_task *task, const optune_config *config)
     return gpu_cost(task, &w);
 }
 
+/* Whether a window's taps are read at once: neighbours, which a thread's registers hold with their
+ * places. */
+static bool reads_at_once(const tiled *t)
+{
+    const int64_t taps = t->s.y.kernel * t->s.x.kernel;
+    return taps <= TILED_UNROLLED && 2 * taps + 32 <= TILED_REGISTERS / t->threads &&
+           t->s.y.dilation == 1 && t->s.x.dilation == 1;
+}
+
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
     const tiled t = tiled_of(task, config);
     const bool mean = pool_is_mean(call);
     const int m = pool_module(plan, &t.s, 1);
-    const bool unrolls = t.s.y.kernel * t.s.x.kernel <= TILED_UNROLLED;
     gpu_define_index(plan, m, call);
     gpu_define_stored(plan, m, call);
     optune_plan_define_text(plan, m, "IN_T", gpu_stored_type(call->input[0].type.dtype));
@@ -169,7 +176,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "HOLD_Y", t.hold_y);
     optune_plan_define(plan, m, "HOLD_X", t.hold_x);
     optune_plan_define(plan, m, "CELLS", t.cells);
-    optune_plan_define(plan, m, "NEAR", unrolls && t.s.y.dilation == 1 && t.s.x.dilation == 1);
+    optune_plan_define(plan, m, "NEAR", reads_at_once(&t));
     optune_plan_define(plan, m, "UNROLL_HOLDS",
                        (t.hold_y + t.cells - 1) * t.hold_x * t.s.y.stride * t.cells <=
                                4 * TILED_UNROLLED

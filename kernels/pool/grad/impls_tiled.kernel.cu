@@ -12,7 +12,7 @@
  */
 #include "kernels/pool/body_gpu.kernel.h"
 
-#define TILES_Y CEIL_DIV(H + PT, TILE_Y *SH)
+#define TILES_Y CEIL_DIV(H + PT, TILE_Y * SH)
 #define TILES_X CEIL_DIV(W, TILE_X)
 #define WINDOWS_Y (TILE_Y + HOLD_Y - 1)
 #define WINDOWS_X ((TILE_X + SW - 2) / SW + HOLD_X)
