@@ -54,7 +54,7 @@ pack(GLOBAL const ELEM *RESTRICT weight, GLOBAL ELEM *RESTRICT packed)
 /* ---- the product ------------------------------------------------------------------------- */
 
 /* A thread's copies of weights and pixels, tile after tile of the depth. Its next chunk of the
- * weights is at `weights`. Pixels are looked up at tap (.., kx), whose bit is `bit`; `input` is what
+ * weights is at `weights`. Pixels look at tap (.., kx), whose bit is `bit`; `input` is what
  * that tap and the next chunk's channel are from where tap 0 looks; `channel` is that channel, or
  * the tile's first one where a tile lies in one tap, which all threads then leave together. */
 typedef struct copies {
