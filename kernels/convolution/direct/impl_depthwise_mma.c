@@ -5,7 +5,7 @@
 
 /* A product takes 16 columns of the input for 8 of the output, 4 of them in front of these; a warp
  * has up to RUN beside each other. */
-enum { WINDOW = 16, OUTPUTS = 8, AHEAD = 4, TILE_ROWS = 16, RUN = 4 };
+enum { WINDOW = 16, OUTPUTS = 8, AHEAD = 4, TILE_ROWS = 16, RUN = 2 };
 
 typedef struct bands {
     conv2d_shape s;

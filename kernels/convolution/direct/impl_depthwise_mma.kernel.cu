@@ -25,7 +25,7 @@
 #define BAND_ELEMENTS (IN_ROWS * STRIDE)
 #define PLANES (WARPS / TEAM) /* bands of a block */
 /* Products beside each other that a warp computes at once: neighbours share 8 of their columns. */
-#define RUNS CEIL_DIV(ACROSS, 4)
+#define RUNS CEIL_DIV(ACROSS, 2)
 #define RUN CEIL_DIV(ACROSS, RUNS)
 
 VECTOR(pair, OUT_T, 2);
@@ -66,8 +66,7 @@ INLINE void load_taps(GLOBAL const u16 *RESTRICT taps, const int lane, u32 band[
     }
 }
 
-/* A core holds 1024 threads at least, so that some copy while others multiply. */
-KERNEL_RESIDENT(WARPS * 32, 1, 1, KH <= 8 ? 32 / WARPS : 1)
+KERNEL(WARPS * 32, 1, 1)
 depthwise(GLOBAL const u16 *RESTRICT data, GLOBAL const u16 *RESTRICT weight,
           GLOBAL OUT_T *RESTRICT out EPILOGUE_PARAMETERS)
 {
