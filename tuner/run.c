@@ -243,6 +243,11 @@ static int start(ot_run *run, optune_err *err)
 {
     const optune_run_options *options = run->options;
     ot_table_form form;
+    if (options->trials < 0)
+        return optune_fail(err, OPTUNE_EUSAGE, "trials is %d: 1 or more, or 0 for the default",
+                           options->trials);
+    if (isnan(options->seconds))
+        return optune_fail(err, OPTUNE_EUSAGE, "seconds is no number");
     int status = ot_table_form_named(options->table, &form, err);
     if (status >= 0 && options->policy)
         status = ot_policy_find(options->policy, &run->policy, err);

@@ -128,7 +128,8 @@ typedef struct optune_run_options {
  * why, and the others went on) and on EINTERRUPTED; on other failures where something had been
  * measured before, else it is NULL. The caller frees it. ENOENT names an operator, preset,
  * implementation or search that is not there; EUSAGE a workload that is no call of `op` or has
- * unknown dims; ENODEV: the target has no device here. */
+ * unknown dims, fewer trials than 0, seconds that are no number; ENODEV: the target has no device
+ * here. */
 OPTUNE_API int optune_run(optune *handle, const optune_run_options *options,
                           optune_result **result, optune_err *err);
 

@@ -5,6 +5,8 @@
  */
 #include "support/tuning.h"
 
+#include <math.h>
+
 #include "optune/graph.h"
 #include "support/check.h"
 
@@ -180,6 +182,14 @@ static void test_words(void **state)
     how.workloads = (const char *const[]){"dense(f32[4,4], f32[4,4])", NULL};
     how.impls = (const char *const[]){"conv2d_1x1.cpu", NULL};
     assert_int_equal(optune_run(o, &how, &result, &err), OPTUNE_ENOENT);
+    assert_null(result);
+    how.trials = -5;
+    assert_int_equal(optune_run(o, &how, &result, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "trials is -5");
+    how.trials = 0;
+    how.seconds = NAN;
+    assert_int_equal(optune_run(o, &how, &result, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "seconds is no number");
     assert_null(result);
     optune_close(o);
 }
