@@ -143,6 +143,11 @@ static void note(ot_arm *arm, const optune_config *config, const optune_told *ho
     if (how->cost < arm->best) {
         arm->best = how->cost;
         ot_config_copy(&arm->best_config, config);
+        arm->since = 0;
+    }
+    if (how->seconds > 0) {
+        arm->seconds += how->seconds;
+        arm->timed++;
     }
     optune_told told = *how;
     told.index = config->index;
@@ -234,9 +239,16 @@ bool ot_arm_next(ot_arm *arm, optune_config *config)
     return true;
 }
 
+void ot_arm_hope(const optune_search_view *view, double cost)
+{
+    ot_arm *arm = view->core;
+    arm->hoped = cost;
+}
+
 void ot_arm_tell(ot_arm *arm, const optune_config *config, const optune_told *how)
 {
     drop_pending(arm, config->index);
     arm->trials++;
+    arm->since++;
     note(arm, config, how);
 }

@@ -6,6 +6,9 @@
  * other, of sizes near powers of two, fewer of them the shorter the run is. Failures count as the
  * worst of all; what is out is taken to cost what the model expects, so that asking again before
  * being told leads elsewhere.
+ * With trials elsewhere there are two of it. One is taught by them; the other knows only what it
+ * asked for itself, as if there were none, and takes turns where the first one is stuck: what that
+ * was led to keeps neighbours and crossings where they are.
  * Hutter, Hoos and Leyton-Brown, "Sequential model-based optimization for general algorithm
  * configuration", LION 5 (2011).
  */
@@ -16,6 +19,7 @@
 
 #include "base/base.h"
 #include "tuner/prior.h"
+#include "tuner/tune.h"
 
 enum {
     MAX_ROWS = 400,   /* that the model is fitted to */
@@ -34,7 +38,11 @@ enum {
     BEGIN_MOST = 8,
     TELLING = 4, /* trials that contradict what is said of them, or do not */
     TELLING_MOST = 16,
+    STUCK =
+        16, /* trials without progress, or a share of all, after which the untaught asks, too */
 };
+#define STUCK_SHARE 0.25
+#define BELIEVED 0.3 /* how far advice has to be right */
 #define BEGIN_SHARE 0.04
 #define DOUBT 0.5      /* of what the trees disagree by; all of it explores too long */
 #define EXPLORING 0.05 /* share of far configs, after a tenth of all trials without progress */
@@ -48,6 +56,7 @@ typedef struct row {
 typedef struct lore {
     ot_prior *prior; /* NULL: there are none */
     double slope;    /* how much of it holds here: 0 .. 1 */
+    double right;    /* how far it was right when the model was fitted last */
     int n;           /* what it says of the rows of the last fit, ascending: a rank's measure */
     float said[MAX_ROWS];
     int next; /* of its best, to propose at the beginning */
@@ -55,6 +64,9 @@ typedef struct lore {
 
 typedef struct learner {
     const optune_space *space;
+    bool untaught; /* knows only what it asked for: */
+    int n_out;     /* what is not told yet */
+    int64_t out[MAX_PENDING];
     lore lore;
     ot_feature_kind kind[OT_MAX_FEATURES];
     uint64_t rng;
@@ -84,7 +96,11 @@ typedef struct learner {
 } learner;
 
 typedef struct state {
-    learner *learner;
+    learner *taught;   /* is told everything; the only one where nothing is known elsewhere */
+    learner *untaught; /* NULL: not needed so far */
+    int known;         /* trials that were there before the first ask */
+    bool stuck;        /* the taught one has found nothing better for long */
+    int turn;
 } state;
 
 /* ---- configs as features --------------------------------------------------------------------- */
@@ -202,10 +218,9 @@ static void features(const void *learner_, int64_t index, float *to)
     }
 }
 
-static int start(optune_search_view *view)
+static learner *open_learner(const optune_search_view *view)
 {
-    state *s = view->state;
-    learner *l = s->learner = ot_alloc(sizeof *l);
+    learner *l = ot_alloc(sizeof *l);
     const int knobs = optune_space_knobs(view->space);
     double number[OPTUNE_MAX_LIST];
     l->space = view->space;
@@ -221,12 +236,17 @@ static int start(optune_search_view *view)
     l->x = ot_alloc((size_t)(POOL * l->n_features + 1) * sizeof *l->x);
     for (int m = 0; m < 2; m++)
         l->forest[m] = ot_forest_open(l->n_features, l->kind);
+    return l;
+}
+
+static int start(optune_search_view *view)
+{
+    ((state *)view->state)->taught = open_learner(view);
     return OPTUNE_OK;
 }
 
-static void stop(optune_search_view *view)
+static void close_learner(learner *l)
 {
-    learner *l = ((state *)view->state)->learner;
     if (!l)
         return;
     for (int k = 0; k < OPTUNE_MAX_KNOBS; k++)
@@ -240,11 +260,17 @@ static void stop(optune_search_view *view)
     free(l);
 }
 
+static void stop(optune_search_view *view)
+{
+    state *s = view->state;
+    close_learner(s->taught);
+    close_learner(s->untaught);
+}
+
 /* ---- hearing --------------------------------------------------------------------------------- */
 
-static void tell(optune_search_view *view, const optune_told *told)
+static void hear(learner *l, int64_t index, double cost)
 {
-    learner *l = ((state *)view->state)->learner;
     if (l->n == l->capacity) {
         l->capacity = l->capacity ? 2 * l->capacity : 64;
         l->row = realloc(l->row, (size_t)l->capacity * sizeof *l->row);
@@ -253,17 +279,39 @@ static void tell(optune_search_view *view, const optune_told *told)
             abort();
     }
     int at = l->n;
-    while (at > 0 && l->row[l->order[at - 1]].cost > told->cost)
+    while (at > 0 && l->row[l->order[at - 1]].cost > cost)
         at--;
     memmove(&l->order[at + 1], &l->order[at], (size_t)(l->n - at) * sizeof *l->order);
     l->order[at] = l->n;
-    l->row[l->n++] = (row){told->index, told->cost};
-    l->since = told->cost < l->best ? 0 : l->since + 1;
-    l->best = fmin(l->best, told->cost);
-    if (isfinite(told->cost)) {
+    l->row[l->n++] = (row){index, cost};
+    l->since = cost < l->best ? 0 : l->since + 1;
+    l->best = fmin(l->best, cost);
+    if (isfinite(cost)) {
         l->good++;
-        l->worst = fmax(l->worst, told->cost);
+        l->worst = fmax(l->worst, cost);
     }
+}
+
+/* Whether it is one that this learner asked for, which it then is no more. */
+static bool was_out(learner *l, int64_t index)
+{
+    for (int i = 0; i < l->n_out; i++)
+        if (l->out[i] == index) {
+            l->out[i] = l->out[--l->n_out];
+            return true;
+        }
+    return false;
+}
+
+static void tell(optune_search_view *view, const optune_told *told)
+{
+    state *s = view->state;
+    const bool own = s->untaught && was_out(s->untaught, told->index);
+    if (told->cost < s->taught->best && !own)
+        s->stuck = false;
+    hear(s->taught, told->index, told->cost);
+    if (own)
+        hear(s->untaught, told->index, told->cost);
 }
 
 /* ---- the beginning --------------------------------------------------------------------------- */
@@ -393,7 +441,7 @@ static void leave_unsaid(learner *l, const int64_t *index, int n)
     lore *o = &l->lore;
     float said[MAX_ROWS];
     double x = 0, y = 0, xx = 0, xy = 0;
-    const double right = trust(l);
+    const double right = o->right = trust(l);
     ot_prior_predict(o->prior, index, l->x, n, said);
     memcpy(o->said, said, (size_t)n * sizeof *said);
     qsort(o->said, (size_t)n, sizeof *said, ascending);
@@ -516,6 +564,17 @@ static double improvement(double goal, double mean, double deviation)
     return deviation * (z * 0.5 * erfc(-z * M_SQRT1_2) + exp(-z * z / 2) * 0.3989422804014327);
 }
 
+/* What the most promising proposal may well cost: by logarithms, as ranks are no costs. */
+static void say_hope(const optune_search_view *view, const learner *l)
+{
+    int best = 0;
+    for (int i = 1; i < l->n_pool; i++)
+        if (l->score[i] > l->score[best])
+            best = i;
+    if (l->model == 1 && l->n_pool)
+        ot_arm_hope(view, exp((double)l->mean[best] - DOUBT * (double)l->deviation[best]));
+}
+
 /* Fills the pool with proposals and what each promises. */
 static void weigh(optune_search_view *view, learner *l)
 {
@@ -533,6 +592,7 @@ static void weigh(optune_search_view *view, learner *l)
         l->score[i] =
             improvement((double)l->goal, (double)l->mean[i], DOUBT * (double)l->deviation[i]) -
             1e-6 * (double)l->mean[i];
+    say_hope(view, l);
     l->left_in_pool = l->n < FEW ? 1 : 3;
 }
 
@@ -589,7 +649,6 @@ static int64_t cheapest_estimated(optune_search_view *view, learner *l)
  * every third one is far from all, to see whether that holds. */
 static int64_t begin(optune_search_view *view, learner *l, int known)
 {
-    static const double BELIEVED = 0.3;
     lore *o = &l->lore;
     const bool first = o->prior && known % 3 < 2 && (l->n < TELLING || trust(l) > BELIEVED);
     while (first) {
@@ -611,7 +670,7 @@ static int64_t begin(optune_search_view *view, learner *l, int known)
 
 static int64_t next(optune_search_view *view, learner *l)
 {
-    const int known = l->n + view->n_pending;
+    const int known = l->n + (l->untaught ? l->n_out : view->n_pending);
     const double total = view->left > 0 ? known + view->left : INFINITY;
     if (l->good < 2 || known < fmin(BEGIN_MOST, BEGIN_LEAST + BEGIN_SHARE * total))
         return begin(view, l, known);
@@ -622,13 +681,46 @@ static int64_t next(optune_search_view *view, learner *l)
     return best_proposal(view, l);
 }
 
+/* As if nothing were known elsewhere: what was told before is of this question. */
+static learner *open_untaught(const optune_search_view *view, const state *s)
+{
+    learner *l = open_learner(view);
+    l->untaught = true;
+    for (int i = 0; i < s->known; i++)
+        hear(l, s->taught->row[i].index, s->taught->row[i].cost);
+    return l;
+}
+
+/* Who asks: the taught one while it gets on; then the other takes turns, two of three where what
+ * was taught is wrong. */
+static learner *whose_turn(const optune_search_view *view, state *s)
+{
+    const learner *t = s->taught;
+    if (!t->lore.prior || !t->fits)
+        return s->taught;
+    s->stuck = s->stuck || t->since >= fmax(STUCK, STUCK_SHARE * t->n);
+    if (!s->stuck || s->turn++ % (t->lore.right < BELIEVED ? 3 : 2) == 0)
+        return s->taught;
+    if (!s->untaught)
+        s->untaught = open_untaught(view, s);
+    return s->untaught->n_out < MAX_PENDING ? s->untaught : s->taught;
+}
+
 static int64_t ask(optune_search_view *view)
 {
-    learner *l = ((state *)view->state)->learner;
-    if (view->n_sources && !l->lore.prior && !l->fits)
+    state *s = view->state;
+    learner *l = s->taught;
+    if (view->n_sources && !l->lore.prior && !l->fits) {
+        s->known = l->n;
         l->lore.prior = ot_prior_open(view, l->n_features, l->kind, features, l, &l->rng);
-    const int64_t index = next(view, l);
-    return index >= 0 ? index : optune_search_draw(view, &l->rng);
+    }
+    l = whose_turn(view, s);
+    int64_t index = next(view, l);
+    if (index < 0)
+        index = optune_search_draw(view, &l->rng);
+    if (l->untaught && index >= 0)
+        l->out[l->n_out++] = index;
+    return index;
 }
 
 OPTUNE_SEARCH(forest) = {

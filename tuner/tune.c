@@ -268,27 +268,35 @@ static int conclude(ot_tuning *t, ot_slot *s, const ot_trial_result *result, dou
     return status;
 }
 
+/* How many more trials there are to be: those that are left, or as many as there is time for. */
+static double left_for_all(const ot_tuning *t, bool *of_time)
+{
+    const double now = ot_now(), each = (now - t->start) / fmax(1, t->tuned->new_trials);
+    const double left = t->run->trials - (t->tuned->trials + t->n_queued);
+    const double timed = t->tuned->new_trials ? (t->end - now) / each : INFINITY;
+    *of_time = timed < left;
+    return fmin(left, timed);
+}
+
 /* How many more trials an arm can expect: its part so far of what trials and time leave. */
-static double left_for(const ot_tuning *t, const ot_arm *arm)
+static double left_for(const ot_tuning *t, const ot_arm *arm, double all)
 {
     const int out = t->tuned->trials + t->n_queued;
-    const double now = ot_now(), each = (now - t->start) / fmax(1, t->tuned->new_trials);
-    double left = t->run->trials - out;
-    if (t->tuned->new_trials)
-        left = fmin(left, (t->end - now) / each);
-    return fmax(1, left * (arm->trials + arm->pending + 1) / (out + t->n_arms));
+    return fmax(1, all * (arm->trials + arm->pending + 1) / (out + t->n_arms));
 }
 
 int ot_tuning_enqueue(ot_tuning *t, optune_err *err)
 {
     ot_slot *s = ot_alloc(sizeof *s);
     for (;;) {
-        s->arm = ot_budget_next(t->arm, t->n_arms);
+        bool of_time;
+        const double left = left_for_all(t, &of_time);
+        s->arm = ot_budget_next(t->arm, t->n_arms, of_time);
         if (s->arm < 0) {
             free(s);
             return 0;
         }
-        t->arm[s->arm].view.left = left_for(t, &t->arm[s->arm]);
+        t->arm[s->arm].view.left = left_for(t, &t->arm[s->arm], left);
         if (ot_arm_next(&t->arm[s->arm], &s->config))
             break;
         if (t->arm[s->arm].slip[0])

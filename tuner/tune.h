@@ -29,6 +29,10 @@ typedef struct ot_arm {
     char fallback_why[OPTUNE_WHY_SIZE]; /* why it has none that may be used */
     double best;                        /* cost; infinity: none */
     optune_config best_config;
+    int since;      /* trials since it was found; those that were known have no order */
+    double seconds; /* what `timed` of its trials took, compiling included */
+    int timed;
+    double hoped;   /* ot_arm_hope; 0: its search does not say */
     int64_t *queue; /* indices to try before the search is asked: fallback, hints */
     int n_queue, next_queue, queue_capacity;
     int64_t *seen; /* open-addressing set of indices; -1: empty */
@@ -58,12 +62,15 @@ void ot_arm_hint(ot_arm *arm, const optune_config *config);
 /* The next config, marked seen; false when nothing is left, or the search asks for what is no fresh
  * config: that ends it, and `slip` says so. */
 bool ot_arm_next(ot_arm *arm, optune_config *config);
+/* A search's word: seconds that the best of what it would try next may well cost. */
+void ot_arm_hope(const optune_search_view *view, double cost);
 void ot_sources_free(optune_source *source, int n); /* and their trials */
 /* How the trial of a config ended; `how` may leave its index out. */
 void ot_arm_tell(ot_arm *arm, const optune_config *config, const optune_told *how);
 
-/* budget.c: index of the arm that gets the next trial; -1: all are exhausted. */
-int ot_budget_next(const ot_arm *arm, int n);
+/* budget.c: index of the arm that gets the next trial; -1: all are exhausted. `of_time`: the time
+ * ends the run, not the number of trials. */
+int ot_budget_next(const ot_arm *arm, int n, bool of_time);
 
 /* How time is shared among several by what they weigh; some of it goes to all alike. */
 typedef struct ot_shares {

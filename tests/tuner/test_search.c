@@ -487,7 +487,7 @@ static void budget_starves_none(void **state)
     ot_arm arm[3] = {{.best = INFINITY}, {.best = INFINITY}, {.best = INFINITY}};
     static const double cost[] = {1.0, 1.05, 20.0};
     for (int t = 0; t < 300; t++) {
-        const int i = ot_budget_next(arm, 3);
+        const int i = ot_budget_next(arm, 3, false);
         assert_in_range(i, 0, 2);
         arm[i].trials++;
         arm[i].best = cost[i];
@@ -496,9 +496,9 @@ static void budget_starves_none(void **state)
     assert_true(arm[1].trials > 90);
     assert_in_range(arm[2].trials, 2, 20);
     arm[0].exhausted = arm[1].exhausted = true;
-    assert_int_equal(ot_budget_next(arm, 3), 2);
+    assert_int_equal(ot_budget_next(arm, 3, false), 2);
     arm[2].exhausted = true;
-    assert_int_equal(ot_budget_next(arm, 3), -1);
+    assert_int_equal(ot_budget_next(arm, 3, false), -1);
 }
 
 int main(void)

@@ -115,6 +115,51 @@ static void a_space_learns_from_its_like(void **state)
     json_decref(taught);
 }
 
+/* 200 configs of 10^12: draws and steps would meet none of them. */
+static void a_record_of_few_of_very_many(void **state)
+{
+    (void)state;
+    static const char *const searches[] = {"forest", "genetic", "random", "grid", NULL};
+    optune_err err = {0};
+    optune_result *result;
+    uint64_t rng = 1;
+    ot_text text = {0};
+    char rare[8300];
+    ot_text_add(&text, "{\"results\": [");
+    for (int i = 0; i < 200; i++) {
+        double cost = 1;
+        ot_text_printf(&text, "%s{\"configuration\": {", i ? ", " : "");
+        for (int k = 0; k < 6; k++) {
+            /* every value is in some config, so that all of them are in the lists */
+            const int64_t value = i < 100 ? (i + 17 * k) % 100 : optune_random_below(&rng, 100);
+            ot_text_printf(&text, "%s\"k%d\": %d", k ? ", " : "", k, (int)value);
+            cost += (double)value;
+        }
+        ot_text_printf(&text,
+                       "}, \"times\": {\"compilation\": 100, \"runtimes\": [%f]}, "
+                       "\"invalidity\": \"correct\", \"measurements\": [{\"name\": "
+                       "\"time\", \"value\": %f}]}",
+                       cost, cost);
+    }
+    ot_text_add(&text, "]}");
+    snprintf(rare, sizeof rare, "%s/rare.json", dir);
+    check_ok(ot_write_file(rare, text.s, text.n, &err));
+    ot_text_release(&text);
+    const optune_simulate_options options = {.size = sizeof options,
+                                             .files = (const char *const[]){rare, NULL},
+                                             .searches = searches,
+                                             .repeats = 2,
+                                             .trials = 200};
+    check_ok(optune_simulate(handle, &options, &result, &err));
+    json_t *json = json_loads(optune_result_json(result), 0, NULL);
+    optune_result_free(result);
+    for (int k = 0; searches[k]; k++) {
+        assert_true(number(json, 0, k, "trials") == 200);
+        assert_true(number(json, 0, k, "share") == 1);
+    }
+    json_decref(json);
+}
+
 /* Runs of so many trials: what counts is the best of them, not the score. */
 static void runs_of_so_many_trials(void **state)
 {
@@ -469,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_are_told_apart),
         cmocka_unit_test(a_space_learns_from_its_like),
+        cmocka_unit_test(a_record_of_few_of_very_many),
         cmocka_unit_test(runs_of_so_many_trials),
         cmocka_unit_test(our_own_records),
         cmocka_unit_test(curves),

@@ -108,6 +108,17 @@ static void measure(player *p, const ot_recorded *recorded)
     memmove(&p->queue[0], &p->queue[1], (size_t)--p->n_queued * sizeof p->queue[0]);
 }
 
+/* Where draws would miss what was recorded, they are from the list of it. */
+static void list_rare(ot_arm *arm, const ot_recorded *recorded)
+{
+    enum { RARE = 1000 };
+    if (recorded->size / recorded->n_trials < RARE)
+        return;
+    arm->unseen = ot_alloc((size_t)recorded->n_trials * sizeof *arm->unseen);
+    for (int i = 0; i < recorded->n_trials; i++)
+        arm->unseen[arm->n_unseen++] = recorded->trial[i].index;
+}
+
 int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
                   const optune_search *search, const optune_source *source, int n_sources,
                   uint64_t seed, int run, int trials, ot_score_point *points, int most,
@@ -129,6 +140,7 @@ int ot_replay_run(const ot_recorded *recorded, const ot_yardstick *yardstick,
         free(p);
         return optune_fail(&err, OPTUNE_EUSAGE, "%s", err.text);
     }
+    list_rare(&p->arm, recorded);
     p->arm.n_queue = 0; /* a record has no untuned config */
     p->arm.view.n_sources = n_sources;
     p->arm.view.source = source;
