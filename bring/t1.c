@@ -263,7 +263,7 @@ static int add_three(t1 *t, const char *key, ot_formula *formula)
     for (int i = 0; i < 3 && status >= 0; i++) {
         const json_t *value = json_object_get(json, axis[i]);
         const char *part = value ? expression_in(t, value) : i ? "1" : NULL;
-        if (part)
+        if (part && part[strspn(part, " \t")]) /* `()` is a list of none */
             ot_text_printf(&text, "%s(%s)", i ? ", " : "[", part);
         else
             status =

@@ -307,6 +307,13 @@ static void messages(void **state)
     (void)state;
     optune_err err = {0};
     json_t *json = whole();
+    json_t *sizes = json_object_get(json_object_get(json, "KernelSpecification"), "GlobalSize");
+    json_t *x = json_incref(json_object_get(sizes, "X"));
+    json_object_set_new(sizes, "X", json_string(" "));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text,
+                   "t.json: KernelSpecification.GlobalSize has no expression as its X");
+    json_object_set_new(sizes, "X", x);
     set(json, "KernelFile", "away.cl");
     assert_true(bring(json, &err) < 0);
     check_contains(err.text, "t.json: KernelSpecification.KernelFile: cannot open");
