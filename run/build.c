@@ -391,7 +391,7 @@ int ot_builder_submit(ot_builder *b, const optune_task *task, const optune_plan 
     work *w = open_work(job, plan->n_modules);
     for (int i = 0; i < plan->n_modules && status >= 0; i++) {
         ot_text_clear(&text);
-        ot_plan_source(task, plan, i, &text);
+        ot_plan_module_source(task, plan, i, &text);
         status = add_module(b, w, i, &plan->module[i], &text, err);
     }
     ot_text_release(&text);

@@ -80,7 +80,7 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
     ot_text text = {0};
     optune_argv argv = {0};
     const char *slash = strrchr(path, '/');
-    ot_plan_source(&s->task, plan, i, &text);
+    ot_plan_module_source(&s->task, plan, i, &text);
     ot_digest_hex(ot_digest_of(text.s, text.n), hex);
     const int n =
         snprintf(name, sizeof name, "%.*s/standard-%s%s", slash ? (int)(slash - path) : 1,

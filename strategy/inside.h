@@ -85,6 +85,9 @@ bool ot_team_fallback(const optune_space *space, optune_config *config);
 /* team_source.c: whether a body runs a team: uses the word, not only includes the header that
  * defines it. */
 bool ot_team_runs(const char *source);
+/* C in front of a module of this source, by which it runs the team of who loads it; "": it asks
+ * OpenMP for more. */
+const char *ot_team_calls(const char *source);
 /* Whether a config of the space has it computed by one thread. */
 bool ot_team_alone(const optune_space *space, const optune_config *config);
 

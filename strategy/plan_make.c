@@ -247,19 +247,38 @@ static void target_defines(const optune_device *device, int threads, ot_text *to
     ot_text_printf(to, "#define OT_L3 %lld\n", (long long)known(device->l3, 4 << 20));
 }
 
-void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to)
+static const char *body_of(const optune_task *task, const optune_plan *plan, const ot_module *m)
+{
+    if (m->closing && plan->impl->generic)
+        return ot_impl_source(ot_generic_of(task->call->epilogue[m->first_extra].op));
+    return m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl);
+}
+
+static void source(const optune_task *task, const optune_plan *plan, int module, bool loaded,
+                   ot_text *to)
 {
     assert(module >= 0 && module < plan->n_modules);
     const ot_module *m = &plan->module[module];
+    const char *body = body_of(task, plan, m);
     target_defines(task->device, plan->threads, to);
+    if (loaded && task->device->warp <= 0)
+        ot_text_add(to, ot_team_calls(body));
     for (int i = 0; i < m->n_defines; i++)
         ot_text_printf(to, "#define %s %s\n", ot_plan_text(plan, m->define[i].name),
                        ot_plan_text(plan, m->define[i].value));
     if (m->fused)
         ot_epilogue_defines(task, m->first_extra, to);
-    if (m->closing && plan->impl->generic)
-        ot_text_add(to, ot_impl_source(ot_generic_of(task->call->epilogue[m->first_extra].op)));
-    else
-        ot_text_add(to, m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl));
+    ot_text_add(to, body);
     ot_repeat_source(plan, module, to);
+}
+
+void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to)
+{
+    source(task, plan, module, false, to);
+}
+
+void ot_plan_module_source(const optune_task *task, const optune_plan *plan, int module,
+                           ot_text *to)
+{
+    source(task, plan, module, true, to);
 }

@@ -198,6 +198,9 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
 void ot_plan_copy(optune_plan *to, const optune_plan *from);
 /* The complete source of one module: defines of the target and the plan, then the body. */
 void ot_plan_source(const optune_task *task, const optune_plan *plan, int module, ot_text *to);
+/* The same, to be loaded by a target of this process: on CPUs its loops run that one's team. */
+void ot_plan_module_source(const optune_task *task, const optune_plan *plan, int module,
+                           ot_text *to);
 
 /* idle.c: the knobs, bits by their numbers, that decide nothing of what the configs of a space
  * become, as far as some dozens of them tell. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "target/process.h"
+#include "target/target.h"
 
 static atomic_bool claimed;
 
@@ -21,6 +22,8 @@ bool ot_process_claimed(void)
 void ot_process_rest(void)
 {
     enum { SOFT = 1 }; /* omp_pause_soft */
+    if (ot_process_claimed())
+        ot_cpu_team_rest();
     int (*rest)(int) = NULL;
     void *library =
         ot_process_claimed() ? dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD) : NULL;

@@ -272,6 +272,7 @@ static int load(void *state, const char *module, void **handle, optune_err *err)
     if (!*handle)
         return cannot_load(dlerror(), err);
     ot_library_words_add(&s->words, *handle);
+    ot_cpu_team_give(*handle);
     return OPTUNE_OK;
 }
 

@@ -3,6 +3,8 @@
  * The knob of small calls on CPUs: who has it, what is chosen untuned, what a plan for one thread
  * is, and that configs from before there was such a knob are still read.
  */
+#include <dlfcn.h>
+
 #include "strategy/inside.h"
 #include "support/check.h"
 #include "target/target.h"
@@ -151,12 +153,129 @@ static void test_older_configs(void **state)
     assert_true(ot_space_index_of(a.space, &older, &err) < 0);
 }
 
+/* ---- whose threads run a module ------------------------------------------------------------ */
+
+/* Each body whose loops are shared, so that on a busy machine nobody waits for threads of
+ * libgomp's. */
+static void test_all_bodies_run_our_team(void **state)
+{
+    (void)state;
+    int n = 0;
+    int n_impls = 0;
+    const optune_impl *const *impl = ot_impls(&n_impls);
+    for (int i = 0; i < n_impls; i++) {
+        const char *source = ot_impl_source(impl[i]);
+        if (!source || !strstr(source, "PARALLEL_FOR") || !ot_team_runs(source))
+            continue;
+        if (!*ot_team_calls(source))
+            fail_msg("%s asks OpenMP for more", impl[i]->name);
+        n++;
+    }
+    assert_true(n > 50);
+}
+
+static void test_who_asks_openmp_for_more(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"#pragma omp parallel\n",
+                                       "int n = omp_get_max_threads();",
+                                       "_Pragma(\"omp critical\")", "void GOMP_barrier(void);"};
+    static const char *const words[] = {"int comp, romp, omp_;", "int GOMP, omps, xomp_get;"};
+    ot_text text = {0};
+    const char *body = ot_impl_source(ot_impl_find("relu_vector.cpu"));
+    assert_true(*ot_team_calls(body));
+    for (size_t i = 0; i < OT_COUNT(more) + OT_COUNT(words); i++) {
+        const bool asks = i < OT_COUNT(more);
+        ot_text_clear(&text);
+        ot_text_add(&text, body);
+        ot_text_add(&text, asks ? more[i] : words[i - OT_COUNT(more)]);
+        assert_int_equal(!*ot_team_calls(ot_text_str(&text)), asks);
+    }
+    assert_string_equal(ot_team_calls("void f() {}\n"), "");
+    ot_text_release(&text);
+}
+
+static int runs, part_at_hand;
+
+static void counted_run(void (*body)(void *), void *arg, unsigned n)
+{
+    runs++;
+    for (part_at_hand = (int)n - 1; part_at_hand >= 0; part_at_hand--)
+        body(arg);
+}
+static int counted_number(void)
+{
+    return part_at_hand;
+}
+static int counted_count(void)
+{
+    return 2;
+}
+
+/* By itself a module computes all parts; given a team, by that one. */
+static void test_a_module(void **state)
+{
+    (void)state;
+    enum { N = 20000 };
+    static float in[N], out[N];
+    void *arg[OPTUNE_MAX_ARGS];
+    static const ot_cpu_team counted = {counted_run, counted_number, counted_count};
+    char dir[1024], from[1100], to[1100];
+    optune_config config;
+    optune_err err = {0};
+    optune_argv argv = {0};
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    ot_text text = {0};
+    const optune_target_row *row = ot_target_find("cpu");
+    ask("relu_vector.cpu", "relu(f32[20000])", 2);
+    assert_true(ot_space_fallback(a.space, &config, NULL));
+    check_ok(ot_plan_make(&a.task, a.impl, &config, plan, &err));
+    ot_plan_module_source(&a.task, plan, 0, &text);
+    check_ok(ot_temp_dir(dir, sizeof dir, &err));
+    snprintf(from, sizeof from, "%s/m.c", dir);
+    snprintf(to, sizeof to, "%s/m.so", dir);
+    a.target.threads = 2;
+    check_ok(ot_write_file(from, text.s, text.n, &err));
+    check_ok(row->compile(&a.target, &a.device, NULL, 0, from, to, &argv, &err));
+    check_ok(ot_run_program(argv.word, 30, NULL, &err));
+    void *module = dlopen(to, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(module);
+    const ot_cpu_team **given = dlsym(module, "ot_team");
+    void (*function)(void *const *) = NULL;
+    void *found = dlsym(module, plan->stage[0].function);
+    memcpy(&function, &found, sizeof function);
+    for (int i = 0; i < plan->stage[0].n_args; i++)
+        arg[i] = plan->stage[0].arg[i].kind == OPTUNE_ARG_OUTPUT ? out : in;
+    assert_non_null(given);
+    assert_null(*given);
+    assert_non_null(function);
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < N; i++)
+            in[i] = (float)(i % 7 - 3), out[i] = -1;
+        *given = k ? &counted : NULL;
+        function(arg);
+        for (int i = 0; i < N; i++)
+            assert_true(out[i] == (in[i] > 0 ? in[i] : 0));
+        assert_int_equal(runs, k);
+    }
+    dlclose(module);
+    ot_remove_tree(dir);
+    optune_argv_release(&argv);
+    ot_text_release(&text);
+    free(plan);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_has_it),    cmocka_unit_test(test_a_body_without),
-        cmocka_unit_test(test_untuned),       cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_who_has_it),
+        cmocka_unit_test(test_a_body_without),
+        cmocka_unit_test(test_untuned),
+        cmocka_unit_test(test_plan),
         cmocka_unit_test(test_older_configs),
+        cmocka_unit_test(test_all_bodies_run_our_team),
+        cmocka_unit_test(test_who_asks_openmp_for_more),
+        cmocka_unit_test(test_a_module),
     };
     return cmocka_run_group_tests(tests, NULL, release);
 }

@@ -330,6 +330,20 @@ typedef struct place {
     DTYPE *part; /* partial sums of the tile's channels: [rows of a block][OW][channels] */
 } place;
 
+/* Of NCHW: that `count` pixels of every channel of a tile will be written, said while the tile is
+ * computed. Channels lie a plane apart, so that nothing else fetches their lines ahead. */
+INLINE void expect_pixels(const place *at, i64 first, i64 count)
+{
+    void *const *arg = at->arg;
+    const i64 plane = (i64)OH * OW, line = 64 / sizeof(DTYPE);
+    DTYPE *to = at->out + (at->n * CO + at->oc) * plane + first;
+    for (i64 c = 0; c < MIN(at->lanes, at->is.vectors * LANES); c++, to += plane) {
+        for (i64 i = 0; i < count - 1; i += line)
+            __builtin_prefetch(to + i, 1);
+        __builtin_prefetch(to + count - 1, 1);
+    }
+}
+
 /* All tiles of `rows` rows. */
 INLINE void rows_of_tiles(place *at, i64 oy, i64 rows, DTYPE *done)
 {
@@ -350,6 +364,8 @@ INLINE void rows_of_tiles(place *at, i64 oy, i64 rows, DTYPE *done)
         a->x = at->x + (y * at->row + x + ox * SW) * XB;
         a->part = at->part + ((oy - at->oy0) * OW + ox) * oct;
         a->done = done;
+        if (a->last && !OUT_BLOCK)
+            expect_pixels(at, oy * OW + ox, cols == OW ? rows * OW : cols);
         at->is.ask((void *[]){a});
         if (a->last)
             put_pixels(at->out, at->n, at->oc, oy * OW + ox, done, cols == OW ? 1 : rows,
