@@ -10,7 +10,8 @@
 #include "db/bulk.h"
 #include "db/kv.h"
 
-enum { MOST_DEVICES = 64, MOST_FORGOTTEN = 1 << 16 }; /* that wait */
+enum { MOST_DEVICES = 64, MOST_FORGOTTEN = 1 << 16 }; /* that wait until they are stored */
+enum { DROPPED_AT_ONCE = 1024 };
 
 struct ot_reading {
     ot_store *store;
@@ -84,18 +85,24 @@ void ot_reading_close(ot_reading *r)
 
 static int put_devices(ot_reading *r, optune_err *err)
 {
-    const int n = r->n_devices;
     OT_RETURN_UNLESS_OK(ot_intake_wait(r->in, err));
+    if (r->n_devices == 0)
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_store_put_devices(r->store, r->device, r->n_devices, err));
     r->n_devices = 0;
-    return n ? ot_store_put_devices(r->store, r->device, n, err) : OPTUNE_OK;
+    return OPTUNE_OK;
 }
 
 static int drop_forgotten(ot_reading *r, optune_err *err)
 {
-    const int n = r->n_forgotten;
     OT_RETURN_UNLESS_OK(ot_intake_wait(r->in, err));
-    r->n_forgotten = 0;
-    return n ? ot_store_drop(r->store, r->forgotten, n, true, err) : OPTUNE_OK;
+    while (r->n_forgotten > 0) { /* others may write in between */
+        const int n = r->n_forgotten < DROPPED_AT_ONCE ? r->n_forgotten : DROPPED_AT_ONCE;
+        OT_RETURN_UNLESS_OK(
+            ot_store_drop(r->store, r->forgotten + r->n_forgotten - n, n, true, err));
+        r->n_forgotten -= n;
+    }
+    return OPTUNE_OK;
 }
 
 /* Records that wait, or come later, are not stored once this is known of them. */

@@ -220,7 +220,7 @@ static int open_again(recovering *r)
 /* A claim is an open file. */
 static int most_claims(void)
 {
-    enum { MOST = 512 };
+    enum { MOST = 64 };
     struct rlimit files;
     const rlim_t few = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 4 : 1;
     return few < 1 ? 1 : few < MOST ? (int)few : MOST;
@@ -257,13 +257,27 @@ static int settle(recovering *r)
     return status;
 }
 
+/* *claim -1: its writer lives. Where no more files may be open, those of others are let go first. */
+static int claim_one(recovering *r, const char *path, int *claim)
+{
+    errno = 0;
+    *claim = ot_log_claim(path);
+    if (*claim >= 0 || (errno != EMFILE && errno != ENFILE))
+        return OPTUNE_OK;
+    if (r->claimed == 0)
+        return ot_place_refused(path, "read", errno, r->err);
+    OT_RETURN_UNLESS_OK(settle(r));
+    return claim_one(r, path, claim);
+}
+
 static int read_one(recovering *r, behind *log)
 {
     struct stat info;
     optune_err why = {0};
-    int claim = ot_log_claim(log->path);
+    int claim = -1;
+    OT_RETURN_UNLESS_OK(claim_one(r, log->path, &claim));
     if (claim < 0)
-        return OPTUNE_OK; /* its writer lives */
+        return OPTUNE_OK;
     int status = OPTUNE_OK;
     log->size = fstat(claim, &info) == 0 ? info.st_size : log->size;
     if (!log->stored || has_heads(log->path)) {

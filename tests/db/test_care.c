@@ -171,7 +171,7 @@ static void many_small_logs_are_stored_together(void **state)
         assert_int_equal(added, all); /* but that of 50, whose writer lives */
         assert_int_equal(count_records(store), all - 1);
         if (!most_files[i])
-            assert_true(ot_store_snapshot(store) - before <= 5);
+            assert_true(ot_store_snapshot(store) - before <= 8);
         ot_log_close(held);
         check_ok(ot_store_recover(store, false, &added, &err));
         assert_int_equal(added, 2);
