@@ -107,12 +107,12 @@ static void compare_block(const optune_call *call, const ot_reference *reference
             const double bound = bound_factor * (double)magnitude[start + i] + tiny;
             const double off = fabs(got[i] - w);
             /* Behind fused steps an infinite bound says that nothing is known here. */
-            const bool unknown = call->n_epilogues && isinf(bound) && !isinf(w);
+            const bool unknown = call->n_epilogues && isinf(bound);
             const bool left = is_left(reference, block, start + i);
-            const bool nothing = (left || isnan(w)) && !reference->given &&
+            const bool nothing = left && !reference->given &&
                                  ot_is_poison(dtype, out, block->offset + start + i);
             const bool right = left || nothing ? left && (nothing || reference->given)
-                               : isinf(w)
+                               : isinf(w) && !unknown
                                    ? as_infinite(got[i], w, most)
                                    : unknown || off <= bound || (isnan(w) && isnan(got[i])) ||
                                          got[i] == w || overflows(got[i], w, bound, most);

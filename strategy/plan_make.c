@@ -254,6 +254,14 @@ static const char *body_of(const optune_task *task, const optune_plan *plan, con
     return m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl);
 }
 
+/* Who loads modules as the target cpu does. */
+static bool gets_a_team(const optune_target *target)
+{
+    const optune_target_row *row = optune_target_find(target->kind);
+    return row && row->worker.load &&
+           row->worker.load == optune_target_find("cpu")->worker.load;
+}
+
 static void source(const optune_task *task, const optune_plan *plan, int module, bool loaded,
                    ot_text *to)
 {
@@ -261,7 +269,7 @@ static void source(const optune_task *task, const optune_plan *plan, int module,
     const ot_module *m = &plan->module[module];
     const char *body = body_of(task, plan, m);
     target_defines(task->device, plan->threads, to);
-    if (loaded && task->device->warp <= 0)
+    if (loaded && gets_a_team(task->target))
         ot_text_add(to, ot_team_calls(body));
     for (int i = 0; i < m->n_defines; i++)
         ot_text_printf(to, "#define %s %s\n", ot_plan_text(plan, m->define[i].name),

@@ -65,6 +65,7 @@ int ot_plugin_try(int (*deed)(void *arg), void *arg, optune_err *err)
                            : MAP_FAILED;
     if (done == MAP_FAILED)
         return OPTUNE_OK;
+    fflush(NULL); /* else who exits in there writes what waits a second time */
     const pid_t pid = fork();
     if (pid == 0)
         be_inside(deed, arg, done);

@@ -46,7 +46,7 @@ typedef struct team {
     uint32_t number;                   /* of the last job, the caller's */
     _Alignas(64) _Atomic uint32_t job; /* the same, told; helpers sleep on it */
     _Atomic uint32_t asleep;           /* helpers */
-    _Atomic bool resting, over;
+    _Atomic bool over;
     _Alignas(64) _Atomic uint32_t left; /* parts that are not done; the caller sleeps on it */
     _Atomic bool waits;
     _Alignas(64) _Atomic uint32_t claim[];
@@ -58,6 +58,7 @@ static _Thread_local struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t mine;
+static bool keeps; /* there is a place for each thread's team */
 static _Atomic unsigned forks;
 
 static void sleep_on(_Atomic uint32_t *at, uint32_t while_it_is)
@@ -108,8 +109,7 @@ static void does_some(team *t, uint32_t job, unsigned first)
 /* The next job's number. */
 static uint32_t next_job(team *t, uint32_t seen)
 {
-    for (int64_t i = 0;
-         i < t->looks && !atomic_load_explicit(&t->resting, memory_order_relaxed); i++) {
+    for (int64_t i = 0; i < t->looks; i++) {
         const uint32_t job = atomic_load_explicit(&t->job, memory_order_acquire);
         if (job != seen)
             return job;
@@ -211,8 +211,7 @@ static void stay_loaded(void)
 
 static void prepare(void)
 {
-    if (pthread_key_create(&mine, end) != 0)
-        abort();
+    keeps = pthread_key_create(&mine, end) == 0;
     pthread_atfork(NULL, NULL, forked);
     stay_loaded();
 }
@@ -238,20 +237,26 @@ static team *make(unsigned n)
     return t;
 }
 
-/* As many helpers as there may be. */
+/* As many helpers as there may be. Fewer would be measured as what they are not: there, as with
+ * libgomp, it is the end of the process. */
 static void fill(team *t)
 {
     while (t->n_helpers + 1 < t->n) {
         helper *h = &t->helper[t->n_helpers];
         *h = (helper){.team = t, .index = t->n_helpers + 1};
-        if (start(h) != 0)
+        if (start(h) != 0) {
+            if (ot_process_claimed())
+                _exit(1);
             return;
+        }
         t->n_helpers++;
     }
 }
 
 static team *team_of(unsigned n)
 {
+    if (!keeps)
+        return NULL;
     team *t = pthread_getspecific(mine);
     if (t && t->n == n && is_of_this_process(t))
         return t;
@@ -293,7 +298,6 @@ static void wait_for_parts(team *t)
 
 static void run_in(team *t, void (*body)(void *), void *arg)
 {
-    atomic_store_explicit(&t->resting, false, memory_order_relaxed);
     t->body = body;
     t->arg = arg;
     t->number += 2;
@@ -343,7 +347,9 @@ void ot_cpu_team_give(void *module)
 void ot_cpu_team_rest(void)
 {
     pthread_once(&once, prepare);
-    team *t = pthread_getspecific(mine);
-    if (t && is_of_this_process(t))
-        atomic_store(&t->resting, true);
+    team *t = keeps ? pthread_getspecific(mine) : NULL;
+    if (!t)
+        return;
+    pthread_setspecific(mine, NULL);
+    end(t);
 }

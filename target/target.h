@@ -72,7 +72,7 @@ typedef struct ot_cpu_team {
     int (*count)(void);
 } ot_cpu_team;
 void ot_cpu_team_give(void *module); /* from dlopen; nothing where it wants none */
-void ot_cpu_team_rest(void); /* this thread's: who idles sleeps at once, until the next run */
+void ot_cpu_team_rest(void); /* this thread's helpers end; its next run has others */
 
 /* cpu_compiler.c: the C compiler that PATH leads to; ETOOL, with the remedy: to none. */
 int ot_cpu_compiler(char *path, size_t size, optune_err *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The target `cpu`: this machine's cores, code made by the system's C compiler as shared
- * objects, OpenMP for threads. It knows how to compile, load and run; what runs is not its
- * business.
+ * objects, whose loops a team of ours runs, or OpenMP. It knows how to compile, load and run; what
+ * runs is not its business.
  *
  * The one idea: everything that decides how fast code runs here (threads, where each one
  * sits, how it waits, which kernels a library picks) is set by `open` in the worker

@@ -16,7 +16,7 @@
 #include "run/worker/worker_process.h"
 
 enum { MOST_FINALISTS = 64 };
-static const double START_S = 40, WORKLOAD_S = 300, PEAK_S = 90, TRIAL_S = 20;
+static const double START_S = 40, WORKLOAD_S = 600, PEAK_S = 90, TRIAL_S = 20;
 /* The worker ends a candidate at its limit itself; so much later it is ended. */
 static const double PATIENCE_S = 15;
 

@@ -380,15 +380,24 @@ int ot_contest_prepare(ot_contestant *c, optune_err *err)
 
 /* ---- while measuring --------------------------------------------------------------------- */
 
+bool ot_contest_leaves(const ot_contestant *c, int set)
+{
+    const ot_inputs *in = &c->keeper->inputs;
+    for (int i = 0; i < in->call.n_outputs; i++)
+        if (in->reference[set].left[i] > 0)
+            return true;
+    return false;
+}
+
 /* Near inputs in place of the true ones, whose answer is still in the outputs; then these again. */
 static bool look(ot_contestant *c)
 {
     const uint64_t variable = c->keeper->inputs.variable;
     const bool told =
-        !variable ||
-        (put(c, OT_SET_NEAR, OT_ALIGNED, variable) && run_once(c, OT_ALIGNED, false, false) &&
-         ot_contest_judge(c, OT_SET_NEAR, OT_ALIGNED, OT_SPOT_ELEMENTS) &&
-         put(c, OT_SET_TRUE, OT_ALIGNED, variable));
+        !variable || (put(c, OT_SET_NEAR, OT_ALIGNED, variable) &&
+                      run_once(c, OT_ALIGNED, ot_contest_leaves(c, OT_SET_NEAR), false) &&
+                      ot_contest_judge(c, OT_SET_NEAR, OT_ALIGNED, OT_SPOT_ELEMENTS) &&
+                      put(c, OT_SET_TRUE, OT_ALIGNED, variable));
     return told && run_once(c, OT_ALIGNED, true, true) &&
            ot_contest_judge(c, OT_SET_TRUE, OT_ALIGNED, OT_SPOT_ELEMENTS);
 }

@@ -88,6 +88,8 @@ bool ot_contest_look(ot_contestant *c);
 /* What a run left in the outputs of this kind, against what this set's answer is: all of it, or
  * about `most` elements. */
 enum { OT_SPOT_ELEMENTS = 64 << 10 };
+/* Whether what says what is right leaves elements of a set's outputs as they were. */
+bool ot_contest_leaves(const ot_contestant *c, int set);
 bool ot_contest_judge(ot_contestant *c, ot_set set, int kind, int64_t most);
 /* worker_verdict.c: what is asked of one that was measured before its time is believed. */
 void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
