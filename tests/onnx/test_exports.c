@@ -289,7 +289,8 @@ static void limits_and_epsilons_stay(void **state)
         {{"Clip", "Softplus"}, {"x - high", "a"}, "softplus(x)", 0, 10, false},
         {{"Clip", "Softplus"}, {"x - high", "a"}, "softplus(x)", 0, 500, false},
         {{"Clip", "Softplus", "Log"}, {"x low", "a", "b"}, "softplus(x)", -20, 0, false},
-        {{"Softplus", "Clip", "Log"}, {"x", "a low", "b"}, "= softplus(x)", 1e-3f, 0, true},
+        {{"Softplus", "Clip", "Log"}, {"x", "a low", "b"}, "clip(", 1e-3f, 0, true},
+        {{"Softplus", "Add", "Add", "Log"}, {"x", "a high", "b low", "c"}, "add(", -1, 1, true},
         {{"Add", "Relu", "Softplus"}, {"x low", "a", "b"}, "softplus(x)", 7, 0, false},
         {{"Softplus", "Add", "Log"}, {"x", "a low", "b"}, "add(", 1e-7f, 0, true},
         {{"Exp", "Add", "Add", "Log"},
@@ -323,7 +324,16 @@ static void limits_and_epsilons_stay(void **state)
         print_message("case %d\n", i);
         becomes(&g, all[i].never, all[i].kept);
     }
-    ot_text g = {0};
+    ot_text g = {0}, attrs = {0};
+    for (int inside = 0; inside < 2; inside++) { /* of what has limits itself: a third one */
+        data(&g);
+        number(&g, "high", 400);
+        attr_real(&attrs, "alpha", 1.f / 6);
+        onnx_node(&g, "HardSigmoid", "hard", "x", "b", &attrs);
+        onnx_node(&g, "Clip", "clip", inside ? "x - high" : "x", "a", NULL);
+        onnx_node(&g, "Mul", "by", "a b", "y", NULL);
+        becomes(&g, "hardswish(x)", !inside);
+    }
     onnx_input(&g, "x", 10, "5");
     onnx_initializer(&g, "small", 10, "", &small, sizeof small);
     onnx_node(&g, "Softplus", "soft", "x", "a", NULL);
