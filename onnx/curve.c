@@ -11,17 +11,22 @@
 
 #include "onnx/onnx.h"
 
-enum { POINTS = 24, MOST = 16 /* nodes of one activation */ };
+enum { POINTS = 32, MOST = 16 /* nodes of one activation */ };
 
-static const double point[POINTS] = {1,     0,    -1,    2,   -2,   0.3, -0.3, 0.02,
-                                     -0.05, 0.7,  -0.7,  1.4, -1.4, 2.7, -2.7, 3.1,
-                                     -3.1,  2.95, -2.95, 4.5, -4.5, 6.2, -6.2, 9.5};
+/* Not beyond 350: the square of an exponential is a double. */
+static const double point[POINTS] = {1,     0,    -1,    2,   -2,   0.3,  -0.3, 0.02,
+                                     -0.05, 0.7,  -0.7,  1.4, -1.4, 2.7,  -2.7, 3.1,
+                                     -3.1,  2.95, -2.95, 4.5, -4.5, 6.2,  -6.2, 9.5,
+                                     15,    -15,  30,    -30, 100,  -100, 300,  -300};
 
 typedef struct curve {
     ot_onnx_node *n; /* the first of them */
     void (*read_ahead)(ot_onnx *m, int i);
     const char *name; /* of what they are a function of */
-    int rank, n_inner;
+    int rank;
+    double slack;
+    bool kinked; /* a limit lies within */
+    int n_open, n_inner;
     struct {
         int index;
         double y[POINTS];
@@ -169,6 +174,47 @@ static bool number_of(const curve *c, ot_onnx_value *value, double *number)
     return data != NULL;
 }
 
+/* Values on both sides of the limit, or there is none. */
+static bool passes(const double x[POINTS], const double limit[POINTS], double none)
+{
+    bool below = false, above = false, some = false;
+    for (int p = 0; p < POINTS; p++) {
+        below |= x[p] < limit[p];
+        above |= x[p] > limit[p];
+        some |= limit[p] != none;
+    }
+    return !some || (below && above);
+}
+
+/* False: between limits one of which lies where no point tells what it does. */
+static bool limits_seen(curve *c, const ot_onnx_node *n, double in[3][POINTS])
+{
+    const char *op = ot_onnx_text_of(n->proto->op_type);
+    const bool clip = !strcmp(op, "Clip"), hard = !strcmp(op, "HardSigmoid");
+    double x[POINTS], low[POINTS], high[POINTS];
+    if (!clip && !hard && strcmp(op, "Relu") != 0)
+        return true;
+    for (int p = 0; p < POINTS; p++) {
+        x[p] = hard ? in[1][p] * in[0][p] + in[2][p] : in[0][p];
+        low[p] = clip ? in[1][p] : 0;
+        high[p] = clip ? in[2][p] : hard ? 1 : INFINITY;
+        c->kinked |= low[p] != -INFINITY || high[p] != INFINITY;
+    }
+    return passes(x, low, -INFINITY) && passes(x, high, INFINITY);
+}
+
+/* An epsilon, a factor next to 1: more than nothing, but what a comparison at points may miss. */
+static bool changes_little(const curve *c, const double x[POINTS], const double y[POINTS])
+{
+    double worst = 0;
+    for (int p = 0; p < POINTS; p++)
+        if (y[p] != x[p]) {
+            const double off = fabs(y[p] - x[p]) / fmax(1, fabs(x[p]));
+            worst = fmax(worst, isnan(off) ? INFINITY : off);
+        }
+    return worst > 0 && worst <= 4 * c->slack;
+}
+
 static bool at_points(curve *c, const char *name, int before, double y[POINTS]);
 
 /* Node `index`, which is not read yet. */
@@ -184,8 +230,10 @@ static bool node_at_points(curve *c, int index, double y[POINTS])
     n.index = index;
     const int which = row_of(n.proto), n_in = (int)n.proto->n_input;
     double in[3][POINTS];
-    if (which < 0 || n_in > row[which].inputs || c->n->m->at->done[index])
+    if (which < 0 || n_in > row[which].inputs || c->n->m->at->done[index] ||
+        c->n_open + c->n_inner == MOST)
         return false;
+    c->n_open++;
     for (int k = 0; k < 3; k++) {
         const bool given = k < n_in && *n.proto->input[k];
         if (!given && k < row[which].inputs && row[which].inputs < 3)
@@ -196,10 +244,14 @@ static bool node_at_points(curve *c, int index, double y[POINTS])
         if (given && !at_points(c, n.proto->input[k], index, in[k]))
             return false;
     }
-    if (c->n_inner == MOST)
+    if (!limits_seen(c, &n, in))
         return false;
     for (int p = 0; p < POINTS; p++)
         y[p] = row[which].of(in[0][p], in[1][p], in[2][p]);
+    for (int k = 0; k < n_in; k++)
+        if (changes_little(c, in[k], y))
+            return false;
+    c->n_open--;
     c->inner[c->n_inner].index = index;
     memcpy(c->inner[c->n_inner++].y, y, sizeof c->inner[0].y);
     return true;
@@ -228,18 +280,24 @@ static bool at_points(curve *c, const char *name, int before, double y[POINTS])
             y[p] = number;
         return true;
     }
-    /* Each is before its reader, and a chain no longer than there is room for. */
-    return maker && *maker < before && *maker >= c->n->index && before - *maker <= 8 * MOST &&
-           node_at_points(c, *maker, y);
+    /* Each is before its reader. */
+    return maker && *maker < before && *maker >= c->n->index && node_at_points(c, *maker, y);
 }
 
 /* ---- operators of ours -------------------------------------------------------------------- */
 
 static const struct {
     const char *op;
-    bool beta; /* its attribute, which follows from what there is at 1 */
-} ours[] = {{"silu", false},     {"gelu", false}, {"gelu_tanh", false}, {"hardswish", false},
-            {"softplus", false}, {"mish", false}, {"swish", true}};
+    bool beta;   /* its attribute, which follows from what there is at 1 */
+    bool kinked; /* it has limits; where the rest has any, they are meant */
+    bool longer; /* a shorter one may be its beginning */
+} ours[] = {{.op = "silu"},
+            {.op = "gelu"},
+            {.op = "gelu_tanh"},
+            {.op = "hardswish", .kinked = true},
+            {.op = "softplus"},
+            {.op = "mish", .longer = true},
+            {.op = "swish", .beta = true}};
 
 /* How far apart, in parts of the value or of 1, they may be for rounded constants. */
 static double slack(optune_dtype dtype)
@@ -251,8 +309,9 @@ static double slack(optune_dtype dtype)
 }
 
 /* The nearest of our operators, or -1. */
-static int nearest(const double y[POINTS], double most, double *beta)
+static int nearest(const curve *c, const double y[POINTS], double *beta)
 {
+    double most = c->slack;
     int best = -1;
     double number[OPTUNE_MAX_NUMBERS] = {0}, x[OPTUNE_MAX_OPERANDS] = {0};
     *beta = y[0] > 0 && y[0] < 1 ? -log(1 / y[0] - 1) : 0;
@@ -260,9 +319,9 @@ static int nearest(const double y[POINTS], double most, double *beta)
         const optune_op *op = ot_op_find(ours[i].op);
         double worst = 0;
         number[0] = ours[i].beta ? *beta : 0;
-        if (ours[i].beta && *beta == 0)
+        if (ours[i].kinked != c->kinked || (ours[i].beta && *beta == 0))
             continue;
-        for (int p = 0; p < POINTS; p++) {
+        for (int p = 0; p < POINTS && worst < most; p++) {
             x[0] = point[p];
             const double off = fabs(op->scalar->value(x, number) - y[p]);
             worst = fmax(worst, isnan(off) ? INFINITY : off / fmax(1, fabs(point[p])));
@@ -322,14 +381,16 @@ bool ot_onnx_curve(ot_onnx_node *n, void (*read_ahead)(ot_onnx *m, int i))
     if (row_of(n->proto) < 0 || !(c.name = argument(n, &x)))
         return false;
     const optune_tensor *type = ot_onnx_type(n->m, x);
-    const double most = slack(type->dtype);
+    c.slack = slack(type->dtype);
     c.rank = type->rank;
     for (bool more = true; more; more = ot_onnx_reader(&end, &end)) {
-        c.n_inner = 0;
+        c.n_open = c.n_inner = 0;
+        c.kinked = false;
         if (row_of(end.proto) < 0 || !node_at_points(&c, end.index, y))
             break;
-        const int which = c.n_inner > 1 && closed(&c, end.index) ? nearest(y, most, &of) : -1;
-        if (which < 0)
+        const int which = closed(&c, end.index) ? nearest(&c, y, &of) : -1;
+        /* What leaves one as it is at points is there for what is between or beyond them. */
+        if (which < 0 || (best >= 0 && !ours[which].longer))
             continue;
         best = which;
         beta = of;
@@ -338,7 +399,7 @@ bool ot_onnx_curve(ot_onnx_node *n, void (*read_ahead)(ot_onnx *m, int i))
         for (int i = 0; i < n_inner; i++)
             inner[i] = c.inner[i].index;
     }
-    if (best < 0 || n->err->status < 0)
+    if (n_inner < 2 || n->err->status < 0)
         return false;
     ot_onnx_value *in = ot_onnx_named(n->m, c.name);
     ot_onnx_value *all = ours[best].beta

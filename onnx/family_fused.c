@@ -69,7 +69,7 @@ static int skip_layer_norm(ot_onnx_node *n)
     if (rank < 1)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "its input has no dims");
     const int64_t last = rank - 1;
-    value *all = ot_onnx_standardised(n, wide, ot_onnx_text(n->m, 1, &last), NULL);
+    value *all = ot_onnx_standardised(n, wide, ot_onnx_text(n->m, 1, &last), 1e-12, NULL);
     all = ot_onnx_2(n, "multiply", all, ot_onnx_wide(n, scale));
     all = shift && all ? ot_onnx_2(n, "add", all, ot_onnx_wide(n, shift)) : all;
     const int status =

@@ -36,15 +36,15 @@ static int batch_normalization(ot_onnx_node *n)
 }
 
 ot_onnx_value *ot_onnx_standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
-                                    ot_onnx_value *moments[2])
+                                    double epsilon, ot_onnx_value *moments[2])
 {
     ot_onnx_value *mean = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true", axes);
     ot_onnx_value *from = ot_onnx_2(n, "subtract", x, mean);
     ot_onnx_value *square = ot_onnx_2(n, "multiply", from, from);
     ot_onnx_value *variance =
         ot_onnx_call(n, "mean", 1, &square, "axis=[%s], keepdims=true", axes);
-    ot_onnx_value *epsilon = ot_onnx_number(n, x, ot_onnx_real(n, "epsilon", 1e-5));
-    ot_onnx_value *deviation = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", variance, epsilon));
+    ot_onnx_value *more = ot_onnx_number(n, x, ot_onnx_real(n, "epsilon", epsilon));
+    ot_onnx_value *deviation = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", variance, more));
     if (moments && deviation) {
         moments[0] = mean;
         moments[1] = ot_onnx_2(n, "divide", ot_onnx_number(n, deviation, 1), deviation);
@@ -74,7 +74,7 @@ static int layer_normalization(ot_onnx_node *n)
         return status;
     ot_onnx_value *moments[2] = {NULL, NULL};
     ot_onnx_value *all = ot_onnx_standardised(
-        n, ot_onnx_wide(n, data), axes_from(n->m, axis, rank), more ? moments : NULL);
+        n, ot_onnx_wide(n, data), axes_from(n->m, axis, rank), 1e-5, more ? moments : NULL);
     all = scaled(n, all, ot_onnx_wide(n, scale), ot_onnx_wide(n, ot_onnx_in(n, 2)));
     status = ot_onnx_give(n, 0, ot_onnx_as(n, all, ot_onnx_type(n->m, data)->dtype));
     for (int i = 0; i < 2 && more && status >= 0; i++)
@@ -99,9 +99,10 @@ static int instance_normalization(ot_onnx_node *n)
         return n->err->status;
     if (rank < 3)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
-    return ot_onnx_give(n, 0,
-                        channelwise(n, ot_onnx_standardised(n, ot_onnx_wide(n, data),
-                                                            axes_from(n->m, 2, rank), NULL)));
+    return ot_onnx_give(
+        n, 0,
+        channelwise(n, ot_onnx_standardised(n, ot_onnx_wide(n, data), axes_from(n->m, 2, rank),
+                                            1e-5, NULL)));
 }
 
 /* Each group of channels is one row. */
@@ -120,8 +121,8 @@ static int group_normalization(ot_onnx_node *n)
     ot_onnx_value *rows =
         ot_onnx_reshape(n, ot_onnx_wide(n, data), 3, (const int64_t[]){0, groups, -1});
     dim[0] = 0;
-    ot_onnx_value *all =
-        ot_onnx_reshape(n, rows ? ot_onnx_standardised(n, rows, "2", NULL) : NULL, rank, dim);
+    ot_onnx_value *all = ot_onnx_reshape(
+        n, rows ? ot_onnx_standardised(n, rows, "2", 1e-5, NULL) : NULL, rank, dim);
     return ot_onnx_give(n, 0, channelwise(n, all));
 }
 

@@ -405,10 +405,10 @@ ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
 
 /* ---- family_norm.c ------------------------------------------------------------------------- */
 /* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the
- * range of 16 bits long before their root does. `moments`, unless NULL: the mean and one over the
- * deviation. */
+ * range of 16 bits long before their root does. `epsilon`: what a node without the attribute adds.
+ * `moments`, unless NULL: the mean and one over the deviation. */
 ot_onnx_value *ot_onnx_standardised(ot_onnx_node *n, ot_onnx_value *x, const char *axes,
-                                    ot_onnx_value *moments[2]);
+                                    double epsilon, ot_onnx_value *moments[2]);
 
 /* ---- affine.c: batch normalisation as y = x * scale + shift ---------------------------------- */
 /* Both [C], at least float32, constants where the node's parameters are. */

@@ -130,7 +130,10 @@ static int gelu_tanh_gradient(optune_grad *grad, const optune_call *call, optune
     (void)call;
     (void)err;
     const double steep = 1.5957691216057308, cube = 0.044715;
-    const int x = optune_grad_input(grad, 0), square = product(grad, x, x);
+    const int x = optune_grad_input(grad, 0);
+    /* of 1000 on s is 0 or 1 and x s (1 - s) 0, times what must not be infinite */
+    const int square = optune_grad_binary(grad, "minimum", product(grad, x, x),
+                                          optune_grad_scalar(grad, x, 1000));
     const int u = product(grad, x, plus(grad, scaled(grad, square, steep * cube), steep));
     const int inner = plus(grad, scaled(grad, square, 3 * steep * cube), steep);
     return unary_times_slope(grad,

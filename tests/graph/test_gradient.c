@@ -209,6 +209,10 @@ static void test_zeros(void **state)
     static const double x[] = {0, -0.0, 1.5, -1.5}, of_x[] = {0, 0, 1, -1};
     const double *const one[] = {x};
     check_gradient("x = var f64[4]\noutput abs(x)\n", one, 0, of_x);
+    /* The cube is infinite. */
+    static const double far[] = {1e200, -1e200, 40, -40}, of_far[] = {1, 0, 1, 0};
+    const double *const two[] = {far};
+    check_gradient("x = var f64[4]\noutput gelu_tanh(x)\n", two, 0, of_far);
 }
 
 static void test_reductions(void **state)

@@ -275,6 +275,91 @@ static void spelled_activations_are_one_call(void **state)
     becomes(&g, "mish", false);
 }
 
+/* Limits beyond the usual values, epsilons and factors next to 1 stay: within slack of an
+ * activation, they are there for what is behind it. */
+static void limits_and_epsilons_stay(void **state)
+{
+    static const struct {
+        const char *op[4], *inputs[4], *never;
+        float low, high;
+        bool kept; /* it is `never`, all the same */
+    } all[] = {
+        {{"Sigmoid", "Mul", "Clip"}, {"x", "x a", "b low high"}, "clip(b", -10, 10, true},
+        {{"Sigmoid", "Mul", "Clip"}, {"x", "x a", "b low high"}, "clip(b", -400, 400, true},
+        {{"Clip", "Softplus"}, {"x - high", "a"}, "softplus(x)", 0, 10, false},
+        {{"Clip", "Softplus"}, {"x - high", "a"}, "softplus(x)", 0, 500, false},
+        {{"Clip", "Softplus", "Log"}, {"x low", "a", "b"}, "softplus(x)", -20, 0, false},
+        {{"Softplus", "Clip", "Log"}, {"x", "a low", "b"}, "clip(", 1e-3f, 0, true},
+        {{"Softplus", "Add", "Add", "Log"}, {"x", "a high", "b low", "c"}, "add(", -1, 1, true},
+        {{"Add", "Relu", "Softplus"}, {"x low", "a", "b"}, "softplus(x)", 7, 0, false},
+        {{"Softplus", "Add", "Log"}, {"x", "a low", "b"}, "add(", 1e-7f, 0, true},
+        {{"Exp", "Add", "Add", "Log"},
+         {"x", "a high", "b low", "c"},
+         "softplus",
+         1e-6f,
+         1,
+         false},
+        {{"Exp", "Add", "Add", "Log"},
+         {"x", "a high", "b low", "c"},
+         "softplus",
+         1e-7f,
+         1,
+         false},
+        {{"Exp", "Add", "Log"}, {"x", "a high", "b"}, "= softplus(x)", 0, 1, true},
+        {{"Mul", "Sigmoid", "Mul"}, {"x high", "a", "b x"}, "silu", 0, 1.0000001f, false},
+        {{"Mul", "Sigmoid", "Mul"}, {"x high", "a", "b x"}, "= silu(x)", 0, 1, true},
+        {{"Sigmoid", "Mul", "Mul"}, {"x", "a x", "b high"}, "multiply(", 0, 1.0000001f, true},
+    };
+    static const char *const made[] = {"a", "b", "c"};
+    const uint16_t small = 0x1019; /* 5e-4 */
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0};
+        data(&g);
+        number(&g, "low", all[i].low);
+        number(&g, "high", all[i].high);
+        for (int k = 0; k < 4 && all[i].op[k]; k++)
+            onnx_node(&g, all[i].op[k], made[k % 3], all[i].inputs[k],
+                      k < 3 && all[i].op[k + 1] ? made[k] : "y", NULL);
+        print_message("case %d\n", i);
+        becomes(&g, all[i].never, all[i].kept);
+    }
+    ot_text g = {0}, attrs = {0};
+    for (int inside = 0; inside < 2; inside++) { /* of what has limits itself: a third one */
+        data(&g);
+        number(&g, "high", 400);
+        attr_real(&attrs, "alpha", 1.f / 6);
+        onnx_node(&g, "HardSigmoid", "hard", "x", "b", &attrs);
+        onnx_node(&g, "Clip", "clip", inside ? "x - high" : "x", "a", NULL);
+        onnx_node(&g, "Mul", "by", "a b", "y", NULL);
+        becomes(&g, "hardswish(x)", !inside);
+    }
+    onnx_input(&g, "x", 10, "5");
+    onnx_initializer(&g, "small", 10, "", &small, sizeof small);
+    onnx_node(&g, "Softplus", "soft", "x", "a", NULL);
+    onnx_node(&g, "Add", "sum", "a small", "y", NULL);
+    becomes(&g, "add(", true);
+}
+
+/* One side of a product far along: what is looked at is bounded before it is gone into. */
+static void far_sides_are_left_alone(void **state)
+{
+    enum { LENGTH = 30000 };
+    char from[16] = "x", to[16];
+    ot_text g = {0};
+    (void)state;
+    data(&g);
+    onnx_node(&g, "Sigmoid", "gate", "x", "s", NULL);
+    for (int i = 0; i < LENGTH; i++) {
+        snprintf(to, sizeof to, "c%d", i);
+        onnx_node(&g, "Neg", to, from, to, NULL);
+        memcpy(from, to, sizeof to);
+    }
+    snprintf(to, sizeof to, "s %s", from);
+    onnx_node(&g, "Mul", "by", to, "y", NULL);
+    becomes(&g, "silu", false);
+}
+
 /* Limits of integers and of doubles are their own. */
 static void limits_are_exact(void **state)
 {
@@ -388,6 +473,8 @@ int main(void)
         cmocka_unit_test(nodes_of_mixed_dtypes),
         cmocka_unit_test(activations_are_one_call),
         cmocka_unit_test(spelled_activations_are_one_call),
+        cmocka_unit_test(limits_and_epsilons_stay),
+        cmocka_unit_test(far_sides_are_left_alone),
         cmocka_unit_test(limits_are_exact),
         cmocka_unit_test(long_names_of_dims_differ),
         cmocka_unit_test(contradictions_are_refused),

@@ -249,6 +249,11 @@ static void several_nodes_as_one(void **state)
     attr_real(&attrs, "epsilon", 0);
     onnx_contrib(&g, "SkipLayerNormalization", "x skip scale b", &attrs);
     onnx_gives(&g, 17, x4, 4, (const float[]){2, -2, 2, -2}, 1e-5f);
+    /* without an epsilon 1e-12 */
+    onnx_input(&g, "x", ONNX_FLOAT, "1,2");
+    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", one, sizeof one);
+    onnx_contrib(&g, "SkipLayerNormalization", "x x scale", &attrs);
+    onnx_gives(&g, 17, (const float[]){1e-4f, -1e-4f}, 2, (const float[]){1, -1}, 1e-4f);
     onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2");
     onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,1,1", w, sizeof w);
     onnx_initializer(&g, "more", ONNX_FLOAT, "1,1,2,2", pair, sizeof pair);
