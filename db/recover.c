@@ -257,7 +257,7 @@ static int settle(recovering *r)
     return status;
 }
 
-/* *claim -1: its writer lives. Where no more files may be open, those of others are let go first. */
+/* *claim -1: its writer lives. Where no more files may be open, those of others go first. */
 static int claim_one(recovering *r, const char *path, int *claim)
 {
     errno = 0;

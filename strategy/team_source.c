@@ -24,7 +24,7 @@ bool ot_team_runs(const char *source)
     return false;
 }
 
-/* In front of a module: the calls that gcc (clang calls others) makes of `omp parallel for schedule(static)`, hidden, so
+/* In front of a module: what gcc (clang has others) calls for `omp parallel for`, hidden, so
  * that libgomp's are not called. Without a team a thread does one part after the other. */
 static const char calls[] =
     "#if OT_THREADS > 1 && !defined __clang__\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How often an idle thread of libgomp, or of a team of ours, looks for new work before it sleeps. GOMP_SPINCOUNT counts
- * looks, and what one takes (a `pause`) differs by a factor of five among processors: as long as
- * is meant is a number of looks only here.
+ * How often an idle thread of libgomp, or of a team of ours, looks for new work before it
+ * sleeps. GOMP_SPINCOUNT counts looks, and what one takes (a `pause`) differs by a factor of five
+ * among processors: as long as is meant is a number of looks only here.
  */
 #include "target/target.h"
 

@@ -2,10 +2,11 @@
 /*
  * The threads that share a kernel's parallel loops, of which each caller's thread has its own.
  *
- * A loop is cut into parts, as many as the kernel has threads, and a part belongs to nobody: whoever
- * comes first takes it, the caller too, and the caller waits only for parts that somebody began. So
- * a helper that the system does not run, as another process has its core, costs what it would have
- * done and no more. libgomp's teams wait for every thread, which on a shared machine is for ever.
+ * A loop is cut into parts, as many as the kernel has threads, and a part belongs to nobody:
+ * whoever comes first takes it, the caller too, and the caller waits only for parts that somebody
+ * began. So a helper that the system does not run, as another process has its core, costs what it
+ * would have done and no more. libgomp's teams wait for every thread, which on a shared machine is
+ * for ever.
  *
  * A job is open while parts of it are left: part i may be taken while claim[i] is the job's number
  * with its lowest bit clear. The caller starts no other job before all parts are done, so what a
@@ -20,6 +21,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@
 #include "target/target.h"
 
 /* Idle helpers, and callers whose last part somebody else computes, look for so long before they
- * sleep: longer than most gaps between kernels of a model, and little of a core that others want. */
+ * sleep: longer than most gaps between kernels of a model, little of a core that others want. */
 static const double LOOK_S = 2e-4;
 
 typedef struct helper {
@@ -352,4 +354,21 @@ void ot_cpu_team_rest(void)
         return;
     pthread_setspecific(mine, NULL);
     end(t);
+}
+
+void ot_process_rest(void)
+{
+    enum { SOFT = 1 }; /* omp_pause_soft */
+    if (ot_process_claimed())
+        ot_cpu_team_rest();
+    int (*rest)(int) = NULL;
+    void *library =
+        ot_process_claimed() ? dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD) : NULL;
+    void *found = library ? dlsym(library, "omp_pause_resource_all") : NULL;
+    if (found) { /* since OpenMP 5 */
+        memcpy(&rest, &found, sizeof rest);
+        rest(SOFT);
+    }
+    if (library)
+        dlclose(library);
 }

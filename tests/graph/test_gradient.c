@@ -337,6 +337,11 @@ static void test_images_backwards(void **state)
                  strstr(attrs[i], "groups") ? 2 : 4, attrs[i], attrs[i]);
         check_values(text, false);
     }
+    /* All of the data's single row lies in what is cut off in front. */
+    check_values("x = var f32[3,3,1,1]\nv = var f32[3,1,1,1]\n"
+                 "y = conv2d_transpose(x, v, padding=[1,0,1,0], dilation=[4,5], "
+                 "output_padding=[2,1])\nw = var f32[]" WEIGHED,
+                 false);
     /* Rows and columns of output_padding that are whole strides. */
     check_values("x = var f32[1,3,3,4]\nv = var f32[3,2,2,2]\n"
                  "y = conv2d_transpose(x, v, strides=[2,1], dilation=[1,4], padding=[0,1,0,1], "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The threads that share parallel loops: each part once, whoever comes; nobody is waited for who has
- * not begun. What needs a process of its own has one.
+ * The threads that share parallel loops: each part once, whoever comes; nobody is waited for who
+ * has not begun. What needs a process of its own has one.
  */
 #include <dirent.h>
 #include <dlfcn.h>

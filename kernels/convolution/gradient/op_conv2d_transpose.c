@@ -240,6 +240,8 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
         const int64_t left = pad[2 + d] - (more[d] - more[d] % stride[d]);
         behind[d] = left < 0 ? 0 : left;
         cut[d] = left < 0 ? left : 0;
+        if (cut[d] && call->output[0].dim[2 + d].max + cut[d] <= 0)
+            return OPTUNE_OK; /* no element of data reaches an output */
     }
     int dy = optune_grad_adjoint(grad, 0);
     if (cut[0] || cut[1])
