@@ -103,9 +103,9 @@ static int read_header(array *a, const char *header, optune_err *err)
         return no_npy(a, "its elements are records", err);
     type++;
     a->big = *type == '>';
-    type += strchr("<>=|", *type) != NULL;
+    type += *type && strchr("<>=|", *type); /* the header may end anywhere */
     a->kind = *type;
-    for (type++; isdigit((unsigned char)*type) && a->width < 1000; type++)
+    for (type += *type != '\0'; isdigit((unsigned char)*type) && a->width < 1000; type++)
         a->width = a->width * 10 + (*type - '0');
     a->columns = *order == 'T';
     return read_shape(a, shape, err);

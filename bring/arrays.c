@@ -14,8 +14,15 @@ static int check_array(const ot_brought *b, const ot_brought_arg *arg, const cha
     for (int d = 0; d < arg->rank; d++) {
         int64_t dim = 0;
         OT_RETURN_UNLESS_OK(ot_formula_int(&arg->dim[d], &values, &dim, err));
+        if (dim < 0 || dim > OPTUNE_MAX_DIM)
+            return ot_fail_at(arg->dim[d].expr->place, OPTUNE_ETYPE, err,
+                              "'%s' is %lld, no dim's size", arg->dim[d].expr->text,
+                              (long long)dim);
         type.dim[d] = optune_dim_of(dim);
     }
+    if (!ot_tensor_fits(&type))
+        return ot_fail_at(arg->spot, OPTUNE_ELIMIT, err,
+                          "'%s' has more elements than any memory", arg->name);
     const int status = ot_array_check(path, &type, &inner);
     return status < 0 ? ot_fail_at(arg->spot, status, err, "'%s': %s", arg->name, inner.text)
                       : OPTUNE_OK;

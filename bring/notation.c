@@ -70,7 +70,14 @@ static const char *take_word(statement *s, const char *what)
     return word;
 }
 
-/* The text up to one of these signs, a word, or the end, outside of brackets and quotes. */
+/* Whether the `=` at p is one of `==`, `<=`, `>=` or `!=`. */
+static bool compares(const char *start, const char *p)
+{
+    return *p == '=' && (p[1] == '=' || (p > start && strchr("=<>!", p[-1])));
+}
+
+/* The text up to one of these signs, a word, or the end, outside of brackets and quotes; no
+ * comparison's `=` is a sign. */
 static const char *take_text(statement *s, const char *signs, const char *word)
 {
     int depth = 0;
@@ -81,7 +88,7 @@ static const char *take_text(statement *s, const char *signs, const char *word)
             const char *end = strchr(s->p + 1, *s->p);
             s->p = end ? end : s->p;
         }
-        if (depth == 0 && strchr(signs, *s->p))
+        if (depth == 0 && strchr(signs, *s->p) && !compares(start, s->p))
             break;
         if (depth == 0 && word && s->p > start && isspace((unsigned char)s->p[-1]) &&
             is_word(s->p, word))

@@ -15,6 +15,20 @@
 
 enum { MOST_PARAMETERS = OT_BROUGHT_ARGS + 1 };
 
+static bool is_part(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Whether the quote at p is in a number, as C++ parts digits: 1'000. */
+static bool parts_digits(const char *text, const char *p)
+{
+    const char *start = p;
+    while (start > text && (is_part(start[-1]) || start[-1] == '\''))
+        start--;
+    return start < p && isdigit((unsigned char)*start) && is_part(p[1]);
+}
+
 /* The text without comments, what is in quotes, and what directives say. */
 static char *plain_text(const char *text)
 {
@@ -29,7 +43,7 @@ static char *plain_text(const char *text)
         else if (*p == '#' && fresh)
             while (*(end += strcspn(end, "\n")) && end[-1] == '\\')
                 end++;
-        else if (*p == '"' || *p == '\'') {
+        else if (*p == '"' || (*p == '\'' && !parts_digits(copy, p))) {
             for (; *end && *end != '\n' && *end != *p; end++)
                 end += *end == '\\' && end[1];
             end += *end == *p;
@@ -40,11 +54,6 @@ static char *plain_text(const char *text)
         p = end;
     }
     return copy;
-}
-
-static bool is_part(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
 }
 
 static const char *behind_blanks(const char *p)
@@ -131,15 +140,111 @@ static bool is_one_of(const char *word, size_t n, const char *const *list)
     return false;
 }
 
+/* What a definition is read with. */
+typedef struct reading {
+    const ot_brought *b;
+    ot_language language;
+    bool gpu;
+    const char *source, *text; /* the file; its plain text */
+} reading;
+
 /* `float4` of a language that has it is as `float` in memory. */
-static size_t without_width(const char *word, size_t n, bool gpu)
+static size_t without_width(const char *word, size_t n, ot_language language)
 {
-    if (gpu && n > 3 && strncmp(word + n - 2, "16", 2) == 0 && !isdigit(word[n - 3]))
+    const bool opencl = language == OT_LANGUAGE_OPENCL;
+    if (language == OT_LANGUAGE_C)
+        return n;
+    if (opencl && n > 3 && strncmp(word + n - 2, "16", 2) == 0 &&
+        !isdigit((unsigned char)word[n - 3]))
         return n - 2;
-    return gpu && n > 2 && strchr("2348", word[n - 1]) && isalpha((unsigned char)word[n - 2])
+    return n > 2 && strchr(opencl ? "2348" : "234", word[n - 1]) &&
+                   isalpha((unsigned char)word[n - 2])
                ? n - 1
                : n;
 }
+
+/* ---- what else a word may be ------------------------------------------------------------- */
+
+static bool is_word(const char *p, size_t k, const char *word)
+{
+    return strlen(word) == k && strncmp(p, word, k) == 0;
+}
+
+static bool is_macro(const reading *r, const char *word, size_t n)
+{
+    for (int i = 0; i < r->b->n_flags; i++) {
+        const char *flag = r->b->flag[i];
+        if (strncmp(flag, "-D", 2) == 0 && strncmp(flag + 2, word, n) == 0 &&
+            !is_part(flag[2 + n]))
+            return true;
+    }
+    for (const char *p = r->source; (p = strchr(p, '#'));) {
+        p++;
+        p += strspn(p, " \t");
+        const size_t k = ot_identifier_length(p);
+        if (!is_word(p, k, "define"))
+            continue;
+        p += k;
+        p += strspn(p, " \t");
+        if (ot_identifier_length(p) == n && strncmp(p, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a typedef goes on from p with something behind the name that it declares. */
+static bool ends_declarator(const char *p)
+{
+    p = behind_blanks(p);
+    return strncmp(p, "__attribute__", 13) == 0 ||
+           (!ot_identifier_length(p) && !strchr("*&>:(", *p));
+}
+
+/* By a typedef, `using`, a struct, an enum or a template's parameter. */
+static bool is_declared(const char *text, const char *word, size_t n)
+{
+    static const char *const kinds[] = {"struct", "class", "union", "enum", "typename", NULL};
+    enum { NONE, TYPEDEF, USING } statement = NONE;
+    bool kind = false; /* a word before is one, with no sign behind it but parentheses */
+    int braces = 0, parentheses = 0;
+    char before = 0; /* the last sign */
+    for (const char *p = text; *p;) {
+        size_t k = 0;
+        while (is_part(p[k]))
+            k++;
+        if (!k) {
+            braces += (*p == '{') - (*p == '}');
+            parentheses += (*p == '(') - (*p == ')');
+            kind = kind && (isspace((unsigned char)*p) || *p == '(' || *p == ')');
+            before = isspace((unsigned char)*p) ? before : *p;
+            if ((*p == ';' && braces <= 0) || (*p == '=' && statement == USING))
+                statement = NONE;
+            p++;
+            continue;
+        }
+        if (k == n && strncmp(p, word, n) == 0) {
+            const bool own = braces <= 0 && (!parentheses || before == '*');
+            if ((kind && !parentheses) || (statement != NONE && own && ends_declarator(p + k)))
+                return true;
+        }
+        kind = kind || is_one_of(p, k, kinds);
+        if (is_word(p, k, "typedef") || is_word(p, k, "using")) {
+            statement = *p == 't' ? TYPEDEF : USING;
+            braces = parentheses = 0;
+        }
+        before = 0;
+        p += k;
+    }
+    return false;
+}
+
+/* Whether the file gives a type's word another meaning. */
+static bool means_otherwise(const reading *r, const char *word, size_t n)
+{
+    return is_macro(r, word, n) || is_declared(r->text, word, n);
+}
+
+/* ---- types ------------------------------------------------------------------------------- */
 
 /* What the words of a type say: those of C's integers together, or one that is a type itself. */
 typedef struct type_said {
@@ -148,12 +253,16 @@ typedef struct type_said {
     bool real;
 } type_said;
 
-static void add_type_word(type_said *said, const char *word, size_t n, bool gpu)
+static void add_type_word(type_said *said, const char *word, size_t n, const reading *r)
 {
     static const char *const signs[] = {"signed", "unsigned", NULL};
     static const char *const scalar[] = {"long", "short", "int", "char", NULL};
-    const size_t plain = without_width(word, n, gpu);
+    const size_t plain = without_width(word, n, r->language);
     said->words++;
+    if (means_otherwise(r, word, n) || (plain < n && means_otherwise(r, word, plain))) {
+        said->others++;
+        return;
+    }
     if (is_one_of(word, n, signs)) {
         said->signs++;
         return;
@@ -168,7 +277,7 @@ static void add_type_word(type_said *said, const char *word, size_t n, bool gpu)
     for (int i = 0; i < OT_COUNT(type_words); i++) {
         const type_word *type = &type_words[i];
         const size_t k = strlen(type->word);
-        if ((gpu || !type->gpu) && (k == n || k == plain) &&
+        if ((r->gpu || !type->gpu) && (k == n || k == plain) &&
             strncmp(type->word, word, k) == 0) {
             said->bits = type->bits;
             said->real = type->real;
@@ -190,7 +299,7 @@ static int bits_said(const type_said *said)
 }
 
 /* false: it is not plainly one. */
-static bool read_parameter(const char *start, const char *end, bool gpu, parameter *to)
+static bool read_parameter(const char *start, const char *end, const reading *r, parameter *to)
 {
     static const char *const nothing[] = {
         "const",     "volatile",     "restrict",   "__restrict", "__restrict__", "register",
@@ -209,7 +318,7 @@ static bool read_parameter(const char *start, const char *end, bool gpu, paramet
         const size_t k = ot_identifier_length(p);
         if (k) {
             to->fixed = to->fixed || (k == 5 && !stars && strncmp(p, "const", 5) == 0);
-            if (gpu && is_one_of(p, k, local))
+            if (r->gpu && is_one_of(p, k, local))
                 return false;
             if (!is_one_of(p, k, nothing)) {
                 if (n == OT_COUNT(word) || arrays)
@@ -241,11 +350,11 @@ static bool read_parameter(const char *start, const char *end, bool gpu, paramet
     snprintf(to->name, sizeof to->name, "%.*s", (int)length[n - 1], word[n - 1]);
     type_said said = {0};
     for (int i = 0; i < n - 1; i++) {
-        add_type_word(&said, word[i], length[i], gpu);
-        to->image =
-            to->image || (gpu && ((strncmp(word[i], "image", 5) == 0 && length[i] > 7 &&
-                                   strncmp(word[i] + length[i] - 2, "_t", 2) == 0) ||
-                                  (length[i] == 9 && strncmp(word[i], "sampler_t", 9) == 0)));
+        add_type_word(&said, word[i], length[i], r);
+        to->image = to->image ||
+                    (r->gpu && ((strncmp(word[i], "image", 5) == 0 && length[i] > 7 &&
+                                 strncmp(word[i] + length[i] - 2, "_t", 2) == 0) ||
+                                (length[i] == 9 && strncmp(word[i], "sampler_t", 9) == 0)));
     }
     to->levels = stars + (arrays > 0 && !inner);
     to->bits = bits_said(&said);
@@ -256,7 +365,7 @@ static bool read_parameter(const char *start, const char *end, bool gpu, paramet
 /* ---- one definition ---------------------------------------------------------------------- */
 
 /* Returns how many; -1: the list is not plain. */
-static int read_parameters(const char *from, const char *to, bool gpu, parameter *list)
+static int read_parameters(const char *from, const char *to, const reading *r, parameter *list)
 {
     int n = 0, depth = 0;
     const char *start = behind_blanks(from);
@@ -271,7 +380,7 @@ static int read_parameters(const char *from, const char *to, bool gpu, parameter
             continue;
         if (n == MOST_PARAMETERS)
             return n;
-        if (!read_parameter(start, p, gpu, &list[n++]))
+        if (!read_parameter(start, p, r, &list[n++]))
             return -1;
         start = p + 1;
     }
@@ -337,39 +446,22 @@ static int check_definition(const ot_brought *b, const char *function, const par
                       n == MOST_PARAMETERS ? n - 1 : n, b->n_args);
 }
 
-/* A word of a type that the file gives another meaning. */
-static bool redefines_types(const char *source)
-{
-    for (const char *p = source; (p = strstr(p, "#define"));) {
-        p += 7;
-        p += strspn(p, " \t");
-        const size_t n = ot_identifier_length(p);
-        type_said said = {0};
-        add_type_word(&said, p, n, true);
-        if (n && !said.others)
-            return true;
-    }
-    return false;
-}
-
 int ot_parameters_check(const ot_brought *b, const char *source, const char *function,
                         ot_language language, optune_err *err)
 {
-    const bool gpu = language != OT_LANGUAGE_C;
     const char *from, *to;
     int status = OPTUNE_OK;
-    if (redefines_types(source))
-        return OPTUNE_OK;
     char *text = plain_text(source);
+    const reading r = {b, language, language != OT_LANGUAGE_C, source, text};
     parameter *list = ot_alloc(MOST_PARAMETERS * sizeof *list);
     const char *p = text;
     /* Of several, by conditions of the preprocessor, any may be the one. */
     for (bool first = true; (p = find_definition(text, p, function, &from, &to));
          first = false) {
         optune_err why = {0};
-        const int n = read_parameters(from, to, gpu, list);
+        const int n = read_parameters(from, to, &r, list);
         const int fits = n < 0 ? OPTUNE_OK
-                               : check_definition(b, function, list, n, gpu,
+                               : check_definition(b, function, list, n, r.gpu,
                                                   strcmp(function, b->function) == 0, &why);
         if (fits >= 0) {
             status = OPTUNE_OK;

@@ -76,6 +76,24 @@ static int option_in(t1 *t, const json_t *object, const char *path, const char *
                : FAIL(t, path_of(t, "%s.%s", path, key), "is %s, not a text", type_name(value));
 }
 
+/* The same, of these words alone. */
+static int choice_in(t1 *t, const json_t *object, const char *path, const char *key,
+                     const char *const *words, const char **text)
+{
+    ot_text all = {0};
+    OT_RETURN_UNLESS_OK(option_in(t, object, path, key, text));
+    bool known = !*text;
+    for (int i = 0; words[i] && !known; i++) {
+        known = strcmp(words[i], *text) == 0;
+        ot_text_printf(&all, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+    }
+    const int status = known ? OPTUNE_OK
+                             : FAIL(t, path_of(t, "%s.%s", path, key), "is '%.40s', not %s",
+                                    *text, ot_text_str(&all));
+    ot_text_release(&all);
+    return status;
+}
+
 /* An expression: a text, or a number as it stands. NULL: neither. */
 static const char *expression_in(t1 *t, const json_t *value)
 {
@@ -322,10 +340,11 @@ static int add_launch(t1 *t)
     if (bytes)
         OT_RETURN_UNLESS_OK(ot_expr_parse(bytes, &at, &b->shared.expr, t->err));
     if (!sizes || !json_object_get(t->kernel, "GridDivX")) {
+        static const char *const ways[] = {"OpenCL", "CUDA", "Vulkan", NULL};
         const char *counts;
-        OT_RETURN_UNLESS_OK(option_in(t, t->kernel, KERNEL, "GlobalSizeType", &counts));
+        OT_RETURN_UNLESS_OK(choice_in(t, t->kernel, KERNEL, "GlobalSizeType", ways, &counts));
         b->grid_in_threads =
-            counts ? strcmp(counts, "CUDA") != 0 : b->language == OT_LANGUAGE_OPENCL;
+            counts ? strcmp(counts, "OpenCL") == 0 : b->language == OT_LANGUAGE_OPENCL;
         return add_three(t, "GlobalSize", &b->grid);
     }
     ot_text text = {0};
@@ -372,22 +391,24 @@ static bool lanes_named(const char *name, optune_dtype *dtype, int *lanes)
 static int add_vector(t1 *t, const json_t *json, const char *path, int lanes,
                       ot_brought_arg *arg)
 {
+    static const char *const accesses[] = {"ReadOnly", "WriteOnly", "ReadWrite", NULL};
+    static const char *const fills[] = {"Constant",  "Random",    "Generator", "Script",
+                                        "BinaryRaw", "BinaryHDF", NULL};
     const char *access, *fill;
     const json_t *output = json_object_get(json, "Output"),
                  *size = json_object_get(json, "Size");
     const char *text = size ? expression_in(t, size) : NULL;
     const ot_spot spot = spot_of(path_of(t, "%s.Size", path));
-    OT_RETURN_UNLESS_OK(option_in(t, json, path, "AccessType", &access));
-    OT_RETURN_UNLESS_OK(option_in(t, json, path, "FillType", &fill));
+    OT_RETURN_UNLESS_OK(choice_in(t, json, path, "AccessType", accesses, &access));
+    OT_RETURN_UNLESS_OK(choice_in(t, json, path, "FillType", fills, &fill));
+    if (json_is_integer(output) && json_integer_value(output) >> 1)
+        return FAIL(t, path_of(t, "%s.Output", path), "is %lld, not 0 or 1",
+                    (long long)json_integer_value(output));
     if (output && !json_is_boolean(output) && !json_is_integer(output) && !json_is_null(output))
         return FAIL(t, path_of(t, "%s.Output", path), "is %s, not 0 or 1", type_name(output));
     if (!access)
         return FAIL(t, path_of(t, "%s.AccessType", path),
                     "is missing: ReadOnly, WriteOnly or ReadWrite");
-    if (strcmp(access, "ReadOnly") && strcmp(access, "WriteOnly") &&
-        strcmp(access, "ReadWrite"))
-        return FAIL(t, path_of(t, "%s.AccessType", path),
-                    "is '%.40s', not ReadOnly, WriteOnly or ReadWrite", access);
     if (!text)
         return FAIL(t, spot.file,
                     size ? "is %s, not a number or an expression" : "is missing%s",

@@ -686,6 +686,7 @@ static learner *open_untaught(const optune_search_view *view, const state *s)
 {
     learner *l = open_learner(view);
     l->untaught = true;
+    l->rng = ~view->seed; /* with the taught one's draws it would ask what was asked already */
     for (int i = 0; i < s->known; i++)
         hear(l, s->taught->row[i].index, s->taught->row[i].cost);
     return l;

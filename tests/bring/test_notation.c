@@ -181,6 +181,21 @@ static void empty_ranges(void **state)
     snprintf(text, sizeof text, "f%d(f32[2], u8[4], LAST=1)", serial);
     assert_int_equal(ot_call_parse(text, &call, &err), OPTUNE_ETYPE);
     check_contains(err.text, "k2.c:3:36: 'n' can hold nothing from 3 to 1: the least comes");
+    /* No comparison's `=` begins a file's name. */
+    static const char *const ends[] = {"N >= 8", "N == 8", "N <= 8", "7 != N = 'n.bin'"};
+    char file[2100];
+    snprintf(file, sizeof file, "%s/n.bin", folder);
+    check_ok(ot_write_file(file, "\0\1\1\0", 4, &err));
+    for (int i = 0; i < OT_COUNT(ends); i++) {
+        snprintf(text, sizeof text,
+                 "// optune: kernel @(n: u8[4] from 0 to %s, out B: u8[4]%s)\n"
+                 "// optune: size N = 8\n",
+                 ends[i], i == 3 ? " = 'n.bin'" : "");
+        check_ok(bring(".c", text, &err));
+        snprintf(text, sizeof text, "f%d(u8[4])", serial);
+        check_ok(ot_call_parse(text, &call, &err));
+        assert_true(call.op->range(&call, 0, &low, &high) && low == 0 && high == 1);
+    }
 }
 
 #define KERNEL "// optune: kernel @(A: f32[N], out B: f32[N])\n// optune: size N = 8\n"
@@ -298,14 +313,28 @@ static void parameters_that_fit(void **state)
          "void g(void) { @(0, 0); }\nvoid @(const float *A, float *B)\n{ char c = '{'; }\n"},
         {".c", "#if N > 8\nvoid @(const double *A, double *B) {}\n#else\n"
                "void @(const float *A, float *B) {}\n#endif\n"},
-        {".c", "#define float double\nvoid @(const double *A, double *B) {}\n"},
+        {".c", "#define double float\nvoid @(const double *A, double *B) {}\n"},
         {".c", "void @(PARAMETERS) {}\n"},
+        {".c", "typedef float int32_t;\nvoid @(const int32_t *A, float *B) {}\n"},
+        {".c", "# define double float\nvoid @(const double *A, float *B) {}\n"},
+        {".c", "// optune: flags -Ddouble=float\nvoid @(const double *A, float *B) {}\n"},
         {".c", "static inline __attribute__((noinline)) void\n"
                "@(const float *A /* = \"(\" */, float *B) __attribute__((hot)) {}\n"},
         {".cl", "__kernel void @(__global const float4 *restrict A, global float *B) {}\n"},
         {".cl", "kernel void @(global float *A, global T *B, local float *C) {}\n"},
         {".cu", "template <class T> __global__ void @(const T *A, T *__restrict__ B) {}\n"},
         {".cu", "__global__ void __launch_bounds__(64) @(const float *A, float2 *B) {}\n"},
+        {".cu", "typedef double a; typedef float (*half), uint[2], uchar __attribute__((x));\n"
+                "__global__ void @(const half *A, uchar *B) {}\n"},
+        {".cu", "__global__ void @(const int8 *A, ushort16 *B) {}\n"},
+        {".cu",
+         "namespace n { typedef struct { uint a, b; } half, half2; using uint = float; }\n"
+         "__global__ void @(const half2 *A, uint *B) {}\n"},
+        {".cu", "struct __align__(4) half { float x; };\n"
+                "template <class uint> __global__ void @(const half *A, uint *B) {}\n"},
+        {".cu", "#if N < 1'000\n#endif\nconst int n = 1'000, m = 0xf'f; /* ' */ char c = ')';\n"
+                "__device__ void g(int a = 1'0) {} __global__ void @(const float *A, float *B) "
+                "{ char d = u8'x'; }\n"},
     };
     for (int i = 0; i < OT_COUNT(fine); i++) {
         optune_err err = {0};
@@ -353,6 +382,12 @@ static void parameters_that_do_not(void **state)
         {".cu", ARGS("n: i32 = 1") LAUNCH "__global__ void @(float n, float *B) {}\n",
          "a launch passes bytes"},
         {".cu", KERNEL LAUNCH "__global__ void @(const float *A, double2 *B) {}\n",
+         "another type"},
+        {".cu",
+         KERNEL LAUNCH "typedef uint (*f)(uint); typedef uint count; using ratio = uint;\n"
+                       "const int n = 1'000; __global__ void @(const float *A, uint4 *B) {}\n",
+         "another type"},
+        {".cl", KERNEL LAUNCH "kernel void @(global const float *A, global int8 *B) {}\n",
          "another type"},
         {".c",
          KERNEL "// optune: reference right\nvoid @(const float *A, float *B) {}\n"
@@ -416,6 +451,67 @@ static void scalars_out_of_range(void **state)
         ot_text_release(&text);
     }
     free(plan);
+}
+
+/* The dims of a file's elements are computed before any call is; what is no dim is said. And what
+ * a hostile header lacks is not looked for behind its end, where no byte may be read. */
+static void arrays(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {"4 - 2 * N", "k.c:1:32: '4 - 2 * N' is -12, no dim's size"},
+        {"2**41", "k.c:1:32: '2**41' is 2199023255552, no dim's size"},
+        {"2**40, 2**40", "'y' has more elements than any memory"},
+        {"N - 10, N - 10", "'N - 10' is -2, no dim's size"}};
+    optune_err err = {0};
+    char file[2100];
+    snprintf(file, sizeof file, "%s/y.bin", folder);
+    check_ok(ot_write_file(file, "0123456789abcdef", 16, &err));
+    for (int i = 0; i < OT_COUNT(bad); i++) {
+        ot_text text = {0};
+        ot_text_printf(&text,
+                       "// optune: kernel f(out y: f32[%s] = \"y.bin\")\n"
+                       "// optune: size N = 8\nvoid f(void *y) {}\n",
+                       bad[i][0]);
+        assert_true(bring(".c", ot_text_str(&text), &err) < 0);
+        check_contains(err.text, bad[i][1]);
+        ot_text_release(&text);
+    }
+#define HEAD "{'fortran_order': False, 'shape': (4,), 'descr': "
+    static const char *const header[] = {
+        HEAD "'",
+        HEAD "'<",
+        HEAD "\"<f",
+        HEAD "'<f99999999999",
+        HEAD,
+        "{'descr': ",
+        "{'descr'",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4,",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-4,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 0)}"};
+    const optune_tensor type = {
+        .dtype = {OPTUNE_DTYPE_FLOAT, 32, 1}, .rank = 1, .dim = {{.min = 4, .max = 4}}};
+    snprintf(file, sizeof file, "%s/bad.npy", folder);
+    enum { AS_IT_IS, BEHIND, LONGER, ALL }; /* with what would fit behind a 0; than its file */
+    for (int i = 0; i < OT_COUNT(header) * ALL; i++) {
+        const char *said = header[i / ALL];
+        const size_t own = strlen(said);
+        const int how = i % ALL, more = how == BEHIND ? 6 : how == LONGER ? 17 : 0;
+        const char head[] = {
+            (char)0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(own + (size_t)more), 0};
+        ot_text npy = {0};
+        ot_text_add_n(&npy, head, sizeof head);
+        ot_text_add(&npy, said);
+        ot_text_add_n(&npy, "\0f4', ", how == BEHIND ? 6 : 0);
+        ot_text_add(&npy, "0123456789abcdef");
+        check_ok(ot_write_file(file, npy.s, npy.n, &err));
+        if (ot_array_check(file, &type, &err) >= 0)
+            fail_msg("taken: %s", said);
+        if (i < 2 * ALL)
+            check_contains(err.text, how == LONGER ? "ends within its header" : "?0[4]");
+        ot_text_release(&npy);
+    }
 }
 
 static void nothing_valid(void **state)
@@ -567,6 +663,7 @@ int main(void)
         cmocka_unit_test(parameters_that_fit),
         cmocka_unit_test(parameters_that_do_not),
         cmocka_unit_test(scalars_out_of_range),
+        cmocka_unit_test(arrays),
         cmocka_unit_test(nothing_valid),
         cmocka_unit_test(large),
         cmocka_unit_test(includes),

@@ -340,6 +340,45 @@ static void truth_helps_and_lies_hurt_little(void **state)
     ot_transfer_close(both);
 }
 
+/* What was asked for, of trials whose costs say nothing. */
+static void ask_for(ot_transfer *transfer, int trials, uint64_t seed, optune_config *config)
+{
+    optune_call *call = call_of("relu(f32[64])");
+    const optune_task task = {call, &target, &device};
+    const ot_candidate candidate = {.impl = &six};
+    ot_arm arm;
+    open_arm(&arm, transfer, &task, &candidate, seed);
+    for (int i = 0; i < trials; i++) {
+        assert_true(ot_arm_next(&arm, &config[i]));
+        ot_arm_tell(&arm, &config[i], &(optune_told){.cost = i ? 2 : 1});
+    }
+    ot_arm_close(&arm);
+    free(call);
+}
+
+/* The one that is not taught draws for itself: neither what the taught one drew before, which is
+ * no longer fresh, nor what a run without sources draws. */
+static void the_untaught_draws_for_itself(void **state)
+{
+    (void)state;
+    enum { TRIALS = 60, SEEDS = 4 };
+    static optune_config with[TRIALS], without[TRIALS];
+    ot_transfer *lie = ot_transfer_open();
+    int same = 0;
+    fill(lie, "relu(f32[32])", "here", 60, upside_down, 1);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        ask_for(lie, TRIALS, seed, with);
+        ask_for(NULL, TRIALS, seed, without);
+        for (int i = 0; i < TRIALS; i++)
+            for (int k = 0; k < TRIALS; k++)
+                same += memcmp(&with[i], &without[k], sizeof *with) == 0;
+    }
+    print_message("%d of %d are asked for with sources and without\n", same, SEEDS * TRIALS);
+    /* Neighbours of the best, which is the first of both. */
+    assert_true(same < SEEDS * TRIALS / 3);
+    ot_transfer_close(lie);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +387,7 @@ int main(void)
         cmocka_unit_test(much_is_cut_to_the_best),
         cmocka_unit_test(of_many_the_most_alike_serve),
         cmocka_unit_test(values_become_the_nearest),
+        cmocka_unit_test(the_untaught_draws_for_itself),
         cmocka_unit_test(truth_helps_and_lies_hurt_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
