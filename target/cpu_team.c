@@ -341,9 +341,10 @@ void ot_cpu_team_give(void *module)
 {
     static const ot_cpu_team calls = {run, number, count};
     void *const found = dlsym(module, "ot_team");
+    if (!found)
+        return;
     pthread_once(&once, prepare);
-    if (found)
-        *(const ot_cpu_team **)found = &calls;
+    *(const ot_cpu_team **)found = &calls;
 }
 
 void ot_cpu_team_rest(void)
