@@ -339,7 +339,7 @@ static const row rows[] = {
      {CLEAN,
       {"share", AT_LEAST, 0.88, 0.834},
       {"asynchronous", AT_LEAST, 600, 36},
-      {"shared.least", AT_LEAST, 45, 13},
+      {"shared.least", AT_LEAST, 45, 9},
       {"shared.median", AT_LEAST, 100, 78},
       {"narrow", AT_MOST, 0, 16}}},
     {"dense_nbits",
