@@ -30,8 +30,8 @@ static void print_place(const optune_tensor *type, int64_t offset, ot_text *to)
 typedef struct comparison {
     int64_t wrong, seen, first; /* elements; the first wrong one's offset */
     double got, want, bound;
-    uint64_t word[2];     /* of 64-bit integers: got, wanted */
-    bool unwritten, left; /* nothing was written there; and nothing was to be */
+    uint64_t word[2]; /* of 64-bit integers: got, wanted */
+    bool left;        /* something was written where nothing was to be */
     double error;
 } comparison;
 
@@ -109,13 +109,12 @@ static void compare_block(const optune_call *call, const ot_reference *reference
             /* Behind fused steps an infinite bound says that nothing is known here. */
             const bool unknown = call->n_epilogues && isinf(bound);
             const bool left = is_left(reference, block, start + i);
-            const bool nothing = left && !reference->given &&
-                                 ot_is_poison(dtype, out, block->offset + start + i);
-            const bool right = left || nothing ? left && (nothing || reference->given)
-                               : isinf(w) && !unknown
-                                   ? as_infinite(got[i], w, most)
-                                   : unknown || off <= bound || (isnan(w) && isnan(got[i])) ||
-                                         got[i] == w || overflows(got[i], w, bound, most);
+            const bool right =
+                left ? reference->given || ot_is_poison(dtype, out, block->offset + start + i)
+                : isinf(w) && !unknown
+                    ? as_infinite(got[i], w, most)
+                    : unknown || off <= bound || (isnan(w) && isnan(got[i])) || got[i] == w ||
+                          overflows(got[i], w, bound, most);
             if (right) {
                 if (off <= bound && bound > 0 && off > c->error * bound)
                     c->error = off / bound;
@@ -125,7 +124,6 @@ static void compare_block(const optune_call *call, const ot_reference *reference
                 c->want = w;
                 c->bound = bound;
                 c->left = left;
-                c->unwritten = nothing;
             }
         }
         c->seen += n;
@@ -190,11 +188,10 @@ static void say_wrong(const optune_tensor *type, int output, const comparison *c
 {
     ot_text place = {0};
     print_place(type, c->first, &place);
-    if (c->left || c->unwritten) {
+    if (c->left) {
         ot_format(message, size,
-                  c->left ? "output %d%s was written, where what says what is right writes "
-                            "nothing (%lld of %lld wrong)"
-                          : "output %d%s was never written (%lld of %lld wrong)",
+                  "output %d%s was written, where what says what is right writes nothing "
+                  "(%lld of %lld wrong)",
                   output, ot_text_str(&place), (long long)c->wrong, (long long)c->seen);
     } else if (ot_dtype_is_long(type->dtype)) {
         const bool sign = type->dtype.code == OPTUNE_DTYPE_INT;
