@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What records are compared with: the untuned default, libraries, and what the machine can do. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "answer/figures.h"
@@ -74,7 +75,9 @@ double ot_call_units(const optune_device *device, const optune_call *call)
 
 bool ot_call_tensor(const optune_call *call)
 {
-    enum { OFTEN = 8 }; /* operations a byte: scores and sums of windows do fewer, products more */
+    enum {
+        OFTEN = 8
+    }; /* operations a byte: scores and sums of windows do fewer, products more */
     bool any = false;
     for (int i = 0; i < call->n_attrs; i++)
         if (!strcmp(call->attr[i].name, "math") && strcmp(call->attr[i].word, "ieee"))
@@ -112,19 +115,55 @@ static double positive(const json_t *object, const char *name)
     return isfinite(value) && value > 0 ? value : 0;
 }
 
+enum { LEAST_TOLD = 2, MOST_TOLD = 3 };
+
+/* How many numbers it holds; 0: something else, too. */
+static int told(double value[MOST_TOLD])
+{
+    char text[256], *rest = NULL;
+    const char *given = getenv("OPTUNE_PEAK");
+    int n = 0;
+    if (!given || !ot_copy(text, sizeof text, given))
+        return 0;
+    for (char *word = strtok_r(text, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+        if (n == MOST_TOLD || !ot_parse_real(word, &value[n]) || !(value[n++] > 0))
+            return 0;
+    return n < LEAST_TOLD ? 0 : n;
+}
+
+const char *ot_peak_untold(void)
+{
+    double value[MOST_TOLD] = {0};
+    const char *given = getenv("OPTUNE_PEAK");
+    return given && *given && !told(value)
+               ? "OPTUNE_PEAK is no peak: write FLOPS,BYTES a second, as 2e11,4e10"
+               : NULL;
+}
+
+bool ot_peak_told(void)
+{
+    double value[MOST_TOLD];
+    return told(value) > 0;
+}
+
 /* A file that is not there, or no such file, is as good as none. */
 ot_peak_known ot_peak_recall(const optune *o)
 {
     ot_peak_known peak = {0};
     char path[4096 + 64];
+    double value[MOST_TOLD] = {0};
     ot_text text = {0};
+    if (told(value))
+        return (ot_peak_known){value[0], value[1], value[2], .settled = true, .told = true};
     ot_peak_path(o, path, sizeof path);
     if (ot_read_file(path, &text, 1 << 16, NULL) >= 0) {
         json_t *json = json_loads(ot_text_str(&text), JSON_REJECT_DUPLICATES, NULL);
         if (json_integer_value(json_object_get(json, "optune_peak")) == OT_PEAK_VERSION)
-            peak = (ot_peak_known){positive(json, "flops"), positive(json, "bandwidth"),
-                                   positive(json, "tensor"),
-                                   !json_is_true(json_object_get(json, "disturbed"))};
+            peak =
+                (ot_peak_known){.flops = positive(json, "flops"),
+                                .bandwidth = positive(json, "bandwidth"),
+                                .tensor = positive(json, "tensor"),
+                                .settled = !json_is_true(json_object_get(json, "disturbed"))};
         json_decref(json);
     }
     ot_text_release(&text);

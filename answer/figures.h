@@ -33,10 +33,16 @@ bool ot_call_fits_cache(const optune_device *device, const optune_call *call);
 /* What was measured and remembered of the handle's device and threads; 0: not known. */
 typedef struct ot_peak_known {
     double flops, bandwidth, tensor; /* as in ot_peaks */
-    bool settled;                    /* measured while the machine was ours */
+    bool settled;                    /* measured while the machine was ours, or told */
+    bool told;                       /* by OPTUNE_PEAK: nothing is to be measured */
 } ot_peak_known;
 void ot_peak_path(const optune *o, char *path, size_t size);
 enum { OT_PEAK_VERSION = 2 };
+/* $OPTUNE_PEAK, where it is "FLOPS,BYTES" or "FLOPS,BYTES,FLOPS" (float32; memory; 16-bit floats on
+ * tensor cores), each a second; else the file. */
 ot_peak_known ot_peak_recall(const optune *o);
+/* What is wrong with $OPTUNE_PEAK, which then counts for nothing; NULL: nothing. */
+const char *ot_peak_untold(void);
+bool ot_peak_told(void);
 
 #endif

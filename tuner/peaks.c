@@ -27,6 +27,7 @@ static void recall(ot_run *run)
     run->peak =
         (ot_peaks){.flops = known.flops, .bandwidth = known.bandwidth, .tensor = known.tensor};
     run->peak_settled = known.settled;
+    run->peak_told = known.told;
 }
 
 static void remember(const ot_run *run)
@@ -87,22 +88,29 @@ static void measure(ot_run *run)
 
 void ot_peak_begin(ot_run *run)
 {
+    const char *untold = ot_peak_untold();
     recall(run);
-    if ((!run->peak_settled || run->options->again) && run->end - ot_now() > AMPLE_S)
+    if (untold)
+        ot_context_log(run->o, OPTUNE_LOG_WARNING, "%s", untold);
+    if (!run->peak_told && (!run->peak_settled || run->options->again) &&
+        run->end - ot_now() > AMPLE_S)
         measure(run);
 }
 
 void ot_peak_end(ot_run *run, double fastest, const char *whose)
 {
-    const bool may =
-        !ot_context_stopped(run->o) && !run->broken && ot_now() + COSTS_S < run->end;
+    const bool may = !run->peak_told && !ot_context_stopped(run->o) && !run->broken &&
+                     ot_now() + COSTS_S < run->end;
     if (may && (run->peak.flops == 0 || fastest > run->peak.flops))
         measure(run);
     if (run->peak.flops > 0 && fastest > run->peak.flops * DOUBTFUL)
         ot_context_log(run->o, OPTUNE_LOG_WARNING,
-                       "%s computes %.0f GFLOP/s, and the peak measured here is %.0f: one of "
-                       "the two was measured at a bad moment; --again measures both once more",
-                       whose, fastest * 1e-9, run->peak.flops * 1e-9);
+                       "%s computes %.0f GFLOP/s, and the peak %s is %.0f: %s", whose,
+                       fastest * 1e-9, run->peak_told ? "of OPTUNE_PEAK" : "measured here",
+                       run->peak.flops * 1e-9,
+                       run->peak_told ? "it is too small"
+                                      : "one of the two was measured at a bad moment; --again "
+                                        "measures both once more");
     if (run->peak.flops > 0)
         run->peak.flops = fmax(run->peak.flops, fastest);
 }

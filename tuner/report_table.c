@@ -305,8 +305,9 @@ static void footer(const ot_run_rows *rows, ot_table_form form, int width, ot_te
     ot_text_add(&line, total->counters_why ? total->counters_why : "");
     add_line(&line, width, to);
     if (total->peak_flops > 0)
-        ot_text_printf(&line, "measured peak: %.0f GFLOP/s%s, ", total->peak_flops * 1e-9,
-                       threads ? "" : " in float32");
+        ot_text_printf(&line, "%s: %.0f GFLOP/s%s, ",
+                       ot_peak_told() ? "peak by OPTUNE_PEAK" : "measured peak",
+                       total->peak_flops * 1e-9, threads ? "" : " in float32");
     if (total->peak_flops > 0 && total->peak_tensor > 0)
         ot_text_printf(&line, "%.0f in bfloat16 on tensor cores, ", total->peak_tensor * 1e-9);
     if (total->peak_flops > 0)

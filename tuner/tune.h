@@ -152,6 +152,7 @@ typedef struct ot_run {
     bool broken;       /* an outcome could not be written down: the run ends */
     ot_peaks peak;     /* 0: not known */
     bool peak_settled; /* measured while the machine was ours */
+    bool peak_told;    /* and is not measured */
     optune_progress progress;
     struct ot_transfer
         *transfer; /* what was measured before, for any of the workloads; or NULL */

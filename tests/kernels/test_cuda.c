@@ -3,7 +3,9 @@
  * Every CUDA body compiles with NVRTC for every architecture that it admits, on every sample of its
  * operator, with its fallback; no GPU is needed. Skips, with the reason, where there is no NVRTC.
  * OPTUNE_TEST_IMPL narrows it to one implementation, OPTUNE_TEST_CONFIGS adds random configs,
- * OPTUNE_TEST_THIN takes so many times fewer samples (default 1), each one's first among them.
+ * OPTUNE_TEST_THIN takes so many times fewer samples (default 1), each one's first among them, and
+ * of what a row of a pattern makes for many operators less (workbench_brief): the first one's
+ * fallback.
  */
 #include "support/check.h"
 
@@ -53,7 +55,7 @@ static void submit(bench *b, const optune_task *task, const optune_impl *impl,
 
 /* Whether the implementation takes this sample, its first one or not. */
 static bool sample_of(bench *b, const optune_impl *impl, const char *sample, bool first,
-                      uint64_t *rng)
+                      bool brief, uint64_t *rng)
 {
     optune_err err = {0};
     static optune_call call;
@@ -63,12 +65,13 @@ static bool sample_of(bench *b, const optune_impl *impl, const char *sample, boo
     const optune_task task = {&call, &b->target, &b->device};
     if (!impl_belongs(impl, &b->target) || !ot_impl_applies(impl, &task, NULL))
         return false;
-    if (b->turn++ % b->thin && !first)
+    if ((b->turn++ % b->thin || brief) && !first)
         return true;
     check_ok(ot_space_open(&task, impl, &space, &err));
     assert_true(ot_space_fallback(space, &config, NULL));
     submit(b, &task, impl, &config, sample);
-    for (int i = 0, drawn = 0; i < 200 && drawn < b->configs; i++) {
+    const int configs = brief ? 0 : b->configs;
+    for (int i = 0, drawn = 0; i < 200 && drawn < configs; i++) {
         ot_space_nth(space, ot_space_random(space, rng), &config);
         if (ot_space_valid(space, &config, NULL)) {
             submit(b, &task, impl, &config, sample);
@@ -128,9 +131,9 @@ static void every_body(const char *text)
         const optune_op *op = ot_op_find(impl[i]->op);
         if (only && strcmp(only, impl[i]->name))
             continue;
-        bool any = false;
+        bool any = false, brief = workbench_brief(impl, i);
         for (const char *const *sample = op->samples; *sample; sample++)
-            any = sample_of(&b, impl[i], *sample, !any, &rng) || any;
+            any = sample_of(&b, impl[i], *sample, !any, brief, &rng) || any;
     }
     const int failed = finish(&b);
     print_message("%s: %d built, %d failed\n", text, b.n, failed);

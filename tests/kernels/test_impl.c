@@ -9,7 +9,9 @@
  * one thread and on OpenCL (`unoptimized`), every third one with random configs, too; two
  * threads and OpenCL's optimizing compiler see some samples of each implementation, its first
  * among them. Generic implementations, few bodies for all operators, are computed on one sample
- * in twelve, their first among them. `emulated` is the OpenCL of tests/races, which has CUDA's
+ * in twelve, their first among them. Of what a row of a pattern makes for many operators
+ * OPTUNE_TEST_THIN asks less (workbench_brief): the fallback on the first sample, where every
+ * sample is computed. `emulated` is the OpenCL of tests/races, which has CUDA's
  * words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run
  * there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how
  * many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its
@@ -148,6 +150,16 @@ static void try_sample(bench *b, const optune_impl *impl, const char *sample, in
     ot_space_close(space);
 }
 
+static void first_sample(bench *b, const optune_op *op, const optune_impl *impl, uint64_t *rng)
+{
+    static optune_call call;
+    const char *const *sample = op->samples;
+    while (*sample && !applies(b, impl, *sample, &call))
+        sample++;
+    if (*sample && b->turn++ % b->parts == b->part)
+        try_sample(b, impl, *sample, 0, rng);
+}
+
 static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, uint64_t *rng)
 {
     ot_text fused = {0};
@@ -167,7 +179,7 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
         try_sample(b, impl, *sample, turn / thin % 3 ? 0 : b->configs, rng);
         if (fuses) {
             random_call_fuse(*sample, variant, &fused);
-            try_sample(b, impl, ot_text_str(&fused), 1, rng);
+            try_sample(b, impl, ot_text_str(&fused), b->thin == 1 || variant % 2 == 0, rng);
         }
     }
     ot_text_release(&fused);
@@ -190,7 +202,7 @@ static void every_impl(const char *target, int configs, int thin)
     workbench_start(&b.at);
     const char *only = getenv("OPTUNE_TEST_IMPL");
     b.generic_thin = only ? 1 : 12;
-    uint64_t rng = (uint64_t)workbench_asked("OPTUNE_TEST_SEED", 12345);
+    uint64_t rng = workbench_seed(12345);
     int n;
     const optune_impl *const *impl = ot_impls(&n);
     for (int i = 0; i < n; i++) {
@@ -199,7 +211,10 @@ static void every_impl(const char *target, int configs, int thin)
         if (!workbench_wants(impl[i]->name) || !impl_belongs(impl[i], &b.at.target))
             continue;
         const int before = b.checked + b.skipped + b.failed;
-        samples_of(&b, op, impl[i], &rng);
+        if (!workbench_brief(impl, i))
+            samples_of(&b, op, impl[i], &rng);
+        else if (thin == 1)
+            first_sample(&b, op, impl[i], &rng);
         tested[i] = tested[i] || b.checked + b.skipped + b.failed > before;
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", b.checked,

@@ -6,7 +6,8 @@
  * operators fused behind it, whose operands have dims of the output or are broadcast. A library
  * that is not installed is skipped. OPTUNE_TEST_CONFIGS, OPTUNE_TEST_THIN and OPTUNE_TEST_IMPL
  * work as in test_impl, and so do OPTUNE_TEST_PARTS and OPTUNE_TEST_PART, which share the
- * implementations here.
+ * implementations here; but where no random configs are drawn by default, as compilers take long,
+ * they are of the one implementation that OPTUNE_TEST_IMPL names alone (test_ranges draws some).
  */
 #include "support/check.h"
 
@@ -260,7 +261,8 @@ static bool fuse(const optune_impl *impl, const optune_call *range, optune_call 
     return ot_impl_applies(impl, &task, NULL) && ot_epilogue_applies(&task, NULL);
 }
 
-static bool sample_of(const optune_impl *impl, const char *sample)
+/* `brief`: the fallback alone, and nothing fused. */
+static bool sample_of(const optune_impl *impl, const char *sample, bool brief)
 {
     optune_err err = {0};
     optune_call *call = ot_alloc(3 * sizeof *call), *range = call + 1, *fused = call + 2;
@@ -270,8 +272,8 @@ static bool sample_of(const optune_impl *impl, const char *sample)
     const bool takes =
         !call->n_epilogues && widen(impl, call, range) && ot_impl_applies(impl, &task, why);
     if (takes)
-        try_range(impl, range, t.configs);
-    if (takes && t.taken++ % FUSED_THIN == 0 && fuse(impl, range, fused)) {
+        try_range(impl, range, brief ? 0 : t.configs);
+    if (takes && !brief && t.taken++ % FUSED_THIN == 0 && fuse(impl, range, fused)) {
         try_range(impl, fused, 0);
         t.fused++;
     }
@@ -314,7 +316,7 @@ static void every_impl(const char *target, int configs, int thin)
     if (!workbench_find(&t.at, target))
         skip();
     workbench_start(&t.at);
-    t.rng = 7;
+    t.rng = workbench_seed(7);
     for (int i = 0; i < n; i++) {
         if (!impl[i]->symbolic || !workbench_wants(impl[i]->name) ||
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
@@ -323,12 +325,12 @@ static void every_impl(const char *target, int configs, int thin)
             continue;
         int taken = 0, turn = 0;
         t.taken = 0;
-        const bool alone = getenv("OPTUNE_TEST_IMPL") != NULL;
+        const bool alone = getenv("OPTUNE_TEST_IMPL") != NULL, brief = workbench_brief(impl, i);
         const int each = impl[i]->generic && !alone ? GENERIC_THIN * thin : thin;
         const optune_op *op = ot_op_find(impl[i]->op);
         for (const char *const *sample = op->samples; *sample; sample++, turn++)
-            if (taken == 0 || turn % each == 0)
-                taken += sample_of(impl[i], *sample);
+            if (taken == 0 || (turn % each == 0 && !brief))
+                taken += sample_of(impl[i], *sample, brief);
         if (!taken && strcmp(impl[i]->symbolic, "*") != 0)
             fail_msg("'%s' takes no sample's dims at run time", impl[i]->name);
         if (!taken && !impl[i]->generic) /* a pattern's, and this op has no such sample */
@@ -342,7 +344,9 @@ static void every_impl(const char *target, int configs, int thin)
 
 static int configs(int otherwise)
 {
-    return workbench_asked("OPTUNE_TEST_CONFIGS", otherwise);
+    return otherwise || getenv("OPTUNE_TEST_IMPL")
+               ? workbench_asked("OPTUNE_TEST_CONFIGS", otherwise)
+               : 0;
 }
 
 static void one_thread(void **state)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "strategy/inside.h"
 #include "support/check.h"
 #include "support/emulated.h"
 
@@ -71,8 +72,22 @@ int workbench_contract_run(int argc, char **argv, const workbench_contract *cont
 
 int workbench_thin(int thin)
 {
-    const int thinner = workbench_asked("OPTUNE_TEST_THIN", 1);
-    return getenv("OPTUNE_TEST_IMPL") ? 1 : thinner ? thin * thinner : thin;
+    const int least = getenv("OPTUNE_RACES") ? 2 : 1; /* it takes twice the time */
+    const int asked = workbench_asked("OPTUNE_TEST_THIN", 1);
+    const int thinner = asked > least ? asked : least;
+    return getenv("OPTUNE_TEST_IMPL") ? 1 : thin * thinner;
+}
+
+bool workbench_brief(const optune_impl *const *impl, int i)
+{
+    const int thin = getenv("OPTUNE_TEST_IMPL") ? 1 : workbench_asked("OPTUNE_TEST_THIN", 1);
+    const optune_impl *row = ot_pattern_row(impl[i]);
+    uint64_t turn = workbench_seed(0);
+    if (row == impl[i] || thin < 2)
+        return false;
+    for (int k = 0; k < i; k++)
+        turn += ot_pattern_row(impl[k]) == row;
+    return turn % (uint64_t)thin != 0;
 }
 
 bool workbench_wants(const char *impl)
@@ -90,4 +105,11 @@ int workbench_asked(const char *name, int otherwise)
     int64_t n;
     const char *s = getenv(name);
     return s && ot_parse_int(s, &n) && n >= 0 && n < 60 ? (int)n : otherwise;
+}
+
+uint64_t workbench_seed(uint64_t otherwise)
+{
+    int64_t n;
+    const char *s = getenv("OPTUNE_TEST_SEED");
+    return s && ot_parse_int(s, &n) ? (uint64_t)n : otherwise;
 }

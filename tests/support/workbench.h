@@ -44,10 +44,16 @@ extern const ot_measure_policy workbench_quick;
  * spaces between, does not. */
 bool workbench_wants(const char *impl);
 
-/* One sample in so many: `thin` times OPTUNE_TEST_THIN, and all of one implementation that
- * OPTUNE_TEST_IMPL names. */
+/* One sample in so many: `thin` times OPTUNE_TEST_THIN, twice where races are looked for, and all
+ * of one implementation that OPTUNE_TEST_IMPL names. */
 int workbench_thin(int thin);
+/* Under OPTUNE_TEST_THIN=n, whether this is one of those of which less is asked: of the
+ * implementations that a row of a pattern makes, the same bodies with an expression each, one in n
+ * is asked all, another one with another OPTUNE_TEST_SEED. One that OPTUNE_TEST_IMPL names is. */
+bool workbench_brief(const optune_impl *const *impl, int i);
 /* The number in this variable of the environment, where there is one from 0 to 59. */
 int workbench_asked(const char *name, int otherwise);
+/* The seed in OPTUNE_TEST_SEED, else this one. */
+uint64_t workbench_seed(uint64_t otherwise);
 
 #endif

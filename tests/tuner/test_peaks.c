@@ -5,6 +5,7 @@
  */
 #include <dirent.h>
 
+#include "answer/figures.h"
 #include "support/check.h"
 #include "support/tuning.h"
 
@@ -46,6 +47,29 @@ static void plant(const char *path, double flops)
 static double real(const json_t *json, const char *name)
 {
     return json_number_value(json_object_get(json, name));
+}
+
+/* What somebody says it is is neither measured nor remembered; what is no peak is as if nobody said
+ * anything. */
+static void test_told(void **state)
+{
+    (void)state;
+    optune *o = tuning_open("told");
+    setenv("OPTUNE_PEAK", "2e15,3e12", 1);
+    json_t *json = run(o, "dense", DENSE, "dense_gemm.cpu");
+    assert_float_equal(real(json, "peak_flops"), 2e15, 1);
+    assert_float_equal(real(json, "peak_bandwidth"), 3e12, 1);
+    assert_true(!ot_exists(tuning_path("told/peaks")) && ot_peak_told() && !ot_peak_untold());
+    json_decref(json);
+    static const char *const none[] = {"2e15",    "2e15,-1",    "2e15,nan",
+                                       "1,2,3,4", "2e15,3e12 ", "fast,3e12"};
+    for (int i = 0; i < OT_COUNT(none); i++) {
+        setenv("OPTUNE_PEAK", none[i], 1);
+        check_contains(ot_peak_untold(), "FLOPS,BYTES");
+        assert_false(ot_peak_told());
+    }
+    unsetenv("OPTUNE_PEAK");
+    optune_close(o);
 }
 
 static void test_remembered(void **state)
@@ -122,9 +146,11 @@ static void test_cached(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_told),
         cmocka_unit_test(test_remembered),
         cmocka_unit_test(test_effective),
         cmocka_unit_test(test_cached),
     };
+    unsetenv("OPTUNE_PEAK"); /* of whoever runs all tests */
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }
