@@ -196,7 +196,10 @@ int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
 /* A constant; elements that the file holds as they are needed move out of the message, unless it
  * has bodies that are read again: functions, or attributes of nodes. */
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
-/* A constant of this type with room for its elements. ELIMIT: too large. */
+/* sparse.c: the same of one of which the file keeps what is not 0, with all its elements. */
+int ot_onnx_take_sparse(ot_onnx *m, const ot_onnx_sparse *sparse, ot_onnx_value **value,
+                        optune_err *err);
+/* A constant of this type with room for its elements, all of them 0. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
 /* The same without room: for what is computed whenever somebody holds it. */
 int ot_onnx_count(ot_onnx *m, const optune_tensor *type, optune_err *err);
