@@ -383,6 +383,16 @@ int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window 
 ot_onnx_value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w,
                                       ot_onnx_value *value);
 
+/* ---- places.c: where the largest element of each window lies --------------------------------- */
+enum { OT_ONNX_TAPS = 256 };
+typedef struct ot_onnx_places {
+    int dims;     /* to slide over: the last ones of the data, behind two */
+    bool columns; /* the first of these dims varies fastest in what a place counts */
+    int64_t kernel[3], stride[3], dilation[3], before[3], windows[3];
+} ot_onnx_places;
+/* As 64-bit integers, of the first one where several are as large; what is in pads is never it. */
+ot_onnx_value *ot_onnx_places_of(ot_onnx_node *n, ot_onnx_value *x, const ot_onnx_places *p);
+
 /* family_pool.c: w->data pooled as the node's `ceil_mode` and `count_include_pad` say; may change
  * the pads. */
 ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w);

@@ -276,6 +276,35 @@ static void mostly_zeros(void **state)
     }
 }
 
+/* Places of two channels of [2,3], counted along rows and along columns; of bytes of 0 beside a
+ * pad. */
+static void places_of_the_largest(void **state)
+{
+    static const float x[] = {1, 5, 2, 4, 0, 6, 9, 9, 1, 0, 3, 3};
+    static const float rows[] = {1, 5, 5, 6, 7, 11}, columns[] = {2, 5, 5, 6, 8, 11},
+                       none[] = {0, 0};
+    static const uint8_t zeros[] = {0, 0};
+    static const int64_t two[] = {2, 2}, right[] = {0, 0, 0, 1}, left[] = {1, 0};
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        const bool bytes = which == 2, deep = which == 3; /* the rows as planes of a volume */
+        const float *want = bytes ? none : which == 1 ? columns : rows;
+        static const int64_t three[] = {1, 2, 2}, ends[] = {0, 0, 0, 0, 0, 1};
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", bytes ? 2 : ONNX_FLOAT,
+                   bytes  ? "1,1,2"
+                   : deep ? "1,2,1,2,3"
+                          : "1,2,2,3");
+        attr_ints(&attrs, "kernel_shape", bytes ? 1 : deep ? 3 : 2, deep ? three : two);
+        attr_ints(&attrs, "pads", bytes ? 2 : deep ? 6 : 4, bytes ? left : deep ? ends : right);
+        attr_int(&attrs, "storage_order", which == 1);
+        onnx_node(&g, "MaxPool", "only", "x", "largest at", &attrs);
+        attr_int(&attrs, "to", ONNX_FLOAT);
+        onnx_node(&g, "Cast", "last", "at", "y", &attrs);
+        onnx_gives(&g, 17, bytes ? (const void *)zeros : x, bytes ? 2 : 6, want, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +317,7 @@ int main(void)
         cmocka_unit_test(open_images),
         cmocka_unit_test(one_batch),
         cmocka_unit_test(mostly_zeros),
+        cmocka_unit_test(places_of_the_largest),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
