@@ -39,6 +39,10 @@ static int constant(ot_onnx_node *n)
         const int status = ot_onnx_take(n->m, a->t, &value, n->err);
         return status < 0 ? status : ot_onnx_give(n, 0, value);
     }
+    if (!strcmp(name, "sparse_value") && a->sparse_tensor) {
+        const int status = ot_onnx_take_sparse(n->m, a->sparse_tensor, &value, n->err);
+        return status < 0 ? status : ot_onnx_give(n, 0, value);
+    }
     if (!strcmp(name, "value_float"))
         value = copied(n, f32, 0, 1, &a->f);
     else if (!strcmp(name, "value_floats"))

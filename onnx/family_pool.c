@@ -85,6 +85,22 @@ ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w
         up ? "true" : "false", mean ? ", count_include_pad=" : "", mean ? pad : "");
 }
 
+static int volume_places(ot_onnx_node *n, const ot_onnx_volume *v, const ot_onnx_value *pooled)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!ot_onnx_dims(n, pooled, dim))
+        return n->err->status;
+    ot_onnx_places p = {.dims = 3, .columns = ot_onnx_int(n, "storage_order", 0) == 1};
+    for (int d = 0; d < 3; d++) {
+        p.kernel[d] = v->kernel[d];
+        p.stride[d] = v->stride[d];
+        p.dilation[d] = v->dilation[d];
+        p.before[d] = v->before[d];
+        p.windows[d] = dim[2 + d];
+    }
+    return ot_onnx_give(n, 1, ot_onnx_places_of(n, ot_onnx_need(n, 0), &p));
+}
+
 /* Over the planes, then over depth: the largest of the largest, and the mean of means, as pads are
  * counted, or not, along each dim by itself. */
 static int pool_volume(ot_onnx_node *n, const char *op)
@@ -109,11 +125,31 @@ static int pool_volume(ot_onnx_node *n, const char *op)
     w.data = ot_onnx_reshape(n, x, 4,
                              (const int64_t[]){v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]});
     x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
-    return x ? ot_onnx_give(
-                   n, 0,
-                   ot_onnx_reshape(n, x, 5,
-                                   (const int64_t[]){v.dim[0], v.dim[1], -1, dim[2], dim[3]}))
-             : n->err->status;
+    x = x ? ot_onnx_reshape(n, x, 5, (const int64_t[]){v.dim[0], v.dim[1], -1, dim[2], dim[3]})
+          : NULL;
+    if (!x || ot_onnx_give(n, 0, x) < 0)
+        return n->err->status;
+    return ot_onnx_wants(n, 1) ? volume_places(n, &v, x) : OPTUNE_OK;
+}
+
+/* Of what was pooled, where it was, when somebody reads that. */
+static int places(ot_onnx_node *n, const ot_onnx_window *w, const ot_onnx_value *pooled)
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!ot_onnx_wants(n, 1))
+        return OPTUNE_OK;
+    if (!ot_onnx_dims(n, pooled, dim))
+        return n->err->status;
+    ot_onnx_places p = {.dims = 2, .columns = ot_onnx_int(n, "storage_order", 0) == 1};
+    for (int d = 0; d < 2; d++) {
+        p.kernel[d] = w->kernel[d];
+        p.stride[d] = w->stride[d];
+        p.dilation[d] = w->dilation[d];
+        p.before[d] = w->pad[d];
+        p.windows[d] = dim[2 + d];
+    }
+    ot_onnx_value *at = ot_onnx_places_of(n, w->data, &p);
+    return at ? ot_onnx_give(n, 1, ot_onnx_unslide(n, w, at)) : n->err->status;
 }
 
 static int pool(ot_onnx_node *n)
@@ -125,7 +161,8 @@ static int pool(ot_onnx_node *n)
     if (ot_onnx_slide(n, NULL, &w) < 0)
         return n->err->status;
     ot_onnx_value *all = ot_onnx_pooled(n, n->op->arg, &w);
-    return all ? ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all)) : n->err->status;
+    const int status = all ? ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, all)) : n->err->status;
+    return status < 0 ? status : places(n, &w, all);
 }
 
 static int global(ot_onnx_node *n)

@@ -131,7 +131,7 @@ static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch
         open = open || batch[d] < 0;
         all *= batch[d];
     }
-    if (same && n_batch == 1)
+    if (same && n_batch == 1 && rank == 3)
         return value;
     if (same && one) {
         for (int d = 0; d + 1 < n_batch; d++)

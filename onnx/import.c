@@ -23,26 +23,38 @@ static bool named_here(const ot_onnx *m, const char *name)
     return ot_names_find(&m->at->names, name);
 }
 
+/* One of them, dense or sparse. */
+static int take_initializer(ot_onnx *m, const char *name, ot_onnx_tensor *dense,
+                            const ot_onnx_sparse *sparse, optune_err *err)
+{
+    optune_err inner = {0};
+    ot_onnx_value *value = NULL;
+    int status = OPTUNE_OK;
+    if (named_here(m, name))
+        status = optune_fail(&inner, OPTUNE_EDAMAGED, "there are two of this name");
+    else
+        status = sparse ? ot_onnx_take_sparse(m, sparse, &value, &inner)
+                        : ot_onnx_take(m, dense, &value, &inner);
+    if (status < 0)
+        return in_tensor(m, "initializer", name, status, &inner, err);
+    ot_onnx_name(m, name, value);
+    return OPTUNE_OK;
+}
+
 static int take_initializers(ot_onnx *m, optune_err *err)
 {
     const ot_onnx_graph *g = m->at->graph;
-    for (size_t i = 0; i < g->n_initializer; i++) {
-        const char *name = ot_onnx_text_of(g->initializer[i]->name);
-        optune_err inner = {0};
-        ot_onnx_value *value = NULL;
-        int status = OPTUNE_OK;
-        if (named_here(m, name))
-            status = optune_fail(&inner, OPTUNE_EDAMAGED, "there are two of this name");
-        if (status >= 0)
-            status = ot_onnx_take(m, g->initializer[i], &value, &inner);
-        if (status < 0)
-            return in_tensor(m, "initializer", name, status, &inner, err);
-        ot_onnx_name(m, name, value);
+    int status = OPTUNE_OK;
+    for (size_t i = 0; i < g->n_initializer && status >= 0; i++)
+        status = take_initializer(m, ot_onnx_text_of(g->initializer[i]->name),
+                                  g->initializer[i], NULL, err);
+    for (size_t i = 0; i < g->n_sparse_initializer && status >= 0; i++) {
+        const ot_onnx_sparse *sparse =
+            g->sparse_initializer[i]; /* its elements are called so */
+        const char *name = sparse->values ? ot_onnx_text_of(sparse->values->name) : "";
+        status = take_initializer(m, name, NULL, sparse, err);
     }
-    if (g->n_sparse_initializer)
-        return optune_fail(err, OPTUNE_EUNSUPPORTED, "%.200s: it has sparse initializers",
-                           m->path);
-    return OPTUNE_OK;
+    return status;
 }
 
 /* An input that a binding names has its value once and for all. */

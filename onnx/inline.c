@@ -231,17 +231,25 @@ static void outside_bodies(inlining *to, const scope *s, ot_onnx_proto *node,
     }
 }
 
+static void own_name(ot_names *own, const char *name)
+{
+    name = ot_onnx_text_of(name);
+    if (!ot_names_find(own, name))
+        ot_names_add(own, name, 1);
+}
+
 static void own_names(ot_names *own, const ot_onnx_graph *body)
 {
     for (size_t i = 0; i < body->n_input; i++)
-        ot_names_add(own, ot_onnx_text_of(body->input[i]->name), 1);
+        own_name(own, body->input[i]->name);
     for (size_t i = 0; i < body->n_initializer; i++)
-        if (!ot_names_find(own, ot_onnx_text_of(body->initializer[i]->name)))
-            ot_names_add(own, ot_onnx_text_of(body->initializer[i]->name), 1);
+        own_name(own, body->initializer[i]->name);
+    for (size_t i = 0; i < body->n_sparse_initializer; i++)
+        if (body->sparse_initializer[i]->values)
+            own_name(own, body->sparse_initializer[i]->values->name);
     for (size_t i = 0; i < body->n_node; i++)
         for (size_t k = 0; k < body->node[i]->n_output; k++)
-            if (!ot_names_find(own, body->node[i]->output[k]))
-                ot_names_add(own, body->node[i]->output[k], 1);
+            own_name(own, body->node[i]->output[k]);
 }
 
 static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_graph *inner,

@@ -196,7 +196,10 @@ int ot_onnx_dtype(int code, optune_dtype *dtype, optune_err *err);
 /* A constant; elements that the file holds as they are needed move out of the message, unless it
  * has bodies that are read again: functions, or attributes of nodes. */
 int ot_onnx_take(ot_onnx *m, ot_onnx_tensor *tensor, ot_onnx_value **value, optune_err *err);
-/* A constant of this type with room for its elements. ELIMIT: too large. */
+/* sparse.c: the same of one of which the file keeps what is not 0, with all its elements. */
+int ot_onnx_take_sparse(ot_onnx *m, const ot_onnx_sparse *sparse, ot_onnx_value **value,
+                        optune_err *err);
+/* A constant of this type with room for its elements, all of them 0. ELIMIT: too large. */
 int ot_onnx_room(ot_onnx *m, const optune_tensor *type, ot_onnx_value **value, optune_err *err);
 /* The same without room: for what is computed whenever somebody holds it. */
 int ot_onnx_count(ot_onnx *m, const optune_tensor *type, optune_err *err);
@@ -379,6 +382,16 @@ ot_onnx_window ot_onnx_plane_of(const ot_onnx_volume *v); /* over its last two d
 int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 ot_onnx_value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w,
                                       ot_onnx_value *value);
+
+/* ---- places.c: where the largest element of each window lies --------------------------------- */
+enum { OT_ONNX_TAPS = 256 };
+typedef struct ot_onnx_places {
+    int dims;     /* to slide over: the last ones of the data, behind two */
+    bool columns; /* the first of these dims varies fastest in what a place counts */
+    int64_t kernel[3], stride[3], dilation[3], before[3], windows[3];
+} ot_onnx_places;
+/* As 64-bit integers, of the first one where several are as large; what is in pads is never it. */
+ot_onnx_value *ot_onnx_places_of(ot_onnx_node *n, ot_onnx_value *x, const ot_onnx_places *p);
 
 /* family_pool.c: w->data pooled as the node's `ceil_mode` and `count_include_pad` say; may change
  * the pads. */

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/graph.h"
 #include "support/onnx_file.h"
@@ -225,6 +226,85 @@ static void open_images(void **state)
     }
 }
 
+/* A vector, and a matrix, against one batch of one matrix. */
+static void one_batch(void **state)
+{
+    static const float x[] = {1, 2, 3, -1}, w[] = {1, 0, 2, 3, 1, -1},
+                       row[] = {7, 2, 0, 0, -1, 7};
+    (void)state;
+    for (int rows = 1; rows <= 2; rows++) {
+        ot_text g = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, rows == 1 ? "2" : "2,2");
+        onnx_initializer(&g, "w", ONNX_FLOAT, "1,2,3", w, sizeof w);
+        onnx_node(&g, "MatMul", "only", "x w", "y", NULL);
+        onnx_gives(&g, 17, x, 3 * rows, row, 1e-5f);
+    }
+}
+
+/* Of [2,3] two elements are told, by one number or by one along each dim; others are 0. */
+static void mostly_zeros(void **state)
+{
+    static const float x[] = {1, 2}, few[] = {5, -3}, want[] = {0, 5, -6};
+    static const int64_t flat[] = {1, 5}, each[] = {0, 1, 1, 2}, outside[] = {1, 6},
+                         below[] = {0, 1, -1, 2};
+    static const struct {
+        const int64_t *place;
+        int each;
+        bool fits;
+    } all[] = {{flat, 1, true}, {each, 2, true}, {outside, 1, false}, {below, 2, false}};
+    (void)state;
+    for (int i = 0; i < 2 * OT_COUNT(all); i++) {
+        const int64_t *place = all[i / 2].place;
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "2");
+        if (i % 2) {
+            attr_sparse(&attrs, "sparse_value", "2,3", 2, few, all[i / 2].each, place);
+            onnx_node(&g, "Constant", "known", "", "w", &attrs);
+        } else {
+            onnx_sparse(&g, "w", "2,3", 2, few, all[i / 2].each, place);
+        }
+        onnx_node(&g, "MatMul", "only", "x w", "y", NULL);
+        if (all[i / 2].fits) {
+            onnx_gives(&g, 17, x, 3, want, 1e-5f);
+            continue;
+        }
+        optune_graph *read = NULL;
+        optune_err err = {0};
+        assert_int_equal(onnx_read(&g, 17, &read, &err), OPTUNE_EDAMAGED);
+        assert_non_null(strstr(err.text, i % 2 ? "'known'" : "initializer 'w'"));
+        assert_non_null(strstr(err.text, "element 1 of its 2 lies outside its dims"));
+    }
+}
+
+/* Places of two channels of [2,3], counted along rows and along columns; of bytes of 0 beside a
+ * pad. */
+static void places_of_the_largest(void **state)
+{
+    static const float x[] = {1, 5, 2, 4, 0, 6, 9, 9, 1, 0, 3, 3};
+    static const float rows[] = {1, 5, 5, 6, 7, 11}, columns[] = {2, 5, 5, 6, 8, 11},
+                       none[] = {0, 0};
+    static const uint8_t zeros[] = {0, 0};
+    static const int64_t two[] = {2, 2}, right[] = {0, 0, 0, 1}, left[] = {1, 0};
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        const bool bytes = which == 2, deep = which == 3; /* the rows as planes of a volume */
+        const float *want = bytes ? none : which == 1 ? columns : rows;
+        static const int64_t three[] = {1, 2, 2}, ends[] = {0, 0, 0, 0, 0, 1};
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", bytes ? 2 : ONNX_FLOAT,
+                   bytes  ? "1,1,2"
+                   : deep ? "1,2,1,2,3"
+                          : "1,2,2,3");
+        attr_ints(&attrs, "kernel_shape", bytes ? 1 : deep ? 3 : 2, deep ? three : two);
+        attr_ints(&attrs, "pads", bytes ? 2 : deep ? 6 : 4, bytes ? left : deep ? ends : right);
+        attr_int(&attrs, "storage_order", which == 1);
+        onnx_node(&g, "MaxPool", "only", "x", "largest at", &attrs);
+        attr_int(&attrs, "to", ONNX_FLOAT);
+        onnx_node(&g, "Cast", "last", "at", "y", &attrs);
+        onnx_gives(&g, 17, bytes ? (const void *)zeros : x, bytes ? 2 : 6, want, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +315,9 @@ int main(void)
         cmocka_unit_test(places_by_batch),
         cmocka_unit_test(shapes_of_nothing),
         cmocka_unit_test(open_images),
+        cmocka_unit_test(one_batch),
+        cmocka_unit_test(mostly_zeros),
+        cmocka_unit_test(places_of_the_largest),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -185,6 +185,41 @@ void onnx_initializer(ot_text *graph, const char *name, int type, const char *di
     wire_part(graph, 5, &tensor);
 }
 
+static ot_text sparse(const char *name, const char *dims, int n, const float *value, int each,
+                      const int64_t *place)
+{
+    ot_text all = {0}, values = {0}, places = {0};
+    char count[32];
+    snprintf(count, sizeof count, each == 1 ? "%d" : "%d,%d", n, each);
+    tensor_head(&places, "", ONNX_INT64, count);
+    wire_bytes(&places, 9, place, (size_t)(n * each) * sizeof *place);
+    snprintf(count, sizeof count, "%d", n);
+    tensor_head(&values, name, ONNX_FLOAT, count);
+    wire_bytes(&values, 9, value, (size_t)n * sizeof *value);
+    wire_part(&all, 1, &values);
+    wire_part(&all, 2, &places);
+    for (; *dims; dims += strcspn(dims, ","), dims += *dims == ',')
+        wire_int(&all, 3, strtoll(dims, NULL, 10));
+    return all;
+}
+
+void onnx_sparse(ot_text *graph, const char *name, const char *dims, int n, const float *value,
+                 int each, const int64_t *place)
+{
+    ot_text all = sparse(name, dims, n, value, each, place);
+    wire_part(graph, 15, &all);
+}
+
+void attr_sparse(ot_text *attrs, const char *name, const char *dims, int n, const float *value,
+                 int each, const int64_t *place)
+{
+    ot_text attr = {0}, all = sparse("", dims, n, value, each, place);
+    wire_text(&attr, 1, name);
+    wire_part(&attr, 22, &all);
+    wire_int(&attr, 20, 11);
+    wire_part(attrs, 5, &attr);
+}
+
 static void entry(ot_text *tensor, const char *key, const char *value)
 {
     ot_text pair = {0};

@@ -38,6 +38,11 @@ void onnx_output(ot_text *graph, const char *name);
 /* Elements as raw bytes. */
 void onnx_initializer(ot_text *graph, const char *name, int type, const char *dims,
                       const void *data, size_t bytes);
+/* Of floats: what is not 0, and where, `each` numbers for each of the `n` elements. */
+void onnx_sparse(ot_text *graph, const char *name, const char *dims, int n, const float *value,
+                 int each, const int64_t *place);
+void attr_sparse(ot_text *attrs, const char *name, const char *dims, int n, const float *value,
+                 int each, const int64_t *place);
 /* Elements in a file. */
 void onnx_external(ot_text *graph, const char *name, const char *dims, const char *location,
                    const char *offset);
