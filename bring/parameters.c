@@ -97,8 +97,8 @@ static const char *find_definition(const char *text, const char *p, const char *
     return NULL;
 }
 
-/* Whether one of these parameters is called so: the last word of it that stands in no brackets, with
- * a type in front; what stands in brackets may be a part of its type. */
+/* Whether one of these parameters is called so: the last word of it that stands in no brackets,
+ * with a type in front; what stands in brackets may be a part of its type. */
 static bool names_parameter(const char *from, const char *to, const char *word)
 {
     int depth = 0, words = 0;

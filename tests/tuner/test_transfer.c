@@ -393,9 +393,8 @@ static bool untaught_asks(ot_arm *arm, double if_so, double if_not)
     return own;
 }
 
-/* Quiet while the taught one gets on; where that is stuck, every other trial or two of three are its
- * own, until the taught one finds something better: it is no progress of that one what the other
- * finds. */
+/* Quiet while the taught one gets on; where that is stuck, every other trial or two of three are
+ * its own, until the taught one finds something better; its own finds are no such progress. */
 static void the_untaught_takes_turns_where_the_other_is_stuck(void **state)
 {
     (void)state;
