@@ -7,6 +7,8 @@
  * The one idea: only the model differs. A booster does not say how little it knows, so a few are
  * fitted, each to other samples of the rows, and what they disagree by is the deviation.
  */
+#include "tuner/features.c"
+#include "tuner/learner.c"
 #include "tuner/search_forest.c"
 
 #define MEMBERS 4
@@ -165,7 +167,7 @@ int64_t ot_prior_best(const ot_prior *prior, int n)
 static const optune_search boosted = {
     .name = "xgboost",
     .summary = "the search that learns, with XGBoost's boosted trees as its model",
-    .state_size = sizeof(state),
+    .state_size = sizeof(ot_forest_search),
     .start = start,
     .ask = ask,
     .tell = tell,

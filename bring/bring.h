@@ -198,6 +198,8 @@ int ot_brought_settle(ot_brought *b, optune_err *err);
  * certainly not, with the place of the parameter's declaration. */
 int ot_parameters_check(const ot_brought *b, const char *source, const char *function,
                         ot_language language, optune_err *err);
+/* Whether the function, where it is defined in this text, has a parameter of this name. */
+bool ot_parameters_name(const char *source, const char *function, const char *word);
 
 /* ---- entry.c ----------------------------------------------------------------------------- */
 /* The one function that the harness calls, and in it the kernel with its own parameters. */

@@ -90,7 +90,7 @@ static const char *take_text(statement *s, const char *signs, const char *word)
         }
         if (depth == 0 && strchr(signs, *s->p) && !compares(start, s->p))
             break;
-        if (depth == 0 && word && s->p > start && isspace((unsigned char)s->p[-1]) &&
+        if (depth == 0 && word && s->p > start && strchr(" \t\n\r])", s->p[-1]) &&
             is_word(s->p, word))
             break;
         depth += (*s->p == '(' || *s->p == '[') - (*s->p == ')' || *s->p == ']');

@@ -97,6 +97,46 @@ static const char *find_definition(const char *text, const char *p, const char *
     return NULL;
 }
 
+/* Whether one of these parameters is called so: the last word of it that stands in no brackets,
+ * with a type in front; what stands in brackets may be a part of its type. */
+static bool names_parameter(const char *from, const char *to, const char *word)
+{
+    int depth = 0, words = 0;
+    bool named = false, inner = false, valued = false;
+    for (const char *p = from; p <= to;) {
+        const size_t k = p < to ? ot_identifier_length(p) : 0;
+        if (k && !depth && !valued) {
+            words++;
+            named = k == strlen(word) && strncmp(p, word, k) == 0;
+        } else if (!k && (p == to || (*p == ',' && !depth))) {
+            if (named && words > 1)
+                return true;
+            words = 0;
+            named = valued = inner = false;
+        } else if (*p == '(' && !depth && *behind_blanks(p + 1) == '*') {
+            inner = true; /* `float (*a)[4]`: the name is in there */
+        } else if (*p == ')' && !depth && inner) {
+            inner = false;
+        } else if (!k) {
+            valued = valued || (*p == '=' && !depth);
+            depth += (strchr("([{<", *p) != NULL) - (strchr(")]}>", *p) != NULL);
+        }
+        p += k ? k : 1;
+    }
+    return false;
+}
+
+bool ot_parameters_name(const char *source, const char *function, const char *word)
+{
+    const char *from, *to;
+    char *text = plain_text(source);
+    bool found = false;
+    for (const char *p = text; !found && (p = find_definition(text, p, function, &from, &to));)
+        found = names_parameter(from, to, word);
+    free(text);
+    return found;
+}
+
 /* ---- one parameter ----------------------------------------------------------------------- */
 
 typedef struct parameter {

@@ -106,20 +106,6 @@ static const char *find_word(const char *text, const char *from, const char *wor
     return NULL;
 }
 
-/* The word is in parentheses behind the kernel's name, as its parameters are. */
-static bool is_parameter_there(const ot_brought *b, const char *word)
-{
-    const char *text = ot_text_str(&b->source);
-    for (const char *p = text; (p = find_word(text, p, b->function));) {
-        p += strlen(b->function);
-        const char *end = p[strspn(p, " \t\r\n")] == '(' ? strchr(p, ')') : NULL;
-        const char *at = end ? find_word(text, p, word) : NULL;
-        if (at && at < end)
-            return true;
-    }
-    return false;
-}
-
 static bool is_word_of_c(const char *name)
 {
     static const char *const word[] = {
@@ -141,7 +127,7 @@ static int check_macro(const ot_brought *b, const char *what, const char *name, 
     const char *is = is_word_of_c(name)               ? "a word of C"
                      : strcmp(name, b->function) == 0 ? "the kernel"
                                                       : NULL;
-    if (!is && parameter && is_parameter_there(b, name))
+    if (!is && parameter && ot_parameters_name(ot_text_str(&b->source), b->function, name))
         is = "a parameter";
     return is ? ot_fail_at(spot, OPTUNE_ECONFLICT, err,
                            "'%s' is %s: as a macro the %s would replace it in the source", name,

@@ -14,8 +14,17 @@ enum { MOST_BYTES = 4 << 20, MOST_DEPTH = 16 };
 typedef struct reading {
     const char *within;
     ot_text *to;
+    ot_text once; /* paths of files that want to be there once, each with its 0 */
     optune_err *err;
 } reading;
+
+/* A file that is being read, and the one that includes it. */
+typedef struct opened {
+    const struct opened *outer;
+    int depth;
+    char real[PATH_MAX];
+    bool guarded; /* if it is included within itself, it is nothing there */
+} opened;
 
 static const char *last_part(const char *path)
 {
@@ -38,28 +47,73 @@ const char *ot_text_behind_mark(const char *text)
     return strncmp(text, mark, strlen(mark)) == 0 ? text + strlen(mark) : text;
 }
 
-/* `#include "name"`: the name, or NULL. */
-static const char *included(const char *line, size_t *n)
+/* What follows a directive's word on this line; NULL: it is another line. */
+static const char *behind_directive(const char *line, const char *word)
 {
     line += strspn(line, " \t");
     if (*line++ != '#')
         return NULL;
     line += strspn(line, " \t");
-    if (strncmp(line, "include", 7) != 0)
+    const size_t n = strlen(word);
+    if (ot_identifier_length(line) != n || strncmp(line, word, n) != 0)
         return NULL;
-    line += 7 + strspn(line + 7, " \t");
-    if (*line++ != '"')
+    return line + n + strspn(line + n, " \t");
+}
+
+/* `#include "name"`: the name, or NULL. */
+static const char *included(const char *line, size_t *n)
+{
+    line = behind_directive(line, "include");
+    if (!line || *line++ != '"')
         return NULL;
     *n = strcspn(line, "\"\n");
     return line[*n] == '"' ? line : NULL;
 }
 
-static int add_file(reading *r, const char *path, int depth);
+static bool says_once(const char *line)
+{
+    const char *said = behind_directive(line, "pragma");
+    return said && ot_identifier_length(said) == 4 && strncmp(said, "once", 4) == 0;
+}
+
+static const char *next_line(const char *line)
+{
+    line += strcspn(line, "\n");
+    return line + (*line == '\n');
+}
+
+/* Says once, or its first directive is the usual guard. */
+static bool is_guarded(const char *text, bool *once)
+{
+    bool first = true, guarded = false;
+    *once = false;
+    for (const char *line = text; *line; line = next_line(line)) {
+        if (line[strspn(line, " \t")] != '#')
+            continue;
+        guarded = guarded || (first && behind_directive(line, "ifndef"));
+        first = false;
+        *once = *once || says_once(line);
+    }
+    return guarded || *once;
+}
+
+/* The number of a file that wants to be there once, by its path. */
+static int once_number(reading *r, const char *real)
+{
+    int number = 0;
+    for (size_t at = 0; at < r->once.n; at += strlen(r->once.s + at) + 1, number++)
+        if (strcmp(r->once.s + at, real) == 0)
+            return number;
+    ot_text_add_n(&r->once, real, strlen(real) + 1);
+    return number;
+}
+
+static int add_file(reading *r, const char *path, const opened *outer);
 
 /* The text of an included file, or the line as it stands where there is no such file beside this
  * one: the compiler may know better. */
 static int add_included(reading *r, const char *path, const char *name, size_t n,
-                        const char *line, size_t length, int depth)
+                        const char *line, size_t length, const opened *in)
 {
     char other[PATH_MAX];
     const int folder = (int)(last_part(path) - path);
@@ -73,12 +127,12 @@ static int add_included(reading *r, const char *path, const char *name, size_t n
     if (!is_within(r->within, other))
         return optune_fail(r->err, OPTUNE_EUSAGE, "'%s' includes '%.*s', which is not in '%s'",
                            path, (int)n, name, r->within);
-    return depth == MOST_DEPTH
+    return in->depth == MOST_DEPTH
                ? optune_fail(r->err, OPTUNE_ELIMIT, "'%s' includes without end", path)
-               : add_file(r, other, depth + 1);
+               : add_file(r, other, in);
 }
 
-static int add_text(reading *r, const char *path, const char *text, int depth)
+static int add_text(reading *r, const char *path, const char *text, const opened *in)
 {
     int line = 1, status = OPTUNE_OK;
     ot_text_printf(r->to, "#line 1 \"%s\"\n", last_part(path));
@@ -87,10 +141,10 @@ static int add_text(reading *r, const char *path, const char *text, int depth)
         size_t n;
         const char *name = included(p, &n);
         if (name) {
-            status = add_included(r, path, name, n, p, length, depth);
+            status = add_included(r, path, name, n, p, length, in);
             ot_text_printf(r->to, "#line %d \"%s\"\n", line + 1, last_part(path));
         } else {
-            ot_text_add_n(r->to, p, length);
+            ot_text_add_n(r->to, p, in->outer && says_once(p) ? 0 : length);
             ot_text_add(r->to, "\n");
         }
         p += length + (p[length] == '\n');
@@ -98,17 +152,39 @@ static int add_text(reading *r, const char *path, const char *text, int depth)
     return status;
 }
 
-static int add_file(reading *r, const char *path, int depth)
+/* `#pragma once` means a file, and all are one here: so it becomes a guard. */
+static int add_guarded(reading *r, const char *path, const char *text, const opened *in)
+{
+    const int number = once_number(r, in->real);
+    ot_text_printf(r->to, "#ifndef OPTUNE_ONCE_%d\n#define OPTUNE_ONCE_%d\n", number, number);
+    const int status = add_text(r, path, text, in);
+    ot_text_add(r->to, "#endif\n");
+    return status;
+}
+
+static int add_file(reading *r, const char *path, const opened *outer)
 {
     ot_text text = {0};
+    bool once = false;
+    opened in = {.outer = outer, .depth = outer ? outer->depth + 1 : 0};
     int status = ot_read_file(path, &text, MOST_BYTES, r->err);
+    if (status >= 0 && !realpath(path, in.real))
+        snprintf(in.real, sizeof in.real, "%s", path);
+    for (const opened *o = outer; o && status >= 0; o = o->outer)
+        if (o->guarded && strcmp(o->real, in.real) == 0) {
+            ot_text_release(&text);
+            return OPTUNE_OK;
+        }
     if (status >= 0 && memchr(ot_text_str(&text), '\0', text.n))
         status = optune_fail(r->err, OPTUNE_ESYNTAX, "'%s' is no text", path);
     if (status >= 0 && text.n + r->to->n > MOST_BYTES)
         status =
             optune_fail(r->err, OPTUNE_ELIMIT, "'%s' and what it includes is too long", path);
-    if (status >= 0)
-        status = add_text(r, path, ot_text_behind_mark(ot_text_str(&text)), depth);
+    if (status >= 0) {
+        const char *own = ot_text_behind_mark(ot_text_str(&text));
+        in.guarded = is_guarded(own, &once);
+        status = (once && outer ? add_guarded : add_text)(r, path, own, &in);
+    }
     ot_text_release(&text);
     return status;
 }
@@ -118,7 +194,9 @@ int ot_source_read(const char *path, const char *within, ot_text *to, optune_err
     reading r = {.within = within, .to = to, .err = err};
     if (!is_within(within, path) && ot_exists(path))
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' is not in '%s'", path, within);
-    return add_file(&r, path, 0);
+    const int status = add_file(&r, path, NULL);
+    ot_text_release(&r.once);
+    return status;
 }
 
 const char *ot_path_beside(ot_brought *b, const char *name)

@@ -258,10 +258,11 @@ static void close_cpu(void *state)
 
 static int cannot_load(const char *why, optune_err *err)
 {
-    const char *const remedy =
-        strstr(why, "undefined symbol")
-            ? "; where a library has it, flags name that: '-lNAME' ('-lc' for all of the system's)"
-            : "";
+    const char *const remedy = strstr(why, "undefined symbol")
+                                   ? "; the source does not define it; where a library does, "
+                                     "flags name that: '-lNAME' "
+                                     "('-lc' for all of the system's)"
+                                   : "";
     return optune_fail(err, OPTUNE_EIO, "cannot load module: %s%s", why, remedy);
 }
 

@@ -271,6 +271,10 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: flags -f12345678901234567890123456789012345\n", "letters"},
         {".c", KERNEL "// optune: knob A = [1]\nvoid @(float *A, float *B) {}\n",
          "k.c:3:17: 'A' is a parameter: as a macro the knob would replace it"},
+        {".c", KERNEL "// optune: knob T = [1]\nvoid @(float *A, float (*T)[8]) {}\n",
+         "'T' is a parameter"},
+        {".c", KERNEL "// optune: knob T = [1]\nvoid @(float *A, float T[restrict N]) {}\n",
+         "'T' is a parameter"},
         {".c", KERNEL "// optune: knob @ = [1]\n", "is the kernel: as a macro the knob would"},
         {".c", KERNEL "// optune: knob int = [1]\n", "'int' is a word of C"},
         {".c", KERNEL "// optune: size while = 1\n",
@@ -335,6 +339,14 @@ static void parameters_that_fit(void **state)
         {".cu", "#if N < 1'000\n#endif\nconst int n = 1'000, m = 0xf'f; /* ' */ char c = ')';\n"
                 "__device__ void g(int a = 1'0) {} __global__ void @(const float *A, float *B) "
                 "{ char d = u8'x'; }\n"},
+        /* Knobs and sizes in types of parameters, which are no names of theirs. */
+        {".c", "// optune: knob T = ['float', 'int'], W = [8]\n"
+               "void @(const T *A, float (*B)[W]) {}\n"},
+        {".cl", "// optune: knob W = [1, 4]default 4\n"
+                "kernel void @(global V(float, W) *A, global V(float, W) *restrict B) {}\n"},
+        {".cu", "// optune: knob W = [1, 4]\n"
+                "__global__ void @(const tile<float, W> A, tile<float, W> *B) {}\n"
+                "void g(void) { @(a * W, b); }\n"},
     };
     for (int i = 0; i < OT_COUNT(fine); i++) {
         optune_err err = {0};
@@ -586,6 +598,24 @@ static void includes(void **state)
     check_ok(ot_write_file(header, loop, sizeof loop - 1, &err));
     assert_true(bring("6.c", KERNEL "#include \"part.h\"\n", &err) < 0);
     check_contains(err.text, "includes without end");
+
+    /* Once, wherever the first place is that the preprocessor comes to; and within itself. */
+    static const char once[] = "#pragma once\n#include \"part.h\"\nint there_once;\n";
+    check_ok(ot_write_file(header, once, sizeof once - 1, &err));
+    check_ok(bring(
+        "6.c", KERNEL "#if N == 9\n#include \"part.h\"\n#endif\n#include \"part.h\"\n", &err));
+    const char *first = ot_brought_of_path(path)->impl.source;
+    for (int i = 0; i < 2; i++) {
+        first = strstr(first, "#ifndef OPTUNE_ONCE_0\n#define OPTUNE_ONCE_0\n#line 1");
+        assert_non_null(first);
+        first = strstr(first, "int there_once;\n#endif\n");
+        assert_non_null(first);
+    }
+    assert_null(strstr(ot_brought_of_path(path)->impl.source, "pragma once"));
+    static const char guarded[] =
+        "/* one */\n#ifndef PART\n#define PART\n#include \"part.h\"\n#endif\n";
+    check_ok(ot_write_file(header, guarded, sizeof guarded - 1, &err));
+    check_ok(bring("61.c", KERNEL "#include \"part.h\"\n", &err));
 }
 
 /* Files as some editors leave them: a byte order mark in front, carriage returns at the ends. */

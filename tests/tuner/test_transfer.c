@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tuner/search_forest.h"
 #include "tuner/transfer.h"
 
 static const int64_t eight[] = {1, 2, 4, 8, 16, 32, 64, 128};
@@ -379,6 +380,60 @@ static void the_untaught_draws_for_itself(void **state)
     ot_transfer_close(lie);
 }
 
+/* Whether the one that is not taught asks for the next trial; what it costs if so, and if not. */
+static bool untaught_asks(ot_arm *arm, double if_so, double if_not)
+{
+    const ot_forest_search *s = arm->view.state;
+    const int before = s->n_out;
+    optune_config config;
+    assert_true(ot_arm_next(arm, &config));
+    const bool own = s->n_out > before;
+    ot_arm_tell(arm, &config, &(optune_told){.cost = own ? if_so : if_not});
+    assert_int_equal(s->n_out, 0);
+    return own;
+}
+
+/* Quiet while the taught one gets on; where that is stuck, every other trial or two of three are
+ * its own, until the taught one finds something better; its own finds are no such progress. */
+static void the_untaught_takes_turns_where_the_other_is_stuck(void **state)
+{
+    (void)state;
+    enum { PATIENCE = 16, TURNS = 24 };
+    optune_call *call = call_of("relu(f32[64])");
+    const optune_task task = {call, &target, &device};
+    const ot_candidate candidate = {.impl = &six};
+    ot_transfer *transfer = ot_transfer_open();
+    ot_arm arm;
+    fill(transfer, "relu(f32[32])", "here", 60, bowl, 1);
+    open_arm(&arm, transfer, &task, &candidate, 1);
+    const ot_forest_search *s = arm.view.state;
+    for (int i = 0; i < 40; i++)
+        assert_false(untaught_asks(&arm, 0, 1.0 / (i + 1)));
+    assert_null(s->untaught);
+    for (int i = 0; i < PATIENCE; i++)
+        assert_false(untaught_asks(&arm, 2, 2));
+    int own = 0;
+    for (int i = 0; i < TURNS; i++)
+        own += untaught_asks(&arm, 2, 2);
+    assert_in_range(own, TURNS / 2, 3 * TURNS / 4); /* which of the two may change */
+    assert_int_equal(ot_learner_progress(s->untaught).n, s->known + own);
+    assert_int_equal(ot_learner_progress(s->taught).n, 40 + PATIENCE + TURNS);
+
+    /* What it finds itself does not end its turns, what the other finds does. */
+    while (!untaught_asks(&arm, 1e-3, 2))
+        ;
+    for (int i = own = 0; i < 6; i++)
+        own += untaught_asks(&arm, 2, 2);
+    assert_in_range(own, 3, 5);
+    while (untaught_asks(&arm, 2, 1e-4))
+        ;
+    for (int i = 0; i < PATIENCE; i++)
+        assert_false(untaught_asks(&arm, 2, 2));
+    ot_arm_close(&arm);
+    ot_transfer_close(transfer);
+    free(call);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +443,7 @@ int main(void)
         cmocka_unit_test(of_many_the_most_alike_serve),
         cmocka_unit_test(values_become_the_nearest),
         cmocka_unit_test(the_untaught_draws_for_itself),
+        cmocka_unit_test(the_untaught_takes_turns_where_the_other_is_stuck),
         cmocka_unit_test(truth_helps_and_lies_hurt_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
