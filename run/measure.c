@@ -5,11 +5,12 @@
  * returns; it reads no clock of its own, so the same times always give the same decision.
  *
  * The one idea: spend time where it can change the answer. A candidate whose interval lies
- * above the best is left early; finalists are measured in turns, so that what drifts (clock
- * rate, neighbours) hits all alike.
+ * above the best is left early; finalists are measured in rounds, so that what drifts (clock
+ * rate, neighbours) hits all alike, and are told by rounds of one speed.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/worker.h"
 
@@ -25,6 +26,10 @@ static const double ROUGH = 0.1;
 
 /* Times as long as the runs before have it. */
 static const double SUDDEN = 3;
+
+/* A round in which even the one that was slowed least took this times what it takes when it is
+ * quick was slow for all. */
+static const double SLOWED = 1.15;
 
 enum { FEWEST = 3, ROUNDS = 10 };
 
@@ -149,11 +154,67 @@ static void shuffle(int *order, int n, uint64_t *rng)
     }
 }
 
+/* How much slower each round was than a quick one, for the contender it slowed least: what one of
+ * them does by itself now and then is its own, and stays in its samples. */
+static void find_speeds(const ot_measured *m, int n, int rounds, double *speed)
+{
+    double sorted[OT_MAX_SAMPLES];
+    for (int r = 0; r < rounds; r++)
+        speed[r] = INFINITY;
+    for (int i = 0; i < n; i++) {
+        if (m[i].failed)
+            continue;
+        memcpy(sorted, m[i].sample, (size_t)rounds * sizeof *sorted);
+        qsort(sorted, (size_t)rounds, sizeof *sorted, ot_ascending);
+        const double quick = sorted[rounds / 10];
+        for (int r = 0; r < rounds; r++)
+            speed[r] = fmin(speed[r], quick > 0 ? m[i].sample[r] / quick : 1);
+    }
+}
+
+/* Which rounds are of one speed: those at full speed, or the slow ones where these are nearly
+ * all. Cores have more than one (their clock, a neighbour on the other half of the core, the host),
+ * and with both in a median, on which side of half it falls decides who is called faster.
+ * Returns how many; all where there are too few to tell, nobody to compare with, or no times. */
+static int of_one_speed(const ot_measure_policy *policy, const ot_measured *m, int n,
+                        int rounds, bool *taken)
+{
+    double speed[OT_MAX_SAMPLES];
+    int there = 0, quick = 0;
+    for (int i = 0; i < n; i++)
+        there += !m[i].failed;
+    const bool judged = there > 1 && rounds >= ROUNDS && !policy->costs;
+    if (judged)
+        find_speeds(m, n, rounds, speed);
+    for (int r = 0; r < rounds; r++) {
+        taken[r] = !judged || speed[r] <= SLOWED;
+        quick += taken[r];
+    }
+    if (quick >= ROUNDS && quick >= rounds / 4)
+        return quick;
+    const bool slow = rounds - quick >= ROUNDS;
+    for (int r = 0; r < rounds; r++)
+        taken[r] = !slow || !taken[r];
+    return slow ? rounds - quick : rounds;
+}
+
+/* By the samples of these rounds alone. */
+static void tell_of(ot_measured *m, int rounds, const bool *taken, double *sample)
+{
+    int k = 0;
+    for (int r = 0; r < rounds; r++)
+        if (taken[r])
+            sample[k++] = m->sample[r];
+    m->interval = ot_median_interval(sample, k);
+}
+
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m)
 {
     uint64_t rng = seed;
-    double spent = 0;
+    double spent = 0, sample[OT_MAX_SAMPLES];
+    bool taken[OT_MAX_SAMPLES];
+    int rounds = 0, left = 0;
     int *order = ot_alloc((size_t)(n + 1) * sizeof *order);
     for (int i = 0; i < n; i++) {
         order[i] = i;
@@ -161,8 +222,7 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
         spent += t > 0 ? t : 0;
         m[i].n = 0; /* not taken in turn */
     }
-    for (int round = 1;; round++) {
-        bool settled = true;
+    for (;;) {
         shuffle(order, n, &rng);
         for (int k = 0; k < n; k++) {
             const int i = order[k];
@@ -182,12 +242,26 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
                 continue;
             add(policy, &m[i], t);
             spent += took(policy, arg[i], t);
-            settled = settled && narrow(policy, &m[i]);
         }
+        rounds++;
+        left = of_one_speed(policy, m, n, rounds, taken);
+        bool settled = left >= ROUNDS;
+        for (int i = 0; i < n; i++)
+            if (!m[i].failed) {
+                tell_of(&m[i], rounds, taken, sample);
+                settled = settled && narrow(policy, &m[i]);
+            }
         /* Slow candidates end it before ten rounds, or it would take minutes. */
-        if (round >= OT_MAX_SAMPLES || (round >= ROUNDS && (settled || spent >= seconds)) ||
-            (round >= FEWEST && spent >= 3 * seconds))
+        if (rounds >= OT_MAX_SAMPLES || (rounds >= ROUNDS && (settled || spent >= seconds)) ||
+            (rounds >= FEWEST && spent >= 3 * seconds))
             break;
     }
+    for (int i = 0; i < n; i++)
+        if (!m[i].failed) {
+            tell_of(&m[i], rounds, taken, sample);
+            memcpy(m[i].sample, sample, (size_t)left * sizeof *sample);
+            m[i].n = left;
+            m[i].left_out = rounds - left;
+        }
     free(order);
 }
