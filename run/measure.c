@@ -27,10 +27,6 @@ static const double ROUGH = 0.1;
 /* Times as long as the runs before have it. */
 static const double SUDDEN = 3;
 
-/* A round in which even the one that was slowed least took this times what it takes when it is
- * quick was slow for all. */
-static const double SLOWED = 1.15;
-
 enum { FEWEST = 3, ROUNDS = 10 };
 
 /* To as many digits as a clock can know: a nanosecond of a second. It makes records shorter. */
@@ -154,48 +150,15 @@ static void shuffle(int *order, int n, uint64_t *rng)
     }
 }
 
-/* How much slower each round was than a quick one, for the contender it slowed least: what one of
- * them does by itself now and then is its own, and stays in its samples. */
-static void find_speeds(const ot_measured *m, int n, int rounds, double *speed)
-{
-    double sorted[OT_MAX_SAMPLES];
-    for (int r = 0; r < rounds; r++)
-        speed[r] = INFINITY;
-    for (int i = 0; i < n; i++) {
-        if (m[i].failed)
-            continue;
-        memcpy(sorted, m[i].sample, (size_t)rounds * sizeof *sorted);
-        qsort(sorted, (size_t)rounds, sizeof *sorted, ot_ascending);
-        const double quick = sorted[rounds / 10];
-        for (int r = 0; r < rounds; r++)
-            speed[r] = fmin(speed[r], quick > 0 ? m[i].sample[r] / quick : 1);
-    }
-}
-
-/* Which rounds are of one speed: those at full speed, or the slow ones where these are nearly
- * all. Cores have more than one (their clock, a neighbour on the other half of the core, the host),
- * and with both in a median, on which side of half it falls decides who is called faster.
- * Returns how many; all where there are too few to tell, nobody to compare with, or no times. */
+/* As ot_one_speed, of contenders that are still there; all rounds of what is no time. */
 static int of_one_speed(const ot_measure_policy *policy, const ot_measured *m, int n,
-                        int rounds, bool *taken)
+                        const double **sample, int rounds, bool *taken)
 {
-    double speed[OT_MAX_SAMPLES];
-    int there = 0, quick = 0;
-    for (int i = 0; i < n; i++)
-        there += !m[i].failed;
-    const bool judged = there > 1 && rounds >= ROUNDS && !policy->costs;
-    if (judged)
-        find_speeds(m, n, rounds, speed);
-    for (int r = 0; r < rounds; r++) {
-        taken[r] = !judged || speed[r] <= SLOWED;
-        quick += taken[r];
-    }
-    if (quick >= ROUNDS && quick >= rounds / 4)
-        return quick;
-    const bool slow = rounds - quick >= ROUNDS;
-    for (int r = 0; r < rounds; r++)
-        taken[r] = !slow || !taken[r];
-    return slow ? rounds - quick : rounds;
+    int there = 0;
+    for (int i = 0; i < n && !policy->costs; i++)
+        if (!m[i].failed)
+            sample[there++] = m[i].sample;
+    return ot_one_speed(sample, there, rounds, taken);
 }
 
 /* By the samples of these rounds alone. */
@@ -215,6 +178,7 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
     double spent = 0, sample[OT_MAX_SAMPLES];
     bool taken[OT_MAX_SAMPLES];
     int rounds = 0, left = 0;
+    const double **all = ot_alloc((size_t)(n + 1) * sizeof *all);
     int *order = ot_alloc((size_t)(n + 1) * sizeof *order);
     for (int i = 0; i < n; i++) {
         order[i] = i;
@@ -244,7 +208,7 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
             spent += took(policy, arg[i], t);
         }
         rounds++;
-        left = of_one_speed(policy, m, n, rounds, taken);
+        left = of_one_speed(policy, m, n, all, rounds, taken);
         bool settled = left >= ROUNDS;
         for (int i = 0; i < n; i++)
             if (!m[i].failed) {
@@ -263,5 +227,6 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
             m[i].n = left;
             m[i].left_out = rounds - left;
         }
+    free(all);
     free(order);
 }
