@@ -86,6 +86,49 @@ ot_interval ot_median_interval(const double *sample, int n)
     return interval;
 }
 
+/* ---- rounds ------------------------------------------------------------------------------ */
+
+enum { ROUNDS = 10 }; /* fewer tell no two speeds apart */
+
+/* How much slower each round was than a quick one, for whom it slowed least: what one of them does
+ * by itself now and then is its own, and stays in its samples. */
+static void find_speeds(const double *const *sample, int n, int rounds, double *speed)
+{
+    double *sorted = ot_alloc((size_t)rounds * sizeof *sorted);
+    for (int r = 0; r < rounds; r++)
+        speed[r] = INFINITY;
+    for (int i = 0; i < n; i++) {
+        memcpy(sorted, sample[i], (size_t)rounds * sizeof *sorted);
+        qsort(sorted, (size_t)rounds, sizeof *sorted, ot_ascending);
+        const double quick = sorted[rounds / 10];
+        for (int r = 0; r < rounds; r++)
+            speed[r] = fmin(speed[r], quick > 0 ? sample[i][r] / quick : 1);
+    }
+    free(sorted);
+}
+
+int ot_one_speed(const double *const *sample, int n, int rounds, bool *taken)
+{
+    int quick = 0;
+    for (int r = 0; r < rounds; r++)
+        taken[r] = true;
+    if (n < 2 || rounds < ROUNDS)
+        return rounds;
+    double *speed = ot_alloc((size_t)rounds * sizeof *speed);
+    find_speeds(sample, n, rounds, speed);
+    for (int r = 0; r < rounds; r++) {
+        taken[r] = speed[r] <= OT_SLOWED;
+        quick += taken[r];
+    }
+    free(speed);
+    if (quick >= ROUNDS && quick >= rounds / 4)
+        return quick;
+    const bool slow = rounds - quick >= ROUNDS;
+    for (int r = 0; r < rounds; r++)
+        taken[r] = !slow || !taken[r];
+    return slow ? rounds - quick : rounds;
+}
+
 double ot_geomean(const double *value, int n)
 {
     double sum = 0;

@@ -5,11 +5,12 @@
  * returns; it reads no clock of its own, so the same times always give the same decision.
  *
  * The one idea: spend time where it can change the answer. A candidate whose interval lies
- * above the best is left early; finalists are measured in turns, so that what drifts (clock
- * rate, neighbours) hits all alike.
+ * above the best is left early; finalists are measured in rounds, so that what drifts (clock
+ * rate, neighbours) hits all alike, and are told by rounds of one speed.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "run/worker.h"
 
@@ -149,11 +150,35 @@ static void shuffle(int *order, int n, uint64_t *rng)
     }
 }
 
+/* As ot_one_speed, of contenders that are still there; all rounds of what is no time. */
+static int of_one_speed(const ot_measure_policy *policy, const ot_measured *m, int n,
+                        const double **sample, int rounds, bool *taken)
+{
+    int there = 0;
+    for (int i = 0; i < n && !policy->costs; i++)
+        if (!m[i].failed)
+            sample[there++] = m[i].sample;
+    return ot_one_speed(sample, there, rounds, taken);
+}
+
+/* By the samples of these rounds alone. */
+static void tell_of(ot_measured *m, int rounds, const bool *taken, double *sample)
+{
+    int k = 0;
+    for (int r = 0; r < rounds; r++)
+        if (taken[r])
+            sample[k++] = m->sample[r];
+    m->interval = ot_median_interval(sample, k);
+}
+
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m)
 {
     uint64_t rng = seed;
-    double spent = 0;
+    double spent = 0, sample[OT_MAX_SAMPLES];
+    bool taken[OT_MAX_SAMPLES];
+    int rounds = 0, left = 0;
+    const double **all = ot_alloc((size_t)(n + 1) * sizeof *all);
     int *order = ot_alloc((size_t)(n + 1) * sizeof *order);
     for (int i = 0; i < n; i++) {
         order[i] = i;
@@ -161,8 +186,7 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
         spent += t > 0 ? t : 0;
         m[i].n = 0; /* not taken in turn */
     }
-    for (int round = 1;; round++) {
-        bool settled = true;
+    for (;;) {
         shuffle(order, n, &rng);
         for (int k = 0; k < n; k++) {
             const int i = order[k];
@@ -182,12 +206,27 @@ void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *
                 continue;
             add(policy, &m[i], t);
             spent += took(policy, arg[i], t);
-            settled = settled && narrow(policy, &m[i]);
         }
+        rounds++;
+        left = of_one_speed(policy, m, n, all, rounds, taken);
+        bool settled = left >= ROUNDS;
+        for (int i = 0; i < n; i++)
+            if (!m[i].failed) {
+                tell_of(&m[i], rounds, taken, sample);
+                settled = settled && narrow(policy, &m[i]);
+            }
         /* Slow candidates end it before ten rounds, or it would take minutes. */
-        if (round >= OT_MAX_SAMPLES || (round >= ROUNDS && (settled || spent >= seconds)) ||
-            (round >= FEWEST && spent >= 3 * seconds))
+        if (rounds >= OT_MAX_SAMPLES || (rounds >= ROUNDS && (settled || spent >= seconds)) ||
+            (rounds >= FEWEST && spent >= 3 * seconds))
             break;
     }
+    for (int i = 0; i < n; i++)
+        if (!m[i].failed) {
+            tell_of(&m[i], rounds, taken, sample);
+            memcpy(m[i].sample, sample, (size_t)left * sizeof *sample);
+            m[i].n = left;
+            m[i].left_out = rounds - left;
+        }
+    free(all);
     free(order);
 }

@@ -309,13 +309,15 @@ typedef struct ot_measured {
     double sample[OT_MAX_SAMPLES]; /* seconds of one run */
     int64_t inner;
     ot_interval interval;
+    int left_out; /* rounds of another speed, whose samples are not among them */
     bool gave_up; /* it cannot win */
     bool beaten;  /* well measured, and not the best */
     bool failed;
 } ot_measured;
 void ot_measure(const ot_measure_policy *policy, double best, ot_timer timer, void *arg,
                 ot_measured *m);
-/* All interleaved; a timer that fails drops out. */
+/* All interleaved, in rounds of which each has a sample; a timer that fails drops out. Rounds that
+ * were slow for all of several are left out, of everyone. */
 void ot_measure_together(const ot_measure_policy *policy, ot_timer timer, void *const *arg,
                          int n, double seconds, uint64_t seed, ot_measured *m);
 

@@ -17,8 +17,10 @@
 #include "tuner/in_graph.h"
 
 enum {
-    FIRST = 9,  /* samples before one is given up */
-    ENOUGH = 31 /* and before the next one of the same tells nothing new */
+    FIRST = 9,   /* samples before one is given up */
+    ENOUGH = 31, /* and before the next one of the same tells nothing new */
+    KNOWN = 3,   /* before its least one says what is quick */
+    LEVELS = 128 /* runs that are remembered, for what is slow */
 };
 static const double SHARE = 0.1, MOST_S = 20; /* of a run's time; seconds */
 static const double COMPARING = 0.25;         /* of the time, for the whole against the whole */
@@ -32,9 +34,11 @@ typedef struct contest {
     optune_program *program;
     ot_seat *seat; /* by workload */
     int n;
-    int *nth;   /* by group: which one of its workload's */
-    bool *ours; /* by node: a constant that had no elements */
-    int turns;  /* of the whole */
+    int *nth;                     /* by group: which one of its workload's */
+    bool *ours;                   /* by node: a constant that had no elements */
+    int turns;                    /* of the whole */
+    double level[LEVELS], *ratio; /* how slow a run was; for each seat, of the run at hand */
+    int n_levels;
     uint64_t random;
     double held; /* bytes of what is loaded */
 } contest;
@@ -159,11 +163,41 @@ static void draw_one(contest *c, ot_seat *s)
     } while (s->item[s->now].out);
 }
 
+static double quantile(double *value, int n, double share)
+{
+    qsort(value, (size_t)n, sizeof *value, ot_ascending);
+    return value[(int)(share * (n - 1))];
+}
+
+/* Whether most groups took longer in the run at hand than they do when the machine is at full
+ * speed: what was measured then would count against whoever had the turn. */
+static bool was_slow(contest *c)
+{
+    double sorted[LEVELS];
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        const ot_seat *s = &c->seat[i];
+        const ot_entrant *e = &s->item[s->now];
+        if (e->n >= KNOWN && e->least > 0)
+            c->ratio[n++] = s->spent / s->n_groups / e->least;
+    }
+    if (n < KNOWN || n < c->n / 2)
+        return false;
+    const double level = quantile(c->ratio, n, 0.5);
+    c->level[c->n_levels++ % LEVELS] = level;
+    const int known = c->n_levels < LEVELS ? c->n_levels : LEVELS;
+    memcpy(sorted, c->level, (size_t)known * sizeof *sorted);
+    return known >= FIRST && level > OT_SLOWED * quantile(sorted, known, 0.25);
+}
+
 static void note(ot_seat *s)
 {
     ot_entrant *e = &s->item[s->now];
-    if (e->begun && e->n < OT_ENTRANT_SAMPLES)
-        e->sample[e->n++] = s->spent / s->n_groups;
+    const double sample = s->spent / s->n_groups;
+    if (e->begun && e->n < OT_ENTRANT_SAMPLES) {
+        e->least = e->n ? fmin(e->least, sample) : sample;
+        e->sample[e->n++] = sample;
+    }
     e->begun = true; /* the first time it is cold in a way that it never is again */
 }
 
@@ -200,7 +234,8 @@ static int try_all(contest *c, double end, optune_err *err)
         for (int i = 0; i < c->n; i++)
             draw_one(c, &c->seat[i]);
         status = run_once(c, &seconds, err);
-        for (int i = 0; i < c->n && status >= 0; i++)
+        const bool slow = was_slow(c);
+        for (int i = 0; i < c->n && status >= 0 && !slow; i++)
             note(&c->seat[i]);
         if (status < 0 || ot_now() < judged + JUDGING_S)
             continue;
@@ -245,6 +280,25 @@ static void choose_lighter(contest *c, ot_in_graph *told)
     free(chosen);
 }
 
+/* Leaves out the turns in which both were slow. Returns how many are left. */
+static int turns_of_one_speed(contest *c, double sample[2][OT_WHOLE_TURNS], int n)
+{
+    bool taken[OT_WHOLE_TURNS];
+    int left = 0;
+    ot_one_speed((const double *const[]){sample[0], sample[1]}, 2, n, taken);
+    for (int r = 0; r < n; r++) {
+        if (!taken[r])
+            continue;
+        for (int which = 0; which < 2; which++) {
+            sample[which][left] = sample[which][r];
+            for (int i = 0; i < c->n; i++)
+                c->seat[i].whole[which][left] = c->seat[i].whole[which][r];
+        }
+        left++;
+    }
+    return left;
+}
+
 /* The graph as it is chosen until now and as chosen here, in turns, which also tell what each
  * group takes: by what they were chosen from they look faster than they are. */
 static int take_turns(contest *c, double end, ot_in_graph *told, optune_err *err)
@@ -261,12 +315,13 @@ static int take_turns(contest *c, double end, ot_in_graph *told, optune_err *err
         }
     if (status < 0)
         return status;
+    n = turns_of_one_speed(c, sample, n);
     told->alone = ot_median_interval(sample[0], n);
     told->together = ot_median_interval(sample[1], n);
     for (int i = 0; i < c->n; i++)
         told->others += c->seat[i].best != c->seat[i].alone;
-    told->kept = !told->others || told->together.low <=
-                                     told->alone.high * (1 + (told->lighter > 0 ? GIVEN : 0));
+    told->kept = !told->others ||
+                 told->together.low <= told->alone.high * (1 + (told->lighter > 0 ? GIVEN : 0));
     c->turns = n;
     return status;
 }
@@ -328,6 +383,7 @@ static void seat_groups(contest *c)
     c->seat = ot_alloc((size_t)c->n * sizeof *c->seat);
     c->nth = ot_alloc((size_t)(groups->n + 1) * sizeof *c->nth);
     c->ours = ot_alloc((size_t)(c->partition->given->n + 1) * sizeof *c->ours);
+    c->ratio = ot_alloc((size_t)(c->n + 1) * sizeof *c->ratio);
     for (int i = 0; i < groups->n; i++) {
         if (c->partition->places.idle[i] != OT_RUNS)
             continue;
@@ -370,6 +426,7 @@ static void close_all(contest *c)
     free(c->seat);
     free(c->nth);
     free(c->ours);
+    free(c->ratio);
 }
 
 static int contend(contest *c, double end, ot_in_graph *told, optune_err *err)

@@ -18,7 +18,7 @@ typedef struct ot_entrant {
     double error;      /* as verified */
     ot_kernel *kernel; /* of each group of the workload */
     double held;       /* bytes of constants, packed or as they are, of all these groups */
-    double sample[OT_ENTRANT_SAMPLES];
+    double sample[OT_ENTRANT_SAMPLES], least; /* of them */
     int n;
     ot_interval interval;
     bool begun, out;

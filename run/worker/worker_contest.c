@@ -472,12 +472,10 @@ double ot_contest_lasted(void *contestant)
     return ((const ot_contestant *)contestant)->lasted;
 }
 
-void ot_contest_counters(ot_contestant *c)
+static void count_events(ot_contestant *c)
 {
     static ot_report report;
     ot_spent spent;
-    if (!c->keeper->row->counters)
-        return;
     ot_contest_announce(c);
     c->doing = "counting events";
     ot_keeper_say(c->keeper, c->doing, true, c->runner);
@@ -486,6 +484,16 @@ void ot_contest_counters(ot_contestant *c)
         ot_copy(c->counters, sizeof c->counters, report.text);
         ot_copy(c->why, sizeof c->why, report.why);
     }
+}
+
+void ot_contest_counters(ot_contestant *c, const ot_measured *m)
+{
+    if (c->keeper->row->counters)
+        count_events(c);
+    const size_t n = strlen(c->counters);
+    if (m->left_out && c->outcome == OPTUNE_OUTCOME_OK)
+        snprintf(c->counters + n, sizeof c->counters - n, "%srounds_left_out=%d\n",
+                 n && c->counters[n - 1] != '\n' ? "\n" : "", m->left_out);
 }
 
 void ot_contest_end(ot_contestant *c)

@@ -93,7 +93,8 @@ bool ot_contest_leaves(const ot_contestant *c, int set);
 bool ot_contest_judge(ot_contestant *c, ot_set set, int kind, int64_t most);
 /* worker_verdict.c: what is asked of one that was measured before its time is believed. */
 void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
-void ot_contest_counters(ot_contestant *c);
+/* Events of one run where the target counts them, and how many rounds its samples leave out. */
+void ot_contest_counters(ot_contestant *c, const ot_measured *m);
 /* Ends it, and its runner where it had one of its own. */
 void ot_contest_end(ot_contestant *c);
 /* worker_modules.c: reads the modules of a candidate that are not held yet. */

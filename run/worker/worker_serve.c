@@ -346,7 +346,7 @@ static int measure_some(final *f, int from, int n, bool *again, optune_err *err)
             if (!lost)
                 ot_contest_verdict(c, &m[i]);
             if (!lost && c->outcome == OPTUNE_OUTCOME_OK)
-                ot_contest_counters(c);
+                ot_contest_counters(c, &m[i]);
             lost = lost || (c->lost && !k->fresh);
         }
     }

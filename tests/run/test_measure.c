@@ -14,7 +14,14 @@ typedef struct fake {
     double spent, last;
     uint64_t rng;
     int *order, *n_order, name; /* who was called, in turns */
+    struct machine *on;         /* a machine of two speeds; NULL: of one */
+    double moody;               /* by itself half of its samples take so many times as long */
 } fake;
+
+/* Slow for `slow_s` at the end of each `period_s`, whoever computes. */
+typedef struct machine {
+    double now, period_s, slow_s, slower;
+} machine;
 
 static double run(void *arg, int64_t count)
 {
@@ -25,8 +32,15 @@ static double run(void *arg, int64_t count)
         f->order[(*f->n_order)++] = f->name;
     if (f->fail_at && f->calls >= f->fail_at)
         return -1;
-    const double t = (double)count * f->once * (1 + f->noise * optune_random_unit(&f->rng)) +
-                     (f->calls == f->late_at ? 20e-3 : 0);
+    double t = (double)count * f->once * (1 + f->noise * optune_random_unit(&f->rng)) +
+               (f->calls == f->late_at ? 20e-3 : 0);
+    if (f->moody > 0 && optune_random_unit(&f->rng) < 0.5)
+        t *= f->moody;
+    if (f->on) {
+        t *= fmod(f->on->now, f->on->period_s) > f->on->period_s - f->on->slow_s ? f->on->slower
+                                                                                 : 1;
+        f->on->now += t;
+    }
     f->spent += t;
     f->last = t;
     return t;
@@ -262,6 +276,45 @@ static void test_together_slow(void **state)
     ot_measure_together(&ot_policy_warm, run, arg, 0, 1, 1, m); /* nobody: ends */
 }
 
+/* Half of the time the machine is slow, more or less: who is faster does not depend on whose median
+ * fell on which side, and costs are those at full speed while there is enough of it, all of one
+ * speed in any case. */
+static void test_together_at_two_speeds(void **state)
+{
+    (void)state;
+    static ot_measured m[3];
+    for (int percent = 5; percent < 100; percent += 5) {
+        machine on = {.period_s = 0.05, .slow_s = 0.0005 * percent, .slower = 1.5};
+        fake f[3] = {{.once = 1.0e-3, .noise = 0.02, .rng = 1, .on = &on},
+                     {.once = 1.1e-3, .noise = 0.02, .rng = 2, .on = &on},
+                     {.once = 1.4e-3, .noise = 0.02, .rng = 3, .on = &on}};
+        void *arg[3] = {&f[0], &f[1], &f[2]};
+        ot_measure_together(&ot_policy_warm, run, arg, 3, 1, (uint64_t)percent, m);
+        const double speed = m[0].interval.median / f[0].once;
+        assert_true(percent > 60 || speed < 1.05);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(m[i].n, m[0].n);
+            assert_true(fabs(m[i].interval.median / f[i].once / speed - 1) < 0.03);
+            assert_true(percent < 40 || percent > 80 || m[i].left_out > 0);
+        }
+    }
+}
+
+/* One that is slow in half of its samples by itself is not excused for them. */
+static void test_together_one_is_moody(void **state)
+{
+    (void)state;
+    static ot_measured m[2];
+    for (uint64_t seed = 1; seed < 9; seed++) {
+        fake f[2] = {{.once = 1e-3, .noise = 0.02, .rng = seed, .moody = 1.6},
+                     {.once = 1e-3, .noise = 0.02, .rng = seed + 100}};
+        void *arg[2] = {&f[0], &f[1]};
+        ot_measure_together(&ot_policy_warm, run, arg, 2, 0.3, seed, m);
+        assert_int_equal(m[0].left_out + m[1].left_out, 0);
+        assert_true(m[0].interval.high > 1.5 * m[1].interval.median);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +332,8 @@ int main(void)
         cmocka_unit_test(test_together),
         cmocka_unit_test(test_together_with_a_failure),
         cmocka_unit_test(test_together_slow),
+        cmocka_unit_test(test_together_at_two_speeds),
+        cmocka_unit_test(test_together_one_is_moody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
