@@ -11,24 +11,27 @@
  * among them. Generic implementations, few bodies for all operators, are computed on one sample
  * in twelve, their first among them. Of what a row of a pattern makes for many operators
  * OPTUNE_TEST_THIN asks less (workbench_brief): the fallback on the first sample, where every
- * sample is computed. `emulated` is the OpenCL of tests/races, which has CUDA's
- * words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run
- * there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how
- * many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its
- * samples. OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many
- * processes, OPTUNE_TEST_SEED draws other configs.
+ * sample is computed. Many lie in one module (support/batch.h), but on emulated targets, on CUDA
+ * and of the one that OPTUNE_TEST_IMPL names, which are trials. `emulated` is the OpenCL of
+ * tests/races, which has CUDA's words (tests/data/plugin_emulated.c): what plain OpenCL is
+ * refused, and nothing else, is run there. OPTUNE_TEST_CONFIGS sets how many random configs
+ * (default 3), OPTUNE_TEST_THIN how many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows
+ * to one, with all of its samples. OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the
+ * samples among so many processes, OPTUNE_TEST_SEED draws other configs.
  */
 #include "support/check.h"
 
 #include <math.h>
 
 #include "strategy/inside.h"
+#include "support/batch.h"
 #include "support/belongs.h"
 #include "support/random_call.h"
 #include "support/workbench.h"
 
 typedef struct bench {
     workbench at;
+    batch *many; /* NULL: each is a trial of its own */
     int configs;
     int thin;         /* one sample in so many */
     int generic_thin; /* and of these again, of a generic implementation */
@@ -130,6 +133,15 @@ static void try_sample(bench *b, const optune_impl *impl, const char *sample, in
         ot_space_nth(space, ot_space_random(space, rng), &list[n].config);
         n += ot_space_valid(space, &list[n].config, NULL);
     }
+    for (int i = 0; i < n && b->many; i++)
+        batch_add(b->many, &call, impl, &list[i].config, &sample, 1);
+    if (b->many) {
+        b->checked += n;
+        free(list);
+        free(plan);
+        ot_space_close(space);
+        return;
+    }
     for (int i = 0; i < n; i++) {
         check_ok(ot_plan_make(&task, impl, &list[i].config, plan, &err));
         const int status = ot_builder_submit(b->at.builder, &task, plan, &list[i].job, &err);
@@ -199,7 +211,11 @@ static void every_impl(const char *target, int configs, int thin)
         b.configs = configs;
     if (!workbench_find(&b.at, target))
         skip();
-    workbench_start(&b.at);
+    static batch many;
+    if (batch_serves(&many, target))
+        b.many = &many;
+    else
+        workbench_start(&b.at);
     const char *only = getenv("OPTUNE_TEST_IMPL");
     b.generic_thin = only ? 1 : 12;
     uint64_t rng = workbench_seed(12345);
@@ -219,6 +235,8 @@ static void every_impl(const char *target, int configs, int thin)
     }
     print_message("%d checked, %d skipped (no library), %d failed on %s\n", b.checked,
                   b.skipped, b.failed, target);
+    if (b.many)
+        batch_judge(b.many);
     workbench_close(&b.at);
     assert_int_equal(b.failed, 0);
     assert_true(b.checked > 0 || only);
@@ -299,6 +317,7 @@ static void none_is_forgotten(void **state)
 
 int main(int argc, char **argv)
 {
+    batch_inside(argc, argv);
     const struct CMUnitTest on_cpu[] = {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),

@@ -13,6 +13,7 @@
 
 #include <math.h>
 
+#include "support/batch.h"
 #include "support/belongs.h"
 #include "support/workbench.h"
 
@@ -20,6 +21,7 @@ enum { FUSED_THIN = 3 }; /* of the calls, how many are fused, too: test_ranges d
 
 static struct {
     workbench at;
+    batch *many; /* NULL: each is a trial of its own */
     uint64_t rng;
     int configs, checked, skipped, failed, misfits, fused, taken;
 } t;
@@ -171,10 +173,48 @@ static void choose_sizes(const ot_symbols *all, int turn, ot_symbols *at)
     }
 }
 
+enum { SIZES = 5 };
+
+/* With many others. */
+static void add_config(const optune_impl *impl, const optune_task *task,
+                       const optune_config *config)
+{
+    optune_err err = {0};
+    ot_text text[SIZES] = {0};
+    const char *sizes[SIZES];
+    int n = 0;
+    ot_symbols all, at;
+    optune_call *call = ot_alloc(sizeof *call);
+    check_ok(ot_symbols_of(task->call, &all, &err));
+    for (int turn = 0; turn < SIZES; turn++) {
+        choose_sizes(&all, turn, &at);
+        if (ot_call_narrow(task->call, &at, call, &err) < 0) {
+            if (strcmp(impl->symbolic, "*") != 0)
+                fail_msg("%s: %s", impl->name, err.text);
+            t.misfits++;
+            continue;
+        }
+        assert_true(ot_call_static(call));
+        ot_call_print(call, &text[n]);
+        sizes[n] = ot_text_str(&text[n]);
+        n++;
+    }
+    if (n)
+        batch_add(t.many, task->call, impl, config, sizes, n);
+    t.checked += n;
+    for (int i = 0; i < n; i++)
+        ot_text_release(&text[i]);
+    free(call);
+}
+
 static void try_config(const optune_impl *impl, const optune_task *task,
                        const optune_config *config, const char *text)
 {
     optune_err err = {0};
+    if (t.many) {
+        add_config(impl, task, config);
+        return;
+    }
     optune_plan *plan = ot_alloc(sizeof *plan);
     ot_job *job = ot_alloc(sizeof *job);
     ot_symbols all, at;
@@ -185,7 +225,7 @@ static void try_config(const optune_impl *impl, const optune_task *task,
     if (job->outcome != OPTUNE_OUTCOME_OK)
         fail_msg("%s %s: %s", impl->name, text, job->message);
     check_ok(ot_symbols_of(task->call, &all, &err));
-    for (int turn = 0; turn < 5; turn++) {
+    for (int turn = 0; turn < SIZES; turn++) {
         choose_sizes(&all, turn, &at);
         try_at(impl, task->call, text, config, job, &at);
     }
@@ -304,7 +344,8 @@ static bool in_question(const optune_impl *impl)
 
 enum { GENERIC_THIN = 12 }; /* few bodies for all operators */
 
-static void every_impl(const char *target, int configs, int thin)
+/* `again`: another target had those of which little is asked. */
+static void every_impl(const char *target, int configs, int thin, bool again)
 {
     const int part = workbench_asked("OPTUNE_TEST_PART", 0);
     const int asked = workbench_asked("OPTUNE_TEST_PARTS", 1), parts = asked > 0 ? asked : 1;
@@ -315,13 +356,16 @@ static void every_impl(const char *target, int configs, int thin)
     t.checked = t.skipped = t.failed = t.misfits = t.fused = 0;
     if (!workbench_find(&t.at, target))
         skip();
-    workbench_start(&t.at);
+    static batch many;
+    t.many = batch_serves(&many, target) ? &many : NULL;
+    if (!t.many)
+        workbench_start(&t.at);
     t.rng = workbench_seed(7);
     for (int i = 0; i < n; i++) {
         if (!impl[i]->symbolic || !workbench_wants(impl[i]->name) ||
             !ot_impl_runs_on(impl[i], &t.at.device, NULL) ||
             !impl_belongs(impl[i], &t.at.target) || !in_question(impl[i]) ||
-            tried++ % parts != part)
+            (again && workbench_brief(impl, i)) || tried++ % parts != part)
             continue;
         int taken = 0, turn = 0;
         t.taken = 0;
@@ -338,6 +382,8 @@ static void every_impl(const char *target, int configs, int thin)
     }
     print_message("%d checked, %d fused calls, %d skipped (no library), %d failed on %s\n",
                   t.checked, t.fused, t.skipped, t.failed, target);
+    if (t.many)
+        batch_judge(t.many);
     workbench_close(&t.at);
     assert_int_equal(t.failed, 0);
 }
@@ -352,13 +398,13 @@ static int configs(int otherwise)
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=1", configs(2), 1);
+    every_impl("cpu -threads=1", configs(2), 1, false);
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=2", 1, 1);
+    every_impl("cpu -threads=2", 1, 1, true);
 }
 
 static const workbench_contract contracts[] = {
@@ -370,11 +416,12 @@ static const workbench_contract contracts[] = {
 static void as_asked(void **state)
 {
     const workbench_contract *c = *state;
-    every_impl(c->target, configs(c->configs), c->thin);
+    every_impl(c->target, configs(c->configs), c->thin, false);
 }
 
 int main(int argc, char **argv)
 {
+    batch_inside(argc, argv);
     const struct CMUnitTest on_cpu[] = {
         cmocka_unit_test(one_thread),
         cmocka_unit_test(two_threads),

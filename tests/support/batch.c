@@ -17,6 +17,7 @@
 
 #include "answer/emit/source.h"
 #include "support/check.h"
+#include "support/workbench.h"
 
 /* A compiler has at most JOINED modules in a text, a driver KERNELS kernels in a program. */
 enum { BATCH = 96, GPU_BATCH = 24, JOINED = 12, KERNELS = 24, USUAL_EVERY = 4 };
@@ -432,6 +433,16 @@ bool batch_open(batch *b, const char *target)
     for (int i = 0; i < 2; i++)
         b->load[i] = ot_alloc(sizeof *b->load[i]);
     return b->opened = true;
+}
+
+bool batch_serves(batch *b, const char *target)
+{
+    if (getenv("OPTUNE_RACES") || getenv("OPTUNE_TEST_IMPL") ||
+        (strncmp(target, "cpu", 3) != 0 && strncmp(target, "opencl", 6) != 0))
+        return false;
+    const bool opened = batch_open(b, target);
+    b->usual = workbench_thin(1) == 1;
+    return opened;
 }
 
 void batch_close(batch *b)

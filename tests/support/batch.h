@@ -43,6 +43,11 @@ bool batch_open(batch *b, const char *target);
 /* This plan at the sizes of `at`, texts of one call or more. */
 void batch_add(batch *b, const optune_call *call, const optune_impl *impl,
                const optune_config *config, const char *const *at, int n);
+/* Whether a contract of many implementations on this target is a batch: on CPUs and on OpenCL, but
+ * not where races are looked for, nor of the one implementation that OPTUNE_TEST_IMPL names,
+ * which is compiled, tried and told of as in a run. Opens it; with the target's own flags where
+ * OPTUNE_TEST_THIN asks for everything. */
+bool batch_serves(batch *b, const char *target);
 /* Everything that was added is computed. */
 void batch_finish(batch *b);
 void batch_close(batch *b);

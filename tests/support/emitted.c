@@ -8,12 +8,21 @@
 
 #include "support/tuning.h"
 
+/* What is emitted is compiled without sanitizers, once more: where there are some, quickly. It
+ * stands behind other flags. */
+#ifdef __SANITIZE_ADDRESS__
+#define QUICKLY "-Og"
+#else
+#define QUICKLY ""
+#endif
+
 int emitted_command(const char *dir, const char *words, ot_text *said)
 {
     char script[4096];
     ot_text own = {0};
     optune_err err = {0};
-    snprintf(script, sizeof script, "cd '%s' && %s", tuning_path(dir), words);
+    snprintf(script, sizeof script, "cd '%s' && %s%s", tuning_path(dir),
+             *QUICKLY ? "export MAKEFLAGS='EXTRA=" QUICKLY "' && " : "", words);
     char *argv[] = {"env",         "-i", "PATH=/usr/local/bin:/usr/bin:/bin",
                     "TMPDIR=/tmp", "sh", "-c",
                     script,        NULL};
@@ -31,7 +40,7 @@ int emitted_command(const char *dir, const char *words, ot_text *said)
 void emitted_build(const char *dir, const char *name, const char *const *more)
 {
     enum { WORDS = 64 };
-    char path[1400], *argv[WORDS], *rest = NULL;
+    char path[1400], quickly[] = QUICKLY, *argv[WORDS], *rest = NULL;
     int n = 0;
     ot_text source = {0}, said = {0};
     optune_err err = {0};
@@ -49,6 +58,8 @@ void emitted_build(const char *dir, const char *name, const char *const *more)
         argv[n++] = word;
     assert_string_equal(argv[3], "cc");
     argv[n++] = path;
+    if (*quickly)
+        argv[n++] = quickly;
     for (int i = 0; more[i]; i++)
         argv[n++] = (char *)(uintptr_t)more[i];
     argv[n] = NULL;
