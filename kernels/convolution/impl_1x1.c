@@ -289,9 +289,10 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         choose(task, space, &s, along_pixels, config);
         return;
     }
-    /* They lose little of this one; but of few channels pixels are what threads share best. */
+    /* They lose little of this one. Rows of pixels that another thread wrote are asked for ahead,
+     * so that sharing channels costs less than it says. */
     const double of_pixels = choose(task, space, &s, true, config);
-    if (host_threads(task) > 1 && of_pixels > 1.03 * choose(task, space, &s, false, config))
+    if (host_threads(task) > 1 && of_pixels > 1.15 * choose(task, space, &s, false, config))
         return;
     choose(task, space, &s, true, config);
 }

@@ -120,15 +120,16 @@ static void plan_1x1(const char *text, int threads, optune_config *config, optun
     ot_space_close(space);
 }
 
-/* A product with few output channels is shared by pixels: by channels, each thread would read all
- * of the data, half of it from the other's cache. */
+/* A product with so few output channels that threads cannot share these is shared by pixels, and
+ * its vectors lie along channels where that leaves pixels that fill no vector. */
 static void test_pixels(void **state)
 {
     (void)state;
     static optune_plan plan;
     optune_config config;
-    plan_1x1("conv2d(f32[1,384,14,14], const f32[64,384,1,1])", 2, &config, &plan);
-    assert_int_equal(optune_config_int(&config, "oc_chunk"), 64);
+    plan_1x1("conv2d(f32[1,384,14,14], const f32[16,384,1,1])", 2, &config, &plan);
+    assert_string_equal(optune_config_word(&config, "vector"), "channels");
+    assert_int_equal(optune_config_int(&config, "oc_chunk"), 16);
     assert_int_equal(pieces(&plan), 2);
     assert_int_equal(macro(&plan, "OW"), 98);
 }
@@ -146,6 +147,7 @@ static void test_panels(void **state)
         {"conv2d(f32[1,64,56,56], const f32[256,64,1,1])", 2, 25, 43},
         {"conv2d(f32[1,256,14,14], const f32[1024,256,1,1])", 1, 4, 171},
         {"conv2d(f32[1,256,14,14], const f32[1024,256,1,1])", 2, 4, 86},
+        {"conv2d(f32[1,384,14,14], const f32[64,384,1,1])", 2, 4, 6},
         {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 1, 0, 0},
     };
     for (int i = 0; i < OT_COUNT(table); i++) {
