@@ -128,6 +128,17 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
     };
 }
 
+/* Panels of a plane and of a block, blocks all as large as can be. */
+static int64_t panels_of(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
+                         int64_t *of_block)
+{
+    const int64_t width = c->vecs * conv2d_lanes(task, s);
+    const int64_t panels = host_ceil(s->oh * s->ow, width);
+    const int64_t most = host_min(panels, host_ceil(c->block, width));
+    *of_block = host_ceil(panels, host_ceil(panels, most));
+    return panels;
+}
+
 /* Pixels of one of so many blocks, as the knob has them. */
 static int64_t part_of(const optune_task *task, const conv2d_shape *s, int64_t parts)
 {
@@ -135,66 +146,155 @@ static int64_t part_of(const optune_task *task, const conv2d_shape *s, int64_t p
     return parts == 1 ? pixels : host_ceil(host_ceil(pixels, lanes), parts) * lanes;
 }
 
-/* Rows and parts of the channels that give all threads as much; larger rows unless smaller ones
- * save time. */
-static void share(const optune_task *task, const optune_space *space, optune_config *config)
+/* Vectors of pixels of one block. */
+static int64_t block_vecs(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
+                          int64_t block, int64_t of_block)
 {
-    const int64_t most = optune_config_int(config, "block");
+    const int64_t vecs = host_ceil(s->oh * s->ow, conv2d_lanes(task, s));
+    return host_min(vecs, (block + 1) * of_block * c->vecs) - block * of_block * c->vecs;
+}
+
+/* What a config of pixels takes: the thread that has most to do, 1 where all have as much, and a
+ * twentieth of what is read, as conv2d_tile_share counts it. */
+static double pixels_cost(const optune_task *task, const conv2d_shape *s, const config_1x1 *c)
+{
+    int64_t of_block;
+    const int64_t panels = panels_of(task, s, c, &of_block),
+                  tiles = host_ceil(s->co_g, c->tile);
+    const int64_t chunk = host_min(tiles, host_ceil(c->oc_chunk, c->tile));
+    const int64_t blocks = host_ceil(panels, of_block), chunks = host_ceil(tiles, chunk);
+    const int64_t pieces = s->n * s->groups * chunks * blocks, threads = host_threads(task);
+    const double weights = (double)s->co_g, pixels = (double)(s->oh * s->ow);
+    const double reads =
+        ((double)blocks * weights + (double)chunks * pixels) / (weights + pixels);
+    int64_t all = 0, most = 0, mine = 0;
+    if (pieces > 256 * threads) /* so many share alike */
+        return 1 + reads / 20;
+    for (int64_t i = 0, thread = 0; i < pieces; i++) {
+        const int64_t at = i / blocks % chunks;
+        const int64_t work = block_vecs(task, s, c, i % blocks, of_block) *
+                             (host_min(tiles, (at + 1) * chunk) - at * chunk);
+        all += work;
+        mine += work;
+        most = host_max(most, mine);
+        if (i + 1 ==
+            (thread + 1) * (pieces / threads) + host_min(thread + 1, pieces % threads)) {
+            thread++;
+            mine = 0;
+        }
+    }
+    return (double)(most * threads) / (double)all + reads / 20;
+}
+
+/* The same of channels, and the chunk of these that goes with their blocks. */
+static double channels_cost(const optune_task *task, const config_1x1 *c, int64_t *oc_chunk)
+{
+    conv2d_shape s;
+    conv2d_tile t;
+    shape_of(task->call, &s);
+    channels_tile(task, c, &s, &t);
+    const double cost = conv2d_tile_share(task, &s, &t);
+    *oc_chunk = t.ot_chunk * t.ov * conv2d_lanes(task, &s);
+    return cost;
+}
+
+/* Blocks and parts of the channels that give all threads as much; larger ones unless smaller ones
+ * save time. Gives what they cost. */
+static double share(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    const int64_t most = optune_config_int(config, "block"), threads = host_threads(task);
     int64_t block = most, oc_chunk = optune_config_int(config, "oc_chunk");
+    conv2d_shape s;
+    shape_of(task->call, &s);
     double best = INFINITY;
-    for (int64_t parts = 1; parts <= 4 * host_threads(task); parts *= 2) {
+    for (int64_t parts = 1; parts <= 4 * threads; parts *= 2) {
         config_1x1 c;
-        conv2d_shape s;
-        conv2d_tile t;
-        shape_of(task->call, &s);
         optune_config_choose_int(config, space, "block",
                                  host_min(most, part_of(task, &s, parts)));
-        read_config(config, &c);
-        channels_tile(task, &c, &s, &t);
-        const double cost = conv2d_tile_share(task, &s, &t);
-        if (cost < best * 0.98) {
-            best = cost;
-            block = c.block;
-            oc_chunk = t.ot_chunk * t.ov * conv2d_lanes(task, &s);
+        for (int64_t cut = 1; cut <= threads; cut *= 2) {
+            optune_config_choose_int(config, space, "oc_chunk", host_ceil(s.co_g, cut));
+            read_config(config, &c);
+            int64_t chunk = c.oc_chunk;
+            const double cost =
+                c.pixels ? pixels_cost(task, &s, &c) : channels_cost(task, &c, &chunk);
+            if (cost < best * 0.98) {
+                best = cost;
+                block = c.block;
+                oc_chunk = chunk;
+            }
         }
     }
     optune_config_choose_int(config, space, "block", block);
     optune_config_choose_int(config, space, "oc_chunk", oc_chunk);
+    return best;
 }
 
-static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+/* Whether panels of `vecs` vectors and `tile` channels leave little of a plane to narrower ones,
+ * whose few sums wait for one another: as a sum takes four cycles, a step of ten sums takes as long
+ * as one of fewer. */
+static bool fills_panels(const conv2d_shape *s, int64_t lanes, int64_t vecs, int64_t tile)
 {
-    conv2d_shape s;
-    shape_of(task->call, &s);
-    const int64_t registers = conv2d_registers(task), lanes = conv2d_lanes(task, &s);
+    const int64_t all = host_ceil(s->oh * s->ow, lanes), left = all % vecs;
+    const int64_t sums = all / vecs * vecs * tile + (left ? host_max(left * tile, 10) : 0);
+    return (double)(sums * lanes) <= 1.12 * (double)(s->oh * s->ow * tile);
+}
+
+/* Chooses all knobs for vectors along this axis, and gives what share() says. */
+static double choose(const optune_task *task, const optune_space *space, const conv2d_shape *s,
+                     bool along_pixels, optune_config *config)
+{
+    const int64_t registers = conv2d_registers(task), lanes = conv2d_lanes(task, s);
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
-    const int64_t elem = conv2d_elem(&s), pixels = s.oh * s.ow;
-    /* Vectors along pixels pay where they fit the plane; long reductions hide the transposition
-     * that channels need. */
-    const bool along_pixels =
-        conv2d_varies(&s) || (can_pixels(&s) && pixels >= 4 * lanes &&
-                              (pixels % lanes == 0 || pixels >= 32 * lanes));
-    optune_config_choose_word(config, space, "vector", along_pixels ? "pixels" : "channels");
-    const int64_t vecs = along_pixels || s.co_g > lanes ? 2 : 1;
-    optune_config_choose_int(config, space, "vecs", vecs);
+    const int64_t pixels = s->oh * s->ow, input = s->ci_g * conv2d_elem(s);
+    const bool wide = registers >= 32, alone = host_threads(task) == 1;
+    const int64_t vecs = along_pixels && wide ? 4 : along_pixels || s->co_g > lanes ? 2 : 1;
     int64_t tile = (registers - 1 - vecs) / vecs;
     if (!along_pixels) {
         /* Tiles of nearly equal size: the last one is as good as the others. */
         tile = host_ceil(pixels, host_ceil(pixels, tile));
         tile = tile < 4 ? 4 : tile;
     }
+    /* Pixels whose input stays in the second-level cache while all channels pass by: rows of planes
+     * are read and written as far as that. What varies may be far smaller, and is to be shared. */
+    const int64_t block =
+        conv2d_varies(s) && !alone
+            ? vecs * lanes
+            : host_max(l2 / (along_pixels ? 4 : 2) / input, along_pixels ? vecs * lanes : 32);
+    optune_config_choose_word(config, space, "vector", along_pixels ? "pixels" : "channels");
+    optune_config_choose_int(config, space, "vecs", vecs);
     optune_config_choose_int(config, space, "tile", tile);
-    const int64_t fits = l2 / 2 / (s.ci_g * elem);
-    optune_config_choose_int(config, space, "block",
-                             along_pixels ? vecs * lanes
-                             : fits < 32  ? 32
-                                          : fits);
-    optune_config_choose_int(config, space, "ic_chunk", along_pixels ? 256 : s.ci_g);
-    optune_config_choose_int(config, space, "oc_chunk", s.co_g);
+    optune_config_choose_int(config, space, "block", block);
+    optune_config_choose_int(config, space, "ic_chunk",
+                             !along_pixels ? s->ci_g
+                             : wide        ? 1024
+                                           : 256);
+    optune_config_choose_int(config, space, "oc_chunk", s->co_g);
     optune_config_choose_word(config, space, "pack", "no");
     optune_config_choose_int(config, space, "prefetch", along_pixels ? 8 : 32);
-    if (!along_pixels)
-        share(task, space, config);
+    return along_pixels && (conv2d_varies(s) || alone) ? 0 : share(task, space, config);
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    conv2d_shape s;
+    shape_of(task->call, &s);
+    const int64_t lanes = conv2d_lanes(task, &s), pixels = s.oh * s.ow;
+    /* Vectors along pixels pay where they fit the plane: channels need a transposition, which long
+     * reductions hide. */
+    const bool along_pixels =
+        conv2d_varies(&s) || (can_pixels(&s) && pixels >= 4 * lanes &&
+                              (pixels % lanes == 0 || pixels >= 32 * lanes));
+    if (along_pixels || !can_pixels(&s) || pixels < 4 * lanes || conv2d_registers(task) < 32 ||
+        !fills_panels(&s, lanes, 4, 6)) {
+        choose(task, space, &s, along_pixels, config);
+        return;
+    }
+    /* They lose little of this one. Rows of pixels that another thread wrote are asked for ahead,
+     * so that sharing channels costs less than it says. */
+    const double of_pixels = choose(task, space, &s, true, config);
+    if (host_threads(task) > 1 && of_pixels > 1.15 * choose(task, space, &s, false, config))
+        return;
+    choose(task, space, &s, true, config);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -229,8 +329,8 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
     const int64_t elem = conv2d_elem(s), lanes = conv2d_lanes(task, s);
     const int64_t tm = host_min(c->tile, s->co_g), tiles = host_ceil(s->co_g, tm);
     const int64_t width = c->vecs * lanes;
-    const int64_t panels =
-        host_min(host_ceil(s->oh * s->ow, width), c->block < width ? 1 : c->block / width);
+    int64_t panels;
+    panels_of(task, s, c, &panels);
     const int64_t threads = task->device->threads > 0 ? task->device->threads : 1;
     const int module = optune_plan_module(plan);
     conv2d_define_varying(plan, module, s, 4);

@@ -124,6 +124,12 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
         for (int v = 0; v < vecs; v++)
             acc[m][v] = (vec){0};
     }
+    if (ends) {
+        DTYPE *const out = (DTYPE *)ends[2];
+        UNROLL(1)
+        for (int m = 0; m < rows; m++)
+            expect(out, ends, c + m * plane - out, count);
+    }
     UNROLL(UNROLL_IC)
     for (i64 k = 0; k < depth; k++) {
         vec xv[TV];
@@ -152,7 +158,7 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
             if (IC_CHUNK < CI_G && more)
                 acc[m][v] += get(to, lanes);
             if (EPILOGUE && ends)
-                acc[m][v] = epilogue(acc[m][v], ends, to - (const DTYPE *)ends[2], lanes);
+                acc[m][v] = epilogue_some(acc[m][v], ends, to - (const DTYPE *)ends[2], lanes);
             put(to, acc[m][v], lanes);
         }
     }

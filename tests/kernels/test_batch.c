@@ -115,6 +115,9 @@ static void join(const char *target)
         "cumsum(f32[7,30])",
         "conv2d(f32[1,8,9,9], const f32[8,8,3,3]) -> relu()",
         "conv2d(f32[1,8,9,9], const f32[16,8,3,3]) -> add(f32[16,1,1])",
+        /* Rows that end amid a vector, of the residual, too. */
+        "conv2d(f32[1,8,9,9], const f32[24,8,1,1]) -> add(f32[1,24,9,9]) -> relu()",
+        "conv2d(f32[1,8,14,14], const f32[20,8,1,1]) -> add(f32[1,20,14,14]) -> relu()",
     };
     batch b;
     optune_err err = {0};

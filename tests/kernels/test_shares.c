@@ -87,41 +87,88 @@ static void test_networks(void **state)
                     check_even(rows[i], p->workloads[w], threads, threads <= 2 ? 0.15 : 0.35);
 }
 
-/* A product with few output channels is shared by pixels: by channels, each thread would read all
- * of the data, half of it from the other's cache. */
+static const optune_device wide[] = {{.key = "wide",
+                                      .kind = "cpu",
+                                      .cores = 2,
+                                      .threads = 1,
+                                      .vector_bytes = 64,
+                                      .vector_registers = 32,
+                                      .l1 = 48 << 10,
+                                      .l2 = 2 << 20},
+                                     {.key = "wide",
+                                      .kind = "cpu",
+                                      .cores = 2,
+                                      .threads = 2,
+                                      .vector_bytes = 64,
+                                      .vector_registers = 32,
+                                      .l1 = 48 << 10,
+                                      .l2 = 2 << 20}};
+
+/* What conv2d_1x1.cpu is untuned. */
+static void plan_1x1(const char *text, int threads, optune_config *config, optune_plan *plan)
+{
+    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    static optune_call call;
+    optune_err err = {0};
+    optune_space *space;
+    check_ok(ot_call_parse(text, &call, &err));
+    const optune_task task = {&call, &target, &wide[threads - 1]};
+    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
+    check_ok(ot_space_open(&task, impl, &space, &err));
+    assert_true(ot_space_fallback(space, config, NULL));
+    check_ok(ot_plan_make(&task, impl, config, plan, &err));
+    ot_space_close(space);
+}
+
+/* A product with so few output channels that threads cannot share these is shared by pixels, and
+ * its vectors lie along channels where that leaves pixels that fill no vector. */
 static void test_pixels(void **state)
 {
     (void)state;
-    static const char text[] = "conv2d(f32[1,384,14,14], const f32[64,384,1,1])";
-    const optune_device device = {.key = "wide",
-                                  .kind = "cpu",
-                                  .cores = 2,
-                                  .threads = 2,
-                                  .vector_bytes = 64,
-                                  .vector_registers = 32,
-                                  .l1 = 48 << 10,
-                                  .l2 = 2 << 20};
-    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
-    static optune_call call;
     static optune_plan plan;
-    optune_err err = {0};
-    optune_space *space;
     optune_config config;
-    check_ok(ot_call_parse(text, &call, &err));
-    const optune_task task = {&call, &target, &device};
-    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
-    check_ok(ot_space_open(&task, impl, &space, &err));
-    assert_true(ot_space_fallback(space, &config, NULL));
-    assert_int_equal(optune_config_int(&config, "oc_chunk"), 64);
-    check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
+    plan_1x1("conv2d(f32[1,384,14,14], const f32[16,384,1,1])", 2, &config, &plan);
+    assert_string_equal(optune_config_word(&config, "vector"), "channels");
+    assert_int_equal(optune_config_int(&config, "oc_chunk"), 16);
     assert_int_equal(pieces(&plan), 2);
     assert_int_equal(macro(&plan, "OW"), 98);
-    ot_space_close(space);
+}
+
+/* Vectors lie along pixels where these fill them, in blocks that are equally large. */
+static void test_panels(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int threads;
+        int64_t panels, chunk; /* 0: vectors of channels */
+    } table[] = {
+        {"conv2d(f32[1,64,56,56], const f32[256,64,1,1])", 1, 13, 43},
+        {"conv2d(f32[1,64,56,56], const f32[256,64,1,1])", 2, 25, 43},
+        {"conv2d(f32[1,256,14,14], const f32[1024,256,1,1])", 1, 4, 171},
+        {"conv2d(f32[1,256,14,14], const f32[1024,256,1,1])", 2, 4, 86},
+        {"conv2d(f32[1,384,14,14], const f32[64,384,1,1])", 2, 4, 6},
+        {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 1, 0, 0},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        static optune_plan plan;
+        optune_config config;
+        plan_1x1(table[i].text, table[i].threads, &config, &plan);
+        const bool along = strcmp(optune_config_word(&config, "vector"), "pixels") == 0;
+        assert_int_equal(along, table[i].panels > 0);
+        if (!along)
+            continue;
+        assert_int_equal(macro(&plan, "TV"), 4);
+        assert_int_equal(macro(&plan, "TM"), 6);
+        assert_int_equal(macro(&plan, "PANELS"), table[i].panels);
+        assert_int_equal(macro(&plan, "OT_CHUNK"), table[i].chunk);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks),
-                                       cmocka_unit_test(test_pixels)};
+                                       cmocka_unit_test(test_pixels),
+                                       cmocka_unit_test(test_panels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

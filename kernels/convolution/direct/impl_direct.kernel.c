@@ -283,7 +283,7 @@ static __attribute__((noinline)) void put_pixels(DTYPE *out, i64 n, i64 c, i64 a
                 UNROLL(1)
                 for (i64 i = 0; i < exist; i++) {
                     DTYPE *row = to + i * (i64)OH * OW + q;
-                    put_some(row, epilogue(t[i], arg, row - out, some), some);
+                    put_some(row, epilogue_some(t[i], arg, row - out, some), some);
                 }
             }
         }
@@ -330,18 +330,14 @@ typedef struct place {
     DTYPE *part; /* partial sums of the tile's channels: [rows of a block][OW][channels] */
 } place;
 
-/* Of NCHW: that `count` pixels of every channel of a tile will be written, said while the tile is
- * computed. Channels lie a plane apart, so that nothing else fetches their lines ahead. */
+/* Of NCHW: that `count` pixels of every channel of a tile will be written. */
 INLINE void expect_pixels(const place *at, i64 first, i64 count)
 {
     void *const *arg = at->arg;
-    const i64 plane = (i64)OH * OW, line = 64 / sizeof(DTYPE);
-    DTYPE *to = at->out + (at->n * CO + at->oc) * plane + first;
-    for (i64 c = 0; c < MIN(at->lanes, at->is.vectors * LANES); c++, to += plane) {
-        for (i64 i = 0; i < count - 1; i += line)
-            __builtin_prefetch(to + i, 1);
-        __builtin_prefetch(to + count - 1, 1);
-    }
+    const i64 plane = (i64)OH * OW;
+    i64 o = (at->n * CO + at->oc) * plane + first;
+    for (i64 c = 0; c < MIN(at->lanes, at->is.vectors * LANES); c++, o += plane)
+        expect(at->out, arg, o, count);
 }
 
 /* All tiles of `rows` rows. */

@@ -93,13 +93,24 @@ INLINE void put8_some(DTYPE *p, part8 v, i64 n)
     put4_some(n & 4 ? p + 4 : p, n & 4 ? HALF4(v, 1) : HALF4(v, 0), n);
 }
 
+/* Vectors of 16 floats have masks; parts of others are handled one by one. */
+#if defined(__AVX512F__) && LANES == 16 && VEC_BYTES == 64
+#define MASKED 1
+typedef float masked_vec __attribute__((vector_size(64)));
+#define FIRST_LANES(n) ((unsigned short)((1u << (n)) - 1))
+#else
+#define MASKED 0
+#endif
+
 INLINE void put_some(DTYPE *p, vec v, i64 n)
 {
     if (n >= LANES) {
         store(p, v);
         return;
     }
-#if LANES == 16
+#if MASKED
+    __builtin_ia32_storeups512_mask((float *)p, (masked_vec)v, FIRST_LANES(n));
+#elif LANES == 16
     if (n & 8)
         *(part8 *)p = HALF8(v, 0);
     put8_some(n & 8 ? p + 8 : p, n & 8 ? HALF8(v, 1) : HALF8(v, 0), n);
@@ -135,6 +146,56 @@ INLINE vec get(const DTYPE *p, const int n)
     else
         __builtin_memcpy(&v, p, (usize)n * sizeof(DTYPE));
     return v;
+}
+
+/* ---- what is fused behind the call -------------------------------------------------------- */
+
+#if EPILOGUE && MASKED
+/* epilogue() of a vector of which n lanes exist, n at run time. An operand that is put together on
+ * the stack is not read back before all of its parts are written. */
+INLINE vec epilogue_some(vec v, void *const *arg, i64 o, i64 n)
+{
+    if (n >= LANES)
+        return epilogue(v, arg, o, LANES);
+    DTYPE x[LANES] __attribute__((aligned(VEC_BYTES)));
+    *(vec *)x = v;
+#define OPERAND_OF_SOME(k, a, at, step)                                                        \
+    DTYPE e##k[LANES] __attribute__((aligned(VEC_BYTES)));                                     \
+    if (step)                                                                                  \
+        *(vec *)e##k = (vec)__builtin_ia32_loadups512_mask((const float *)arg[a] + (at),       \
+                                                           (masked_vec){0}, FIRST_LANES(n));   \
+    else                                                                                       \
+        *(vec *)e##k = splat(((const DTYPE *)arg[a])[at]);
+#define LANE_OF_SOME(k) e##k[l]
+    EPILOGUE_OPERANDS(OPERAND_OF_SOME, o)
+    /* Not unrolled before it becomes vector code. */
+    UNROLL(1)
+    for (int l = 0; l < LANES; l++)
+        EPILOGUE_CHAIN(x[l], LANE_OF_SOME)
+    return *(vec *)x;
+}
+#else
+#define epilogue_some(v, arg, o, n) epilogue(v, arg, o, n)
+#endif
+
+/* That `count` elements of the output from o on will be written, and what goes with them read:
+ * asked for while they are computed. Of planes, whose rows lie far apart, nothing else fetches the
+ * lines ahead. */
+INLINE void expect(DTYPE *out, void *const *arg, i64 o, i64 count)
+{
+    const i64 line = 64 / sizeof(DTYPE);
+    for (i64 i = 0; i < count - 1; i += line)
+        __builtin_prefetch(out + o + i, 1);
+    __builtin_prefetch(out + o + count - 1, 1);
+#if EPILOGUE
+#define EXPECT_OPERAND(k, a, at, step)                                                         \
+    if (step)                                                                                  \
+        __builtin_prefetch((const DTYPE *)arg[a] + (at));
+    for (i64 i = 0; i < count - 1; i += line) {
+        EPILOGUE_OPERANDS(EXPECT_OPERAND, o + i)
+    }
+    EPILOGUE_OPERANDS(EXPECT_OPERAND, o + count - 1)
+#endif
 }
 
 /* ---- transposition ------------------------------------------------------------------------ */
