@@ -90,20 +90,26 @@ static void integers(void **state)
 {
     static const int32_t x[] = {-3, -4, 5, 6}, by[] = {2, -3, 2, 7};
     static const int32_t mean[] = {-3, 5}, size[] = {5, 7}, over[] = {-1, 1, 2, 0},
-                         rest[] = {1, -1, 1, 6};
+                         rest[] = {1, -1, 1, 6}, both[] = {0, -4, 0, 6},
+                         either[] = {-1, -3, 7, 7}, one_of[] = {-1, 1, 7, 1};
     static const int64_t axes[] = {1};
     static const struct {
         const char *op;
         const int32_t *want;
-    } folds[] = {{"ReduceMean", mean}, {"ReduceL2", size}},
-      pairs[] = {{"Div", over}, {"Mod", rest}};
+    } folds[] = {{"ReduceMean", mean}, {"ReduceL2", size}}, pairs[] = {{"Div", over},
+                                                                       {"Mod", rest},
+                                                                       {"BitwiseAnd", both},
+                                                                       {"BitwiseOr", either},
+                                                                       {"BitwiseXor", one_of}};
     ot_text g = {0}, attrs = {0};
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < OT_COUNT(folds); i++) {
         onnx_input(&g, "x", INT32, "2,2");
         attr_ints(&attrs, "axes", 1, axes);
         onnx_node(&g, folds[i].op, "only", "x", "y", &attrs);
         counts(&g, (const void *const[]){x}, 2, folds[i].want);
+    }
+    for (int i = 0; i < OT_COUNT(pairs); i++) {
         onnx_input(&g, "x", INT32, "4");
         onnx_input(&g, "by", INT32, "4");
         onnx_node(&g, pairs[i].op, "only", "x by", "y", NULL);
