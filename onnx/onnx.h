@@ -383,9 +383,9 @@ int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window 
 ot_onnx_value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w,
                                       ot_onnx_value *value);
 
-/* ---- fold.c: windows put back where they were cut out ------------------------------------------ */
-/* [B,K,LH,LW], the K elements of each window, to [B,1,H,W], summed where they overlap. `added`: rows
- * and columns that no window reaches. */
+/* ---- fold.c: windows put back where they were cut out ---------------------------------------- */
+/* [B,K,LH,LW], the K elements of each window, to [B,1,H,W], summed where they overlap. `added`:
+ * rows and columns that no window reaches. */
 ot_onnx_value *ot_onnx_fold(ot_onnx_node *n, ot_onnx_value *x, const ot_onnx_window *w,
                             const int64_t added[2]);
 /* The node's first input [N,C,D,H,W] by a weight [C,M/groups*KD,KH,KW], to [N,M,OD,OH,OW]. */
