@@ -66,14 +66,6 @@ static ot_onnx_value *plane_weight(ot_onnx_node *n, int most, int64_t dim[OPTUNE
     return *rank == 4 ? weight : ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
 }
 
-const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w)
-{
-    return ot_arena_printf(
-        &n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
-        ot_onnx_text(n->m, 2, w->stride), ot_onnx_text(n->m, 4, w->pad),
-        ot_onnx_text(n->m, 2, w->dilation), (long long)ot_onnx_int(n, "group", 1));
-}
-
 static int conv(ot_onnx_node *n)
 {
     int64_t dim[OPTUNE_MAX_RANK];

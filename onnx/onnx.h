@@ -367,6 +367,8 @@ typedef struct ot_onnx_window {
 int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 /* A result over two dims, with as many as the node's input had. */
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
+/* The same as attributes of conv2d, with the node's groups. */
+const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 
 /* ---- volume.c: what slides over three dims [N,C,D,H,W] --------------------------------------- */
 typedef struct ot_onnx_volume {
@@ -409,8 +411,6 @@ ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w
 int ot_onnx_pad_up(ot_onnx_node *n, ot_onnx_window *w);
 /* family_softmax.c: along the node's axis; `flat`: over all from it on. */
 ot_onnx_value *ot_onnx_softmax(ot_onnx_node *n, ot_onnx_value *x, bool flat);
-/* family_conv.c: the same as attributes of conv2d. */
-const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 
 /* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
 /* One number, or one for each place along the axis, against x. */
