@@ -66,14 +66,6 @@ static ot_onnx_value *plane_weight(ot_onnx_node *n, int most, int64_t dim[OPTUNE
     return *rank == 4 ? weight : ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
 }
 
-const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w)
-{
-    return ot_arena_printf(
-        &n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
-        ot_onnx_text(n->m, 2, w->stride), ot_onnx_text(n->m, 4, w->pad),
-        ot_onnx_text(n->m, 2, w->dilation), (long long)ot_onnx_int(n, "group", 1));
-}
-
 static int conv(ot_onnx_node *n)
 {
     int64_t dim[OPTUNE_MAX_RANK];
@@ -138,13 +130,35 @@ static int pads_for(ot_onnx_node *n, ot_onnx_window *w, int64_t added[2])
     return OPTUNE_OK;
 }
 
+static int conv_transpose_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_value *weight)
+{
+    ot_onnx_volume v;
+    ot_onnx_list list;
+    int64_t added[3] = {0, 0, 0};
+    if (ot_onnx_attr_of(n, "output_shape") || *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
+        return ot_onnx_refuse(n, "over volumes pads that follow from its output are not "
+                                 "supported");
+    if (ot_onnx_volume_of(n, kernel, &v) < 0 || ot_onnx_ints(n, "output_padding", &list) < 0)
+        return n->err->status;
+    for (int d = 0; d < list.n && list.n == 3; d++)
+        added[d] = list.i[d];
+    ot_onnx_value *all = ot_onnx_transpose_volume(n, &v, weight, added);
+    ot_onnx_value *bias = ot_onnx_in(n, 2);
+    if (all && bias)
+        all = ot_onnx_2(n, "add", all,
+                        ot_onnx_reshape(n, bias, 4, (const int64_t[]){-1, 1, 1, 1}));
+    return ot_onnx_give(n, 0, all);
+}
+
 static int conv_transpose(ot_onnx_node *n)
 {
     int64_t dim[OPTUNE_MAX_RANK], added[2] = {0, 0};
     int rank = 0;
     ot_onnx_window slide;
     ot_onnx_list list;
-    ot_onnx_value *weight = plane_weight(n, 4, dim, &rank);
+    ot_onnx_value *weight = plane_weight(n, 5, dim, &rank);
+    if (weight && rank == 5)
+        return conv_transpose_volume(n, dim + 2, weight);
     int status = weight ? ot_onnx_slide(n, dim + 2, &slide) : n->err->status;
     if (status >= 0 && slide.dims != rank - 2)
         status = ot_onnx_refuse(n, "its weight has %d dims, its data another number", rank);

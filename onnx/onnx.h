@@ -367,6 +367,8 @@ typedef struct ot_onnx_window {
 int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 /* A result over two dims, with as many as the node's input had. */
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value);
+/* The same as attributes of conv2d, with the node's groups. */
+const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 
 /* ---- volume.c: what slides over three dims [N,C,D,H,W] --------------------------------------- */
 typedef struct ot_onnx_volume {
@@ -382,6 +384,15 @@ ot_onnx_window ot_onnx_plane_of(const ot_onnx_volume *v); /* over its last two d
 int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
 ot_onnx_value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w,
                                       ot_onnx_value *value);
+
+/* ---- fold.c: windows put back where they were cut out ---------------------------------------- */
+/* [B,K,LH,LW], the K elements of each window, to [B,1,H,W], summed where they overlap. `added`:
+ * rows and columns that no window reaches. */
+ot_onnx_value *ot_onnx_fold(ot_onnx_node *n, ot_onnx_value *x, const ot_onnx_window *w,
+                            const int64_t added[2]);
+/* The node's first input [N,C,D,H,W] by a weight [C,M/groups*KD,KH,KW], to [N,M,OD,OH,OW]. */
+ot_onnx_value *ot_onnx_transpose_volume(ot_onnx_node *n, const ot_onnx_volume *v,
+                                        ot_onnx_value *weight, const int64_t added[3]);
 
 /* ---- places.c: where the largest element of each window lies --------------------------------- */
 enum { OT_ONNX_TAPS = 256 };
@@ -400,8 +411,6 @@ ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w
 int ot_onnx_pad_up(ot_onnx_node *n, ot_onnx_window *w);
 /* family_softmax.c: along the node's axis; `flat`: over all from it on. */
 ot_onnx_value *ot_onnx_softmax(ot_onnx_node *n, ot_onnx_value *x, bool flat);
-/* family_conv.c: the same as attributes of conv2d. */
-const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 
 /* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
 /* One number, or one for each place along the axis, against x. */

@@ -105,3 +105,11 @@ ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx
 {
     return w->dims == 2 ? value : ot_onnx_call(n, "squeeze", 1, &value, "axis=[2]");
 }
+
+const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w)
+{
+    return ot_arena_printf(
+        &n->m->arena, "strides=[%s], padding=[%s], dilation=[%s], groups=%lld",
+        ot_onnx_text(n->m, 2, w->stride), ot_onnx_text(n->m, 4, w->pad),
+        ot_onnx_text(n->m, 2, w->dilation), (long long)ot_onnx_int(n, "group", 1));
+}

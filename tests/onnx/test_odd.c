@@ -90,20 +90,26 @@ static void integers(void **state)
 {
     static const int32_t x[] = {-3, -4, 5, 6}, by[] = {2, -3, 2, 7};
     static const int32_t mean[] = {-3, 5}, size[] = {5, 7}, over[] = {-1, 1, 2, 0},
-                         rest[] = {1, -1, 1, 6};
+                         rest[] = {1, -1, 1, 6}, both[] = {0, -4, 0, 6},
+                         either[] = {-1, -3, 7, 7}, one_of[] = {-1, 1, 7, 1};
     static const int64_t axes[] = {1};
     static const struct {
         const char *op;
         const int32_t *want;
-    } folds[] = {{"ReduceMean", mean}, {"ReduceL2", size}},
-      pairs[] = {{"Div", over}, {"Mod", rest}};
+    } folds[] = {{"ReduceMean", mean}, {"ReduceL2", size}}, pairs[] = {{"Div", over},
+                                                                       {"Mod", rest},
+                                                                       {"BitwiseAnd", both},
+                                                                       {"BitwiseOr", either},
+                                                                       {"BitwiseXor", one_of}};
     ot_text g = {0}, attrs = {0};
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < OT_COUNT(folds); i++) {
         onnx_input(&g, "x", INT32, "2,2");
         attr_ints(&attrs, "axes", 1, axes);
         onnx_node(&g, folds[i].op, "only", "x", "y", &attrs);
         counts(&g, (const void *const[]){x}, 2, folds[i].want);
+    }
+    for (int i = 0; i < OT_COUNT(pairs); i++) {
         onnx_input(&g, "x", INT32, "4");
         onnx_input(&g, "by", INT32, "4");
         onnx_node(&g, pairs[i].op, "only", "x by", "y", NULL);
@@ -305,6 +311,59 @@ static void places_of_the_largest(void **state)
     }
 }
 
+/* Two windows of [2,2] side by side, one element apart. */
+static void windows_put_back(void **state)
+{
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {1, 5, 4, 5, 13, 8};
+    static const int64_t image[] = {2, 3}, block[] = {2, 2}, odd[] = {2, 4};
+    (void)state;
+    for (int fits = 1; fits >= 0; fits--) {
+        ot_text g = {0};
+        optune_graph *read = NULL;
+        optune_err err = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "1,4,2");
+        onnx_initializer(&g, "image", ONNX_INT64, "2", fits ? image : odd, sizeof image);
+        onnx_initializer(&g, "block", ONNX_INT64, "2", block, sizeof block);
+        onnx_node(&g, "Col2Im", "only", "x image block", "y", NULL);
+        if (fits) {
+            onnx_gives(&g, 18, x, 6, want, 1e-5f);
+            continue;
+        }
+        assert_int_equal(onnx_read(&g, 18, &read, &err), OPTUNE_EUNSUPPORTED);
+        check_contains(err.text, "'only': its input has 2 windows of 4, not 3 of a multiple");
+    }
+}
+
+/* Of an odd number the end has more, cut off or added. */
+static void around_the_middle(void **state)
+{
+    static const float x[] = {1, 2, 3, 4, 5}, few[] = {2, 3}, many[] = {0, 1, 2, 3, 4, 5, 0, 0};
+    static const int64_t to[] = {2, 8}, last[] = {-1};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "1,5");
+        onnx_initializer(&g, "to", ONNX_INT64, "1", &to[i], sizeof to[i]);
+        attr_ints(&attrs, "axes", 1, last);
+        onnx_node(&g, "CenterCropPad", "only", "x to", "y", &attrs);
+        onnx_gives(&g, 18, x, (int)to[i], i ? many : few, 0);
+    }
+}
+
+/* Two planes of one element, spread by a kernel of two planes of [1,2]. */
+static void transposed_volume(void **state)
+{
+    static const float x[] = {1, 2}, w[] = {1, 2, 3, 4}, bias[] = {0.5f},
+                       want[] = {1.5f, 2.5f, 5.5f, 8.5f, 6.5f, 8.5f};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,1,1");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,2,1,2", w, sizeof w);
+    onnx_initializer(&g, "b", ONNX_FLOAT, "1", bias, sizeof bias);
+    onnx_node(&g, "ConvTranspose", "only", "x w b", "y", NULL);
+    onnx_gives(&g, 17, x, 6, want, 1e-5f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +377,9 @@ int main(void)
         cmocka_unit_test(one_batch),
         cmocka_unit_test(mostly_zeros),
         cmocka_unit_test(places_of_the_largest),
+        cmocka_unit_test(windows_put_back),
+        cmocka_unit_test(around_the_middle),
+        cmocka_unit_test(transposed_volume),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
