@@ -317,6 +317,7 @@ const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
+extern int64_t ot_recover_at_once; /* bytes of logs that are stored together; tests want fewer */
 /* Of each of them so many bytes are stored. */
 typedef struct ot_stored_log {
     const char *name;
