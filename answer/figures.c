@@ -27,7 +27,7 @@ void ot_choice_beside(const optune_task *task, const ot_choice *choice, const ot
                       int n, ot_beside *beside)
 {
     *beside = (ot_beside){0};
-    const optune_impl *by_level = choice->row[choice->default_row].candidate.impl;
+    const optune_impl *by_level = choice->row[ot_choice_default(task, choice)].candidate.impl;
     optune_space *space = NULL;
     if (ot_space_open(task, by_level, &space, NULL) >= 0) {
         optune_config fallback;

@@ -428,8 +428,8 @@ bool ot_context_follow(optune *o, int64_t *last)
     bool here = store && ot_store_here(store);
     for (int k = 0; k < s->n_others && here; k++) {
         store = s->other[k].store;
-        here = store && ot_store_here(store);
-        *last += here ? ot_store_last(store) : 0;
+        *last += store ? ot_store_last(store) : 0;
+        here = store && ot_store_here(store); /* behind that look */
     }
     return here;
 }

@@ -16,11 +16,14 @@
 #define OT_COUNT(array) ((int)(sizeof(array) / sizeof((array)[0])))
 
 /* ---- err.c: optune_fail, optune_refuse -------------------------------------------------- */
+/* What leads to these lies apart from the code that mostly runs. */
+int optune_fail(optune_err *err, int status, const char *format, ...) __attribute__((cold));
+bool optune_refuse(char *why, const char *format, ...) __attribute__((cold));
 const char *ot_status_sentence(int status);
 /* A row that asks for what is not there (an attribute, a knob) is somebody's slip, in a plugin
  * often: what is asked answers something harmless and notes it here, once a thread, and who called
  * the row's hook takes the note, if there is one, and refuses the row by it. */
-void ot_slip(const char *format, ...) OPTUNE_PRINTF(1, 2);
+void ot_slip(const char *format, ...) OPTUNE_PRINTF(1, 2) __attribute__((cold));
 bool ot_slip_taken(char *why); /* why[OPTUNE_WHY_SIZE], or NULL */
 /* From now on optune_refuse writes nothing in this thread: for who asks rows whether, and not why.
  * Returns what was before, which is to be set again. */

@@ -120,7 +120,9 @@ bool ot_store_lacks(ot_store *store, const ot_digest *asked, int64_t *snapshot)
     if (!a->told && a->needed >= 0 && ++a->asked >= a->needed)
         look(a, store);
     *snapshot = a->snapshot;
-    const bool lacks = a->told && a->snapshot == last && !*slot_of(a, asked->byte);
+    /* Behind the look at its last commit, which may have found another store in its place. */
+    const bool lacks =
+        a->told && a->snapshot == last && ot_store_here(store) && !*slot_of(a, asked->byte);
     if (!atomic_compare_exchange_strong(&store->absence, &none, a))
         ot_absence_free(a);
     return lacks;

@@ -159,10 +159,7 @@ typedef struct merging {
     ot_snapshot *old;
     ot_making *made;
     ot_parts *parts;
-    bool forgets;    /* some digests are not to come back */
-    ot_digest asked; /* whose entries come */
-    ot_briefs entries;
-    ot_text summary;
+    bool forgets; /* some digests are not to come back */
     ot_store_stats *stats;
     int64_t added;
     optune_err *err;
@@ -197,36 +194,13 @@ static int put_new(merging *m, const stream *from)
     return ot_making_put(m->made, OT_TABLE_RECORD, from->key, squeezed, m->err);
 }
 
-static int end_question(merging *m)
-{
-    if (!m->entries.n)
-        return OPTUNE_OK;
-    ot_deciding(m->entries.at, m->entries.n);
-    ot_summary_print(&m->asked, OT_SUMMARY_MADE, &m->entries, &m->summary);
-    m->entries.n = 0;
-    m->stats->questions++;
-    return ot_making_put(m->made, OT_TABLE_SUMMARY, (ot_bytes){m->asked.byte, DIGEST},
-                         (ot_bytes){m->summary.s, m->summary.n}, m->err);
-}
-
-static int put_entry(merging *m, const stream *from)
-{
-    if (from->key.n == OT_BEST_KEY) {
-        if (memcmp(m->asked.byte, from->key.data, DIGEST) != 0)
-            OT_RETURN_UNLESS_OK(end_question(m));
-        memcpy(m->asked.byte, from->key.data, DIGEST);
-        ot_briefs_add(&m->entries, &from->key, &from->value);
-    }
-    return put(m, OT_TABLE_BEST, from);
-}
-
 /* The one of the two that goes into the table. */
 static int take_one(merging *m, ot_kv_table table, const stream *from, bool fresh)
 {
     if (fresh && is_forgotten(m, &from->key))
         return OPTUNE_OK;
     if (table == OT_TABLE_BEST)
-        return put_entry(m, from);
+        return ot_making_index_put(m->made, from->key, from->value, m->err);
     if (table == OT_TABLE_RECORD && fresh)
         return put_new(m, from);
     m->stats->records += table == OT_TABLE_RECORD;
@@ -270,14 +244,6 @@ static int merge_table(merging *m, const ot_bulk *b, ot_kv_table table, ot_sorte
                               : OPTUNE_OK;
 }
 
-/* In front of those of all questions, which are made here. */
-static int say_all(merging *m)
-{
-    ot_summary_all(OT_SUMMARY_MADE, &m->summary);
-    return ot_making_put(m->made, OT_TABLE_SUMMARY, ot_summary_all_key,
-                         (ot_bytes){m->summary.s, m->summary.n}, m->err);
-}
-
 static int merge_all(merging *m, const ot_bulk *b)
 {
     static const ot_kv_table as_they_are[] = {OT_TABLE_META, OT_TABLE_DEVICE,
@@ -290,11 +256,11 @@ static int merge_all(merging *m, const ot_bulk *b)
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_RECORD, b->records);
     if (status >= 0)
-        status = say_all(m);
+        status = ot_making_index_begin(m->made, m->err);
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_BEST, b->best);
     if (status >= 0)
-        status = end_question(m);
+        status = ot_making_index_end(m->made, &m->stats->questions, m->err);
     if (status >= 0)
         status = merge_table(m, b, OT_TABLE_HINT, b->hints);
     return status < 0 ? status : ot_making_end(m->made, true, m->err);
@@ -314,8 +280,6 @@ int ot_bulk_merge(ot_bulk *b, ot_snapshot *old, const char *path, ot_store_stats
         status = merge_all(&m, b);
     b->added = m.added;
     ot_making_close(m.made);
-    ot_text_release(&m.summary);
-    free(m.entries.at);
     ot_parts_release(b->parts);
     return status;
 }

@@ -203,6 +203,11 @@ int ot_making_put(ot_making *made, ot_kv_table table, ot_bytes key, ot_bytes val
 int ot_making_copy(ot_making *made, ot_snapshot *from, ot_kv_table table,
                    const atomic_bool *stop, optune_err *err);
 int ot_making_goes_on(const atomic_bool *stop, optune_err *err); /* EINTERRUPTED: it does not */
+/* The index in key order, and a summary of each question, of which it says that none lacks one;
+ * nothing else is put into both tables. *questions: how many there are. */
+int ot_making_index_begin(ot_making *made, optune_err *err);
+int ot_making_index_put(ot_making *made, ot_bytes key, ot_bytes value, optune_err *err);
+int ot_making_index_end(ot_making *made, int64_t *questions, optune_err *err);
 /* Synced. `summed`: its summaries are all made, see epoch.c. */
 int ot_making_end(ot_making *made, bool summed, optune_err *err);
 void ot_making_close(ot_making *made); /* NULL is fine */
@@ -312,6 +317,7 @@ const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
+extern int64_t ot_recover_at_once; /* bytes of logs that are stored together; tests want fewer */
 /* Of each of them so many bytes are stored. */
 typedef struct ot_stored_log {
     const char *name;

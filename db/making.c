@@ -9,7 +9,10 @@
 #include "db/deciding.h"
 #include "db/env.h"
 
-enum { AT_ONCE = 16 << 20 }; /* bytes of a transaction */
+enum {
+    AT_ONCE = 16 << 20, /* bytes of a transaction */
+    DIGEST = 16
+};
 
 struct ot_making {
     const env *from;
@@ -19,6 +22,10 @@ struct ot_making {
     bool absent[OT_TABLES];
     MDB_cursor *cursor[OT_TABLES]; /* at the end of what is there */
     size_t waiting;
+    ot_digest asked;   /* the question whose entries of the index come */
+    ot_briefs entries; /* those that came */
+    int64_t questions; /* that have a summary */
+    ot_text summary;
 };
 
 static int begin(ot_making *m)
@@ -85,6 +92,51 @@ int ot_making_put(ot_making *m, ot_kv_table table, ot_bytes key, ot_bytes value,
     return rc ? fail(m, rc, err) : OPTUNE_OK;
 }
 
+/* ---- the index, with its summaries ------------------------------------------------------- */
+
+int ot_making_index_begin(ot_making *m, optune_err *err)
+{
+    ot_summary_all(OT_SUMMARY_MADE, &m->summary);
+    return ot_making_put(m, OT_TABLE_SUMMARY, ot_summary_all_key,
+                         (ot_bytes){m->summary.s, m->summary.n}, err);
+}
+
+/* A damaged key may be nobody's, which is what stands in front of all summaries. */
+static int sum_up(ot_making *m, optune_err *err)
+{
+    const bool any = m->entries.n > 0;
+    if (any)
+        ot_deciding(m->entries.at, m->entries.n);
+    if (any)
+        ot_summary_print(&m->asked, OT_SUMMARY_MADE, &m->entries, &m->summary);
+    m->entries.n = 0;
+    if (!any || memcmp(m->asked.byte, ot_summary_all_key.data, DIGEST) == 0)
+        return OPTUNE_OK;
+    m->questions++;
+    return ot_making_put(m, OT_TABLE_SUMMARY, (ot_bytes){m->asked.byte, DIGEST},
+                         (ot_bytes){m->summary.s, m->summary.n}, err);
+}
+
+int ot_making_index_put(ot_making *m, ot_bytes key, ot_bytes value, optune_err *err)
+{
+    if (key.n == OT_BEST_KEY) {
+        if (memcmp(m->asked.byte, key.data, DIGEST) != 0)
+            OT_RETURN_UNLESS_OK(sum_up(m, err));
+        memcpy(m->asked.byte, key.data, DIGEST);
+        ot_briefs_add(&m->entries, &key, &value);
+    }
+    return ot_making_put(m, OT_TABLE_BEST, key, value, err);
+}
+
+int ot_making_index_end(ot_making *m, int64_t *questions, optune_err *err)
+{
+    const int status = sum_up(m, err);
+    *questions = m->questions;
+    return status;
+}
+
+/* ---- of another -------------------------------------------------------------------------- */
+
 int ot_making_goes_on(const atomic_bool *stop, optune_err *err)
 {
     return stop && atomic_load(stop)
@@ -135,20 +187,40 @@ void ot_making_close(ot_making *m)
         mdb_txn_abort(m->txn);
     if (m->to)
         mdb_env_close(m->to);
+    free(m->entries.at);
+    ot_text_release(&m->summary);
     free(m);
 }
 
+static int copy_index(ot_making *m, ot_snapshot *from, const atomic_bool *stop, optune_err *err)
+{
+    ot_bytes key = {0}, value;
+    int64_t questions;
+    OT_RETURN_UNLESS_OK(ot_making_index_begin(m, err));
+    int status = ot_snapshot_seek(from, OT_TABLE_BEST, &key, &value, err);
+    while (status == OPTUNE_OK && (status = ot_making_goes_on(stop, err)) >= 0) {
+        status = ot_making_index_put(m, key, value, err);
+        if (status == OPTUNE_OK)
+            status = ot_snapshot_next(from, OT_TABLE_BEST, &key, &value, err);
+    }
+    return status < 0 ? status : ot_making_index_end(m, &questions, err);
+}
+
+/* Where not each question has a summary that is believed, all are made anew. */
 int ot_store_copy(ot_snapshot *from, const char *path, const atomic_bool *stop, optune_err *err)
 {
     ot_making *made = NULL;
     uint64_t epoch;
     int status = ot_making_begin(from, path, &made, err);
-    const bool summed = ot_snapshot_epoch(from, &epoch);
+    const bool summed = ot_snapshot_epoch(from, &epoch) && ot_summary_has_all(from);
+    const bool anew = !summed && status >= 0 && !made->absent[OT_TABLE_SUMMARY];
     for (int i = 0; i < OT_TABLES && status >= 0; i++)
-        if (summed || i != OT_TABLE_SUMMARY)
+        if (i == OT_TABLE_SUMMARY ? summed : i != OT_TABLE_BEST || !anew)
             status = ot_making_copy(made, from, (ot_kv_table)i, stop, err);
+    if (status >= 0 && anew)
+        status = copy_index(made, from, stop, err);
     if (status >= 0)
-        status = ot_making_end(made, summed, err);
+        status = ot_making_end(made, summed || anew, err);
     ot_making_close(made);
     return status;
 }

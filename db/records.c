@@ -150,7 +150,7 @@ static int read_found(finding *f, optune_record *record, int *alike, int most, i
     for (int i = 0; i < f->entries.n && *n < most; i++) {
         const ot_brief *b = &f->entries.at[i];
         ot_bytes value;
-        optune_record one;
+        optune_record *one = &record[*n];
         if (!b->keep)
             continue;
         const ot_bytes digest = {b->digest.byte, DIGEST};
@@ -158,12 +158,12 @@ static int read_found(finding *f, optune_record *record, int *alike, int most, i
         if (status < 0)
             return status;
         const int decoded = status == OPTUNE_OK
-                                ? ot_stored_decode(f->parts, value, f->arena, &one, NULL)
+                                ? ot_stored_decode(f->parts, value, f->arena, one, NULL)
                                 : OPTUNE_EDAMAGED;
-        if (decoded == OPTUNE_OK && answers(&one, f->question) && at_cost(b->cost, &one)) {
+        if (decoded == OPTUNE_OK && answers(one, f->question) && at_cost(b->cost, one)) {
             if (alike)
                 alike[*n] = b->alike;
-            ot_record_copy(&record[(*n)++], &one);
+            ++*n;
             continue;
         }
         f->missed = true;

@@ -3,7 +3,8 @@
  * A trial is logged before it is stored, so a writer that is killed leaves a log that knows more
  * than the store. The store remembers of every log how many bytes are stored; whoever opens it to
  * write next reads the logs that have more, but those whose writer lives: they are locked. A
- * thousand small ones are stored together, and their marks are set once that is done.
+ * thousand small ones are stored together, and their marks are set once that is done; of large ones
+ * fewer, so that who is killed meanwhile has not read them all for nothing.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,6 +18,8 @@
 
 #include "db/kv.h"
 #include "db/line.h"
+
+int64_t ot_recover_at_once = 64 << 20;
 
 /* ---- how much of it is stored ------------------------------------------------------------ */
 
@@ -173,6 +176,7 @@ typedef struct recovering {
     int n, capacity;
     int first, end; /* of these, those that were read and are claimed until they are stored */
     int claimed, most; /* so many are; so many may be at once */
+    int64_t bytes;     /* in these */
     optune_err unread; /* why the first of those could not be read that cannot; 0: all can */
     optune_err *err;
 } recovering;
@@ -254,6 +258,7 @@ static int settle(recovering *r)
         if (r->log[r->first].claim >= 0)
             close(r->log[r->first].claim);
     r->claimed = 0;
+    r->bytes = 0;
     return status;
 }
 
@@ -288,6 +293,7 @@ static int read_one(recovering *r, behind *log)
     if (status >= 0) {
         log->claim = claim;
         r->claimed++;
+        r->bytes += log->size;
         return OPTUNE_OK;
     }
     close(claim);
@@ -316,7 +322,7 @@ int ot_store_recover(ot_store *store, bool all, int64_t *added, optune_err *err)
         if (status < 0)
             break;
         r.end++;
-        if (r.claimed >= r.most)
+        if (r.claimed >= r.most || r.bytes >= ot_recover_at_once)
             status = settle(&r);
     }
     r.err = status < 0 ? NULL : err;

@@ -44,6 +44,7 @@ static ot_choice asked(const optune_task *task, const ot_choice *choice)
         all.row[i] = choice->row[i];
         all.row[i].candidate.refusal = ot_choice_refusal(task, &all, i);
     }
+    all.default_row = ot_choice_default(task, &all);
     return all;
 }
 
@@ -385,8 +386,8 @@ static json_t *row_json(const optune_task *task, const ot_choice *choice, int i)
         json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "impl",
                   c->impl->name, "plevel", c->plevel, "order", c->order, "library",
                   ot_text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
-                  ot_text_json(c->refusal == OT_VALID ? NULL : why), "standing",
-                  standing(row), "winner", row->winner, "tied", row->tied, "record",
+                  ot_text_json(c->refusal == OT_VALID ? NULL : why), "standing", standing(row),
+                  "winner", row->winner, "tied", row->tied, "record",
                   fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
                   fact_json(row->stale, row->stale_why), "failed", failed_json(row));
     json_object_set_new(json, "hint", fact_json(row->hint, row->hint ? row->hint->why : ""));

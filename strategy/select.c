@@ -20,9 +20,10 @@ typedef struct gathering {
     const optune_strategy *strategy;
     const ot_fact *fact;
     int n;
-    ot_considered *candidate; /* asked when something hangs on it */
-    bool constant;            /* all dims of the call are */
-    bool strict; /* every fact's config is looked up in the space */
+    ot_considered *candidate;               /* asked when something hangs on it */
+    bool constant;                          /* all dims of the call are */
+    bool strict;                            /* every fact's config is looked up in the space */
+    unsigned char known[OT_MAX_CANDIDATES]; /* of a row: what facts there are of it */
     bool *unfit; /* facts whose config the present space does not know; made when needed */
     char (*unfit_why)[OPTUNE_WHY_SIZE]; /* of the same, by fact; only unfit ones are written */
 } gathering;
@@ -30,6 +31,18 @@ typedef struct gathering {
 static bool about(const ot_fact *fact, const optune_impl *impl)
 {
     return fact->record.impl && strcmp(fact->record.impl, impl->name) == 0;
+}
+
+enum { MEASURED = 1, HINTED = 2 };
+
+/* Most rows have none; a strategy may name an implementation in several. */
+static void find_known(gathering *g, const ot_choice *choice)
+{
+    memset(g->known, 0, sizeof g->known);
+    for (int i = 0; i < g->n; i++)
+        for (int row = 0; row < choice->n; row++)
+            if (about(&g->fact[i], choice->row[row].candidate.impl))
+                g->known[row] |= g->fact[i].currency == OT_HINT ? HINTED : MEASURED;
 }
 
 static bool good(const ot_fact *fact)
@@ -268,14 +281,6 @@ static bool has_fallback(const optune_task *task, ot_arena *texts, ot_choice_row
 
 /* ---- hints ------------------------------------------------------------------------------- */
 
-static bool has_hint(const gathering *g, const optune_impl *impl)
-{
-    for (int i = 0; i < g->n; i++)
-        if (g->fact[i].currency == OT_HINT && about(&g->fact[i], impl))
-            return true;
-    return false;
-}
-
 /* Whether arithmetic knows no better: nobody looked at this device when the config was found, and
  * the log of a few trials recommends the best of a few. One that the implementation's own estimate
  * has take that much longer here than its fallback is for a search to try, not to be used. */
@@ -300,7 +305,7 @@ static void find_hint(const gathering *g, ot_arena *texts, ot_choice_row *row)
 {
     optune_space *space = NULL;
     bool found = false;
-    if (!has_hint(g, row->candidate.impl) || ask(g, row) != OT_VALID)
+    if (ask(g, row) != OT_VALID)
         return;
     optune_err err = {0};
     const bool open = ot_space_open(g->task, row->candidate.impl, &space, &err) >= 0;
@@ -383,6 +388,7 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
     char *memory = g->arena ? ot_arena_raw(g->arena, size) : ot_alloc_raw(size);
     config = (optune_config *)(void *)(memory + rows);
     *choice = (ot_choice){.winner = -1,
+                          .default_row = -1,
                           .n = n,
                           .row = memset(memory, 0, rows),
                           .lent = g->arena,
@@ -394,19 +400,27 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
         ot_choice_row *row = &choice->row[i];
         row->candidate = g->candidate[i];
         row->hint_why = row->stale_why = row->fallback_why = "";
-        if (g->n) {
-            find_fact(g, row);
-            find_others(g, &choice->texts, row);
-        }
+    }
+    if (g->n)
+        find_known(g, choice);
+    for (int i = 0; i < n && g->n; i++) {
+        ot_choice_row *row = &choice->row[i];
+        if (!(g->known[i] & MEASURED))
+            continue;
+        find_fact(g, row);
+        find_others(g, &choice->texts, row);
         if (row->fact)
             ask(g, row);
     }
-    choice->default_row = by_level(g, choice, false);
-    if (choice->default_row < 0)
-        return nothing_valid(g->task, choice, err);
     choice->winner = by_cost(choice);
+    if (choice->winner < 0) {
+        choice->default_row = by_level(g, choice, false);
+        if (choice->default_row < 0)
+            return nothing_valid(g->task, choice, err);
+    }
     for (int i = 0; i < n && g->n; i++)
-        find_hint(g, &choice->texts, &choice->row[i]);
+        if (g->known[i] & HINTED)
+            find_hint(g, &choice->texts, &choice->row[i]);
     if (choice->winner < 0 && choose_hinted(g->task, choice, config))
         return OPTUNE_OK;
     if (choice->winner < 0)
@@ -429,6 +443,18 @@ ot_refusal ot_choice_refusal(const optune_task *task, const ot_choice *choice, i
     for (int k = 0; k <= i; k++)
         considered[k] = choice->row[k].candidate;
     return ot_considered_ask(task, choice->strategy, considered, i, ot_call_static(task->call));
+}
+
+int ot_choice_default(const optune_task *task, const ot_choice *choice)
+{
+    int best = choice->default_row;
+    if (best >= 0)
+        return best;
+    for (int i = 0; i < choice->n; i++)
+        if ((best < 0 || precedes(&choice->row[i].candidate, &choice->row[best].candidate)) &&
+            ot_choice_refusal(task, choice, i) == OT_VALID)
+            best = i;
+    return best;
 }
 
 void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char *why)
@@ -472,7 +498,7 @@ int ot_select_in(ot_arena *arena, const optune_task *task, const ot_fact *fact, 
                    .candidate = candidate,
                    .constant = ot_call_static(task->call)};
     int n = 0;
-    *choice = (ot_choice){.winner = -1, .unread_why = ""};
+    *choice = (ot_choice){.winner = -1, .default_row = -1, .unread_why = ""};
     int status = ot_consider_rows(task, &g.strategy, candidate, &n, err);
     if (status >= 0)
         status = choose(&g, n, choice, err);

@@ -301,7 +301,8 @@ typedef struct ot_choice_row {
 typedef struct ot_choice {
     ot_tier tier;
     int winner;           /* index into row[] */
-    int default_row;      /* what plevel alone would choose */
+    int default_row; /* what plevel alone would choose; -1: nothing hung on it, see
+                      * ot_choice_default */
     const optune_config *config; /* the winner's: tuned, hinted, or its fallback */
     int n;
     ot_choice_row *row; /* owned, unless lent: n of them */
@@ -320,6 +321,8 @@ static inline bool ot_choice_measured(const ot_choice *choice)
 /* Whether its i-th row is refused, asked now where nobody has; of rows with a record it is
  * known. */
 ot_refusal ot_choice_refusal(const optune_task *task, const ot_choice *choice, int i);
+/* The row that plevel alone would choose, asked now where nobody has. */
+int ot_choice_default(const optune_task *task, const ot_choice *choice);
 /* Why its i-th row is refused; empty: it is not. */
 void ot_choice_why(const optune_task *task, const ot_choice *choice, int i, char *why);
 void ot_choice_release(ot_choice *choice); /* zeroed ones, too */

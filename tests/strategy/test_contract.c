@@ -216,7 +216,7 @@ static void check_strategy(const optune_strategy *strategy, const char *text,
     ot_choice *choice = ot_alloc(sizeof *choice);
     if (ot_select(&task, NULL, 0, choice, &err) >= 0) {
         assert_int_equal(choice->tier, OT_TIER_PLEVEL);
-        assert_int_equal(choice->winner, choice->default_row);
+        assert_int_equal(choice->winner, ot_choice_default(&task, choice));
     } else {
         check_contains(err.text, "no valid implementation");
     }

@@ -305,7 +305,7 @@ static void test_plevel_when_nothing_is_known(void **state)
     fake_task_set(&f, "fake_mm(f32[8,8], f32[16,8])");
     choose(NULL, 0);
     check_winner(FIRST, OT_TIER_PLEVEL); /* not `second`: equal plevel, added later */
-    assert_int_equal(choice.default_row, FIRST);
+    assert_int_equal(ot_choice_default(&f.task, &choice), FIRST);
     fake_task_set(&f, "fake_mm(f32[24,8], f32[16,8])");
     choose(NULL, 0);
     check_winner(LARGE, OT_TIER_PLEVEL);
@@ -320,7 +320,7 @@ static void test_no_config_that_is_refused(void **state)
     fake_task_set(&f, "fake_mm(f32[13,8], f32[16,8])");
     choose(NULL, 0);
     check_winner(FIRST, OT_TIER_PLEVEL);
-    assert_int_equal(choice.default_row, choice.winner);
+    assert_int_equal(ot_choice_default(&f.task, &choice), choice.winner);
     check_contains(choice.row[CHOOSY].fallback_why, "only 13");
     check_contains(choice.row[FOREIGN].fallback_why, "not in its own space");
     check_contains(explained(), "warning: choosy is passed over");
@@ -357,7 +357,7 @@ static void test_lowest_cost(void **state)
     choose(facts, OT_COUNT(facts));
     check_winner(LOW, OT_TIER_TUNED);
     assert_ptr_equal(choice.row[LOW].fact, &facts[1]);
-    assert_int_equal(choice.default_row, FIRST);
+    assert_int_equal(ot_choice_default(&f.task, &choice), FIRST);
     assert_int_equal(choice.config->index, 1);
     assert_int_equal(optune_config_split(choice.config, "tile")[0], 4); /* -1 resolved */
     const char *text = explained();
@@ -435,7 +435,8 @@ static void test_what_only_failed_yields(void **state)
     bad[0].record.outcome = bad[1].record.outcome = OPTUNE_OUTCOME_WRONG;
     choose(bad, 1);
     check_winner(SECOND, OT_TIER_PLEVEL);
-    assert_ptr_equal(choice.row[choice.default_row].candidate.impl, &impls[FIRST]);
+    assert_ptr_equal(choice.row[ot_choice_default(&f.task, &choice)].candidate.impl,
+                     &impls[FIRST]);
     choose(bad, 2);
     check_winner(LOW, OT_TIER_PLEVEL);
 }
@@ -567,7 +568,8 @@ static void test_rows_are_asked_when_needed(void **state)
     choose(&slow, 1);
     check_winner(SECOND, OT_TIER_TUNED);
     assert_int_equal(choice.row[SECOND].candidate.refusal, OT_VALID);
-    assert_ptr_equal(choice.row[choice.default_row].candidate.impl, &impls[ROUGH]);
+    assert_ptr_equal(choice.row[ot_choice_default(&f.task, &choice)].candidate.impl,
+                     &impls[ROUGH]);
     assert_int_equal(choice.row[NEVER].candidate.refusal, OT_UNASKED);
     assert_int_equal(choice.row[BIASED].candidate.refusal, OT_UNASKED);
     char why[OPTUNE_WHY_SIZE];
