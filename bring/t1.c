@@ -197,6 +197,13 @@ static int add_parameter(t1 *t, const json_t *json, int i)
         values = values_in(t, json, path);
     if (!values)
         return OPTUNE_ESYNTAX;
+    static const char *const types[] = {"int", "uint", "float", "bool", "string"};
+    int known = 0;
+    while (known < OT_COUNT(types) && strcmp(types[known], type) != 0)
+        known++;
+    if (known == OT_COUNT(types))
+        return FAIL(t, path_of(t, "%s.Type", path),
+                    "is '%.40s'; there are int, uint, float, bool and string", type);
     const char *at = path_of(t, "%s.Values", path);
     ot_expr_value list, standard;
     OT_RETURN_UNLESS_OK(ot_declared_value(t->b, values, spot_of(at), &list, t->err));

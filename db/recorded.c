@@ -305,6 +305,21 @@ static int outcome_of(const char *word)
     return OPTUNE_OUTCOME_RUNTIME;
 }
 
+/* Whether the most of an objective is wanted: Kernel Tuner takes "fitness" for such a one, and what
+ * is per second, watt or joule. No file says so in a member of its own. */
+static bool is_rate(const char *objective)
+{
+    const size_t n = strlen(objective);
+    return strcmp(objective, "fitness") == 0 || strcasestr(objective, "flops") ||
+           (n > 2 && objective[n - 2] == '/' && strchr("sSwWjJ", objective[n - 1]));
+}
+
+/* The least is the best, as everywhere here. */
+static double cost_of(const char *objective, double value)
+{
+    return is_rate(objective) ? 1 / value : value;
+}
+
 /* A config that failed has the word for it in place of its cost, or under a name of its own. */
 static int cache_entry(reading *r, const char *objective, const json_t *entry)
 {
@@ -315,7 +330,7 @@ static int cache_entry(reading *r, const char *objective, const json_t *entry)
                      json_is_object(entry) ? "it has no value of the objective" : "no object");
     ot_recorded_trial trial = {.cost = INFINITY, .outcome = OPTUNE_OUTCOME_OK};
     if (json_is_number(cost) && json_number_value(cost) > 0)
-        trial.cost = json_number_value(cost) * 1e-3;
+        trial.cost = cost_of(objective, json_number_value(cost)) * 1e-3;
     else
         trial.outcome = outcome_of(json_string_value(cost));
     const json_t *bench = json_object_get(entry, "benchmark_time");
@@ -402,8 +417,9 @@ static int t4_result(reading *r, const json_t *result)
 {
     const json_t *config = json_object_get(result, "configuration");
     const json_t *times = json_object_get(result, "times");
-    const char *objective =
+    const char *said =
         json_string_value(json_array_get(json_object_get(result, "objectives"), 0));
+    const char *objective = said ? said : "time";
     if (!json_is_object(config) || !json_is_object(times))
         return wrong(r, "a T4 result has \"configuration\" and \"times\"");
     if (!r->fixed) {
@@ -418,11 +434,11 @@ static int t4_result(reading *r, const json_t *result)
         r->fixed = true;
     }
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
-    const json_t *cost = measured(result, objective ? objective : "time");
+    const json_t *cost = measured(result, objective);
     ot_recorded_trial trial = {.cost = INFINITY, .outcome = OPTUNE_OUTCOME_OK};
     if ((!invalidity || !strcmp(invalidity, "correct")) && json_is_number(cost) &&
         json_number_value(cost) > 0)
-        trial.cost = json_number_value(cost);
+        trial.cost = cost_of(objective, json_number_value(cost));
     else
         trial.outcome = outcome_of(
             invalidity && strcmp(invalidity, "correct") ? invalidity : json_string_value(cost));

@@ -363,6 +363,10 @@ static void messages(void **state)
                         json_string("[1, open('x')]"));
     assert_true(bring(json, &err) < 0);
     check_contains(err.text, "TuningParameters[0].Values, column 5: 'open(...)' is not called");
+    json_object_set_new(json_array_get(json_object_get(space, "TuningParameters"), 0), "Type",
+                        json_string("real"));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "TuningParameters[0].Type is 'real'; there are int, uint, float");
     json_decref(json);
     put("t.json", "{\"General\": ");
     snprintf(link, sizeof link, "%s/t.json", folder);

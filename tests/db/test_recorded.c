@@ -127,6 +127,38 @@ static void what_python_writes_is_read(void **state)
     ot_recorded_free(r);
 }
 
+/* No file says whether the most or the least of its objective is wanted: a rate's name does. */
+static void of_a_rate_the_most_is_the_best(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *objective;
+        bool rate;
+    } known[] = {{"GFLOP/s", true},  {"gflops", true},  {"GB/s", true},  {"fitness", true},
+                 {"GFLOPS/W", true}, {"energy", false}, {"loss", false}, {"time/call", false}};
+    optune_err err = {0};
+    ot_recorded *r;
+    char text[512];
+    for (int i = 0; i < 2 * OT_COUNT(known); i++) {
+        const char *objective = known[i / 2].objective;
+        snprintf(text, sizeof text,
+                 i % 2 ? "{\"results\": [{\"configuration\": {\"b\": 1}, \"objectives\": "
+                         "[\"%s\"], \"times\": {}, \"measurements\": [{\"name\": \"%s\", "
+                         "\"value\": 4}]}, {\"configuration\": {\"b\": 2}, \"objectives\": "
+                         "[\"%s\"], \"times\": {}, \"measurements\": [{\"name\": \"%s\", "
+                         "\"value\": 100}]}]}"
+                       : "{\"tune_params_keys\": [\"b\"], \"tune_params\": {\"b\": [1, 2]}, "
+                         "\"objective\": \"%s\", \"cache\": {\"1\": {\"b\": 1, \"%s\": 4}, "
+                         "\"2\": {\"b\": 2, \"%s\": 100}}}",
+                 objective, objective, objective, objective);
+        put("rate.json", text);
+        check_ok(ot_recorded_read(path, &r, &err));
+        const double one = ot_recorded_find(r, 0)->cost, two = ot_recorded_find(r, 1)->cost;
+        assert_true(known[i / 2].rate ? fabs(one / two - 25) < 1e-9 : one < two);
+        ot_recorded_free(r);
+    }
+}
+
 static void a_gzipped_cache_is_read_and_a_torn_one_named(void **state)
 {
     (void)state;
@@ -246,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_is_read),
         cmocka_unit_test(what_python_writes_is_read),
+        cmocka_unit_test(of_a_rate_the_most_is_the_best),
         cmocka_unit_test(a_gzipped_cache_is_read_and_a_torn_one_named),
         cmocka_unit_test(t4_results_are_read),
         cmocka_unit_test(damage_is_named_with_its_place),
