@@ -219,10 +219,11 @@ ot_interval ot_median_interval(const double *sample, int n);
 int ot_median_rank(int n);
 double ot_geomean(const double *value, int n);
 /* Of n that took turns, sample[i][r] seconds in round r: which rounds are of one speed (taken[r]),
- * those at full speed, or the slow ones where these are nearly all. Cores have more than one speed
- * (clocks, a neighbour on the other half of the core, the host); with both in a median, on which
- * side of half it falls would decide who is called faster. Returns how many; all where there are
- * too few to tell, or is nobody to compare with. */
+ * those at full speed, or where they are few, below ten or a quarter, the others. Cores have more
+ * than one speed (clocks, a neighbour on the other half of the core, the host); with both in a
+ * median, on which side of half it falls would decide who is called faster. Returns how many; all
+ * where there are too few to tell, nobody to compare with, or no more that are slow for all than
+ * when each is slow by itself now and then. */
 #define OT_SLOWED 1.15 /* times a quick round, and it was slow */
 int ot_one_speed(const double *const *sample, int n, int rounds, bool *taken);
 

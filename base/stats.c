@@ -89,22 +89,31 @@ ot_interval ot_median_interval(const double *sample, int n)
 /* ---- rounds ------------------------------------------------------------------------------ */
 
 enum { ROUNDS = 10 }; /* fewer tell no two speeds apart */
+static const double BEYOND_CHANCE = 1.5;
 
 /* How much slower each round was than a quick one, for whom it slowed least: what one of them does
- * by itself now and then is its own, and stays in its samples. */
-static void find_speeds(const double *const *sample, int n, int rounds, double *speed)
+ * by itself now and then is its own, and stays in its samples. Returns in how many rounds all would
+ * be slow at once if each was so by itself, whenever it is. */
+static double find_speeds(const double *const *sample, int n, int rounds, double *speed)
 {
     double *sorted = ot_alloc((size_t)rounds * sizeof *sorted);
+    double by_chance = rounds;
     for (int r = 0; r < rounds; r++)
         speed[r] = INFINITY;
     for (int i = 0; i < n; i++) {
         memcpy(sorted, sample[i], (size_t)rounds * sizeof *sorted);
         qsort(sorted, (size_t)rounds, sizeof *sorted, ot_ascending);
         const double quick = sorted[rounds / 10];
-        for (int r = 0; r < rounds; r++)
-            speed[r] = fmin(speed[r], quick > 0 ? sample[i][r] / quick : 1);
+        int slow = 0;
+        for (int r = 0; r < rounds; r++) {
+            const double own = quick > 0 ? sample[i][r] / quick : 1;
+            speed[r] = fmin(speed[r], own);
+            slow += own > OT_SLOWED;
+        }
+        by_chance *= (double)slow / rounds;
     }
     free(sorted);
+    return by_chance;
 }
 
 int ot_one_speed(const double *const *sample, int n, int rounds, bool *taken)
@@ -115,15 +124,16 @@ int ot_one_speed(const double *const *sample, int n, int rounds, bool *taken)
     if (n < 2 || rounds < ROUNDS)
         return rounds;
     double *speed = ot_alloc((size_t)rounds * sizeof *speed);
-    find_speeds(sample, n, rounds, speed);
+    const double by_chance = find_speeds(sample, n, rounds, speed);
     for (int r = 0; r < rounds; r++) {
         taken[r] = speed[r] <= OT_SLOWED;
         quick += taken[r];
     }
     free(speed);
-    if (quick >= ROUNDS && quick >= rounds / 4)
+    const bool chance = rounds - quick < BEYOND_CHANCE * by_chance;
+    if (!chance && quick >= ROUNDS && quick >= rounds / 4)
         return quick;
-    const bool slow = rounds - quick >= ROUNDS;
+    const bool slow = !chance && rounds - quick >= ROUNDS;
     for (int r = 0; r < rounds; r++)
         taken[r] = !slow || !taken[r];
     return slow ? rounds - quick : rounds;

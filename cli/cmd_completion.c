@@ -402,6 +402,8 @@ static void print_man(void)
            ".TP\n.B OPTUNE_PLUGINS\nplugins to load, separated by colons\n"
            ".TP\n.B OPTUNE_VERBOSE\n1: one line on stderr for each selection, in any process "
            "that uses the library;\na path: the same, appended to that file\n"
+           ".TP\n.B OPTUNE_PEAK\nFLOPS,BYTES a second, what a device does at its best; not "
+           "measured then\n"
            ".TP\n.B NO_COLOR\nmessages on a terminal have no colours\n"
            ".TP\n.B OPTUNE_CHART_JS\nthe chart library of optune report, where it is not a "
            "package's\n"

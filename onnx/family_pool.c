@@ -156,6 +156,8 @@ static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
     const ot_onnx_value *data = ot_onnx_in(n, 0);
+    if (ot_onnx_wants(n, 1) && strcmp(n->op->arg, "max_pool2d") != 0)
+        return ot_onnx_refuse(n, "it has one output, not two");
     if (data && ot_onnx_type(n->m, data)->rank == 5)
         return pool_volume(n, n->op->arg);
     if (ot_onnx_slide(n, NULL, &w) < 0)

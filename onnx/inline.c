@@ -377,6 +377,9 @@ static bool choose_prefix(inlining *to)
         avoid(ot_onnx_text_of(g->input[i]->name), &marks);
     for (size_t i = 0; i < g->n_initializer; i++)
         avoid(ot_onnx_text_of(g->initializer[i]->name), &marks);
+    for (size_t i = 0; i < g->n_sparse_initializer; i++)
+        if (g->sparse_initializer[i]->values)
+            avoid(ot_onnx_text_of(g->sparse_initializer[i]->values->name), &marks);
     for (size_t i = 0; i < g->n_node; i++)
         for (size_t k = 0; k < g->node[i]->n_output; k++)
             avoid(g->node[i]->output[k], &marks);

@@ -401,7 +401,8 @@ typedef struct ot_onnx_places {
     bool columns; /* the first of these dims varies fastest in what a place counts */
     int64_t kernel[3], stride[3], dilation[3], before[3], windows[3];
 } ot_onnx_places;
-/* As 64-bit integers, of the first one where several are as large; what is in pads is never it. */
+/* As 64-bit integers, of the first one where several are as large; what is in pads is it only where
+ * nothing in the window is finite or above the lowest number of the type. */
 ot_onnx_value *ot_onnx_places_of(ot_onnx_node *n, ot_onnx_value *x, const ot_onnx_places *p);
 
 /* family_pool.c: w->data pooled as the node's `ceil_mode` and `count_include_pad` say; may change

@@ -44,10 +44,11 @@ static value *padded(ot_onnx_node *n, value *x, const ot_onnx_places *p, const i
     if (!x)
         return NULL;
     const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
-    const char *below = !ot_onnx_floating(n, x) ? "-1e9"
-                        : dtype.bits == 64      ? "-1.7976931348623157e308"
-                        : dtype.bits == 32      ? "-3.4028234663852886e38"
-                                                : "-65504";
+    const char *below = !ot_onnx_floating(n, x)             ? "-1e9"
+                        : dtype.bits == 64                  ? "-1.7976931348623157e308"
+                        : dtype.bits == 32                  ? "-3.4028234663852886e38"
+                        : dtype.code == OPTUNE_DTYPE_BFLOAT ? "-3.3895313892515355e38"
+                                                            : "-65504";
     return ot_onnx_call(n, "pad", 1, &x, "before=[%s], after=[%s], value=%s",
                         ot_onnx_text(n->m, 2 + p->dims, before),
                         ot_onnx_text(n->m, 2 + p->dims, after), below);

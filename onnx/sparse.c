@@ -73,7 +73,7 @@ static int type_of(const ot_onnx_sparse *sparse, const ot_onnx_value *few,
     const bool fits = few->type.rank == 1 && index->dtype.code == OPTUNE_DTYPE_INT &&
                       index->dtype.bits == 64 && index->rank >= 1 && index->rank <= 2 &&
                       index->dim[0].min == few->type.dim[0].min &&
-                      (index->rank == 1 || index->dim[1].min == type->rank);
+                      (index->rank == 1 || (type->rank > 0 && index->dim[1].min == type->rank));
     return fits ? OPTUNE_OK
                 : optune_fail(err, OPTUNE_EDAMAGED,
                               "a sparse tensor of %d dims: its places are no list of 64-bit "

@@ -38,7 +38,7 @@ typedef struct contest {
     bool *ours;                   /* by node: a constant that had no elements */
     int turns;                    /* of the whole */
     double level[LEVELS], *ratio; /* how slow a run was; for each seat, of the run at hand */
-    int n_levels;
+    int n_levels, n_slow;
     uint64_t random;
     double held; /* bytes of what is loaded */
 } contest;
@@ -170,7 +170,8 @@ static double quantile(double *value, int n, double share)
 }
 
 /* Whether most groups took longer in the run at hand than they do when the machine is at full
- * speed: what was measured then would count against whoever had the turn. */
+ * speed: what was measured then would count against whoever had the turn. Half of all runs count in
+ * any case. Of few workloads it cannot be told. */
 static bool was_slow(contest *c)
 {
     double sorted[LEVELS];
@@ -187,7 +188,10 @@ static bool was_slow(contest *c)
     c->level[c->n_levels++ % LEVELS] = level;
     const int known = c->n_levels < LEVELS ? c->n_levels : LEVELS;
     memcpy(sorted, c->level, (size_t)known * sizeof *sorted);
-    return known >= FIRST && level > OT_SLOWED * quantile(sorted, known, 0.25);
+    const bool slow = known >= FIRST && 2 * c->n_slow < c->n_levels &&
+                      level > OT_SLOWED * quantile(sorted, known, 0.25);
+    c->n_slow += slow;
+    return slow;
 }
 
 static void note(ot_seat *s)

@@ -282,6 +282,20 @@ static void mostly_zeros(void **state)
     }
 }
 
+/* A scalar has no dims to tell a place along. */
+static void a_scalar_of_few(void **state)
+{
+    (void)state;
+    static const float few[] = {5, -3};
+    ot_text g = {0};
+    optune_graph *read = NULL;
+    optune_err err = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "2");
+    onnx_sparse(&g, "w", "", 2, few, 0, (const int64_t[]){0});
+    onnx_node(&g, "Mul", "only", "x w", "y", NULL);
+    assert_int_equal(onnx_read(&g, 17, &read, &err), OPTUNE_EDAMAGED);
+}
+
 /* Places of two channels of [2,3], counted along rows and along columns; of bytes of 0 beside a
  * pad. */
 static void places_of_the_largest(void **state)
@@ -308,6 +322,34 @@ static void places_of_the_largest(void **state)
         attr_int(&attrs, "to", ONNX_FLOAT);
         onnx_node(&g, "Cast", "last", "at", "y", &attrs);
         onnx_gives(&g, 17, bytes ? (const void *)zeros : x, bytes ? 2 : 6, want, 0);
+    }
+}
+
+/* Every other element, with a step between windows, the last of which reaches beyond the end. */
+static void places_of_steps(void **state)
+{
+    static const float x[] = {3, 1, 7, 2, 5, 9, 5, 4}, want[] = {2, 5, 6};
+    static const int64_t kernel[] = {1, 2}, steps[] = {1, 3}, apart[] = {1, 2};
+    (void)state;
+    for (int mean = 0; mean < 2; mean++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,1,8");
+        attr_ints(&attrs, "kernel_shape", 2, kernel);
+        attr_ints(&attrs, "strides", 2, steps);
+        if (!mean)
+            attr_ints(&attrs, "dilations", 2, apart);
+        attr_int(&attrs, "ceil_mode", 1);
+        onnx_node(&g, mean ? "AveragePool" : "MaxPool", "only", "x", "of at", &attrs);
+        attr_int(&attrs, "to", ONNX_FLOAT);
+        onnx_node(&g, "Cast", "last", "at", "y", &attrs);
+        if (!mean) {
+            onnx_gives(&g, 17, x, 3, want, 0);
+            continue;
+        }
+        optune_graph *read = NULL;
+        optune_err err = {0};
+        assert_true(onnx_read(&g, 17, &read, &err) < 0);
+        assert_non_null(strstr(err.text, "'only'"));
     }
 }
 
@@ -376,7 +418,9 @@ int main(void)
         cmocka_unit_test(open_images),
         cmocka_unit_test(one_batch),
         cmocka_unit_test(mostly_zeros),
+        cmocka_unit_test(a_scalar_of_few),
         cmocka_unit_test(places_of_the_largest),
+        cmocka_unit_test(places_of_steps),
         cmocka_unit_test(windows_put_back),
         cmocka_unit_test(around_the_middle),
         cmocka_unit_test(transposed_volume),
