@@ -6,7 +6,9 @@
  */
 #include "support/batch.h"
 
+#include "strategy/inside.h"
 #include "support/check.h"
+#include "support/workbench.h"
 
 /* relu of five kinds that are not, and of one that is; `start` is what the body does first. */
 #define BODY(start)                                                                            \
@@ -163,6 +165,50 @@ static void many(void **state)
     assert_int_equal(b.computed, 300);
 }
 
+/* ---- what OPTUNE_TEST_THIN asks less of -------------------------------------------------- */
+
+/* Of what a pattern's row makes, each is asked all with one of as many seeds; others with any. */
+static void test_brief(void **state)
+{
+    (void)state;
+    enum { THIN = 4 };
+    int n, made = 0;
+    const optune_impl *const *impl = ot_impls(&n);
+    const char *names[] = {"OPTUNE_TEST_THIN", "OPTUNE_TEST_SEED", "OPTUNE_TEST_IMPL"};
+    char *kept[OT_COUNT(names)];
+    for (int i = 0; i < OT_COUNT(names); i++) {
+        kept[i] = getenv(names[i]) ? ot_strdup(getenv(names[i])) : NULL;
+        unsetenv(names[i]);
+    }
+    for (int i = 0; i < n; i++) {
+        int whole = 0;
+        const bool shares = ot_pattern_row(impl[i]) != impl[i];
+        made += shares;
+        assert_false(workbench_brief(impl, i));
+        setenv(names[0], "4", 1);
+        for (int seed = 0; seed < THIN; seed++) {
+            char text[16];
+            snprintf(text, sizeof text, "%d", 12345 + seed);
+            setenv(names[1], text, 1);
+            assert_int_equal(workbench_seed(7), 12345 + seed);
+            whole += !workbench_brief(impl, i);
+        }
+        assert_int_equal(whole, shares ? 1 : THIN);
+        setenv(names[2], impl[i]->name, 1);
+        assert_false(workbench_brief(impl, i));
+        unsetenv(names[2]);
+        unsetenv(names[0]);
+    }
+    assert_true(made > 50);
+    for (int i = 0; i < OT_COUNT(names); i++) {
+        if (kept[i])
+            setenv(names[i], kept[i], 1);
+        else
+            unsetenv(names[i]);
+        free(kept[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     optune_err err = {0};
@@ -174,6 +220,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(outside),       cmocka_unit_test(wrong),
         cmocka_unit_test(unknown),       cmocka_unit_test(many),
         cmocka_unit_test(joined_on_cpu), cmocka_unit_test(joined_on_opencl),
+        cmocka_unit_test(test_brief),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
