@@ -11,147 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "db/pack.h"
-
-enum { LIMIT = 1 << 30 }; /* bytes, uncompressed */
-
-typedef struct reading {
-    const char *path;
-    ot_text text;
-    size_t at;
-    ot_recorded *to;
-    int n_raw;  /* entries so far */
-    int *digit; /* n_knobs of each entry: indices need all values first */
-    size_t digit_capacity;
-    bool fixed;  /* the knobs are known from a head; T4 files tell them entry by entry */
-    double unit; /* seconds of one unit of time */
-    optune_err *err;
-} reading;
-
-/* ---- text ---------------------------------------------------------------------------------- */
-
-static int take_head(void *arg, const char *data, size_t n)
-{
-    ot_text_add_n(arg, data, n < 4096 ? n : 4096);
-    return -1; /* enough was seen */
-}
-
-bool ot_recorded_begins(const char *path)
-{
-    static const char *const first[] = {
-        "\"device_name\"",    "\"kernel_name\"", "\"tune_params_keys\"", "\"problem_size\"",
-        "\"schema_version\"", "\"results\"",     "\"metadata\""};
-    struct stat info;
-    ot_text head = {0};
-    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
-        ot_gunzip(path, 0, take_head, &head, NULL);
-    const char *p = ot_text_str(&head);
-    p += strspn(p, " \t\r\n");
-    bool begins = false;
-    if (*p == '{') {
-        p += 1 + strspn(p + 1, " \t\r\n");
-        for (int i = 0; i < OT_COUNT(first) && !begins; i++)
-            begins = strncmp(p, first[i], strlen(first[i])) == 0;
-    }
-    ot_text_release(&head);
-    return begins;
-}
-
-static int take_text(void *arg, const char *data, size_t n)
-{
-    reading *r = arg;
-    ot_text_add_n(&r->text, data, n);
-    return r->text.n <= LIMIT ? OPTUNE_OK
-                              : optune_fail(r->err, OPTUNE_ELIMIT,
-                                            "'%s' is longer than %d MiB: replay a part of it",
-                                            r->path, LIMIT >> 20);
-}
-
-/* NaN, Infinity and -Infinity, which Python writes for numbers that are none: null in JSON. */
-static size_t no_number(const char *p)
-{
-    static const char *const word[] = {"NaN", "Infinity", "-Infinity"};
-    for (int i = 0; i < OT_COUNT(word); i++)
-        if (strncmp(p, word[i], strlen(word[i])) == 0)
-            return strlen(word[i]);
-    return 0;
-}
-
-static void put_nulls(ot_text *text)
-{
-    ot_text own = {0};
-    const char *p = ot_text_str(text), *kept = p, *const end = p + text->n;
-    for (bool quoted = false; p < end; p++) {
-        const size_t n = !quoted && (*p == 'N' || *p == 'I' || *p == '-') ? no_number(p) : 0;
-        if (*p == '"')
-            quoted = !quoted;
-        else if (quoted && *p == '\\')
-            p++;
-        else if (n) {
-            ot_text_add_n(&own, kept, (size_t)(p - kept));
-            ot_text_add(&own, "null");
-            kept = p + n;
-            p = kept - 1;
-        }
-    }
-    if (kept != ot_text_str(text)) {
-        ot_text_add_n(&own, kept, (size_t)(end - kept));
-        ot_text_release(text);
-        *text = own;
-    }
-}
-
-static int read_text(reading *r)
-{
-    OT_RETURN_UNLESS_OK(ot_gunzip(r->path, 0, take_text, r, r->err));
-    put_nulls(&r->text);
-    return OPTUNE_OK;
-}
-
-static char next(reading *r)
-{
-    while (r->at < r->text.n && strchr(" \t\r\n", r->text.s[r->at]))
-        r->at++;
-    return r->at < r->text.n ? r->text.s[r->at] : 0;
-}
-
-static bool take(reading *r, char c)
-{
-    if (next(r) != c)
-        return false;
-    r->at++;
-    return true;
-}
-
-/* One JSON value from here on; NULL with a message. */
-static json_t *value(reading *r, const char *what)
-{
-    json_error_t fault;
-    if (!next(r)) {
-        optune_fail(r->err, OPTUNE_ESYNTAX, "'%s' is truncated: it ends before %s", r->path,
-                    what);
-        return NULL;
-    }
-    json_t *json = json_loadb(r->text.s + r->at, r->text.n - r->at,
-                              JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &fault);
-    if (json)
-        r->at += (size_t)fault.position;
-    else if (json_error_code(&fault) == json_error_premature_end_of_input)
-        optune_fail(r->err, OPTUNE_ESYNTAX, "'%s' is truncated: it ends within %s", r->path,
-                    what);
-    else
-        optune_fail(r->err, OPTUNE_ESYNTAX, "'%s' is damaged in %s: %s", r->path, what,
-                    fault.text);
-    return json;
-}
-
-static int wrong(reading *r, const char *what)
-{
-    return optune_fail(r->err, OPTUNE_ESYNTAX, "'%s', entry %d: %s", r->path, r->n_raw + 1,
-                       what);
-}
+#include "db/recorded_inside.h"
 
 /* ---- knobs --------------------------------------------------------------------------------- */
 
@@ -175,14 +36,14 @@ static ot_recorded_kind kind_of(const json_t *json)
 }
 
 /* The digit of that value, which is added where it is new; -1 with a message. */
-static int digit_of(reading *r, ot_recorded_knob *knob, const json_t *json)
+static int digit_of(ot_recording *r, ot_recorded_knob *knob, const json_t *json)
 {
     char word[OPTUNE_WORD_SIZE];
     if (!word_of(json, word, sizeof word)) {
         char why[OPTUNE_WHY_SIZE];
         snprintf(why, sizeof why, "parameter '%s' has a value that is no number or short text",
                  knob->name);
-        return wrong(r, why), -1;
+        return ot_recorded_wrong(r, why), -1;
     }
     for (int i = 0; i < knob->n; i++)
         if (!strcmp(knob->word[i], word))
@@ -196,7 +57,7 @@ static int digit_of(reading *r, ot_recorded_knob *knob, const json_t *json)
     return knob->n++;
 }
 
-static int add_knob(reading *r, const char *name)
+static int add_knob(ot_recording *r, const char *name)
 {
     ot_recorded *to = r->to;
     if (to->n_knobs == OPTUNE_MAX_KNOBS || strlen(name) >= OPTUNE_KNOB_NAME_SIZE)
@@ -219,7 +80,7 @@ static int by_number(const void *a, const void *b, void *arg)
     return strcmp(x, y);
 }
 
-static void sort_values(reading *r, int at)
+static void sort_values(ot_recording *r, int at)
 {
     ot_recorded_knob *knob = &r->to->knob[at];
     int *order = ot_alloc((size_t)knob->n * sizeof *order);
@@ -244,7 +105,7 @@ static void sort_values(reading *r, int at)
 
 /* ---- entries ------------------------------------------------------------------------------- */
 
-static int add_trial(reading *r, const json_t *config, ot_recorded_trial trial)
+static int add_trial(ot_recording *r, const json_t *config, ot_recorded_trial trial)
 {
     ot_recorded *to = r->to;
     const size_t need = (size_t)(r->n_raw + 1) * OPTUNE_MAX_KNOBS;
@@ -260,7 +121,7 @@ static int add_trial(reading *r, const json_t *config, ot_recorded_trial trial)
         if (!json) {
             char why[OPTUNE_WHY_SIZE];
             snprintf(why, sizeof why, "parameter '%s' has no value", to->knob[k].name);
-            return wrong(r, why);
+            return ot_recorded_wrong(r, why);
         }
         const int digit = digit_of(r, &to->knob[k], json);
         if (digit < 0)
@@ -321,13 +182,13 @@ static double cost_of(const char *objective, double value)
 }
 
 /* A config that failed has the word for it in place of its cost, or under a name of its own. */
-static int cache_entry(reading *r, const char *objective, const json_t *entry)
+static int cache_entry(ot_recording *r, const char *objective, const json_t *entry)
 {
     const json_t *cost = json_object_get(entry, "__error__");
     cost = cost ? cost : json_object_get(entry, objective);
     if (!json_is_object(entry) || !cost)
-        return wrong(r,
-                     json_is_object(entry) ? "it has no value of the objective" : "no object");
+        return ot_recorded_wrong(r, json_is_object(entry) ? "it has no value of the objective"
+                                                          : "no object");
     ot_recorded_trial trial = {.cost = INFINITY, .outcome = OPTUNE_OUTCOME_OK};
     if (json_is_number(cost) && json_number_value(cost) > 0)
         trial.cost = cost_of(objective, json_number_value(cost)) * 1e-3;
@@ -341,7 +202,7 @@ static int cache_entry(reading *r, const char *objective, const json_t *entry)
     return add_trial(r, entry, trial);
 }
 
-static int cache_head(reading *r, const json_t *head)
+static int cache_head(ot_recording *r, const json_t *head)
 {
     const json_t *keys = json_object_get(head, "tune_params_keys");
     const json_t *params = json_object_get(head, "tune_params");
@@ -371,32 +232,32 @@ static int cache_head(reading *r, const json_t *head)
 }
 
 /* The members of the object "cache", one at a time. Its end may be missing. */
-static int cache_entries(reading *r, const char *objective)
+static int cache_entries(ot_recording *r, const char *objective)
 {
     int status = OPTUNE_OK;
-    if (!take(r, '{'))
+    if (!ot_recorded_take(r, '{'))
         return optune_fail(r->err, OPTUNE_ESYNTAX, "'%s': \"cache\" is no object", r->path);
-    while (status >= 0 && next(r) == '"') {
+    while (status >= 0 && ot_recorded_next(r) == '"') {
         char what[64];
         snprintf(what, sizeof what, "entry %d", r->n_raw + 1);
-        json_t *key = value(r, what);
+        json_t *key = ot_recorded_value(r, what);
         if (!key)
             return OPTUNE_ESYNTAX;
         json_decref(key);
         json_t *entry = NULL;
-        if (!take(r, ':'))
-            status =
-                optune_fail(r->err, OPTUNE_ESYNTAX, "'%s' %s %s", r->path,
-                            next(r) ? "is damaged in" : "is truncated: it ends within", what);
-        else if (!(entry = value(r, what)))
+        if (!ot_recorded_take(r, ':'))
+            status = optune_fail(
+                r->err, OPTUNE_ESYNTAX, "'%s' %s %s", r->path,
+                ot_recorded_next(r) ? "is damaged in" : "is truncated: it ends within", what);
+        else if (!(entry = ot_recorded_value(r, what)))
             status = OPTUNE_ESYNTAX;
         else
             status = cache_entry(r, objective, entry);
         json_decref(entry);
-        take(r, ',');
+        ot_recorded_take(r, ',');
     }
-    if (status >= 0 && next(r) && !take(r, '}'))
-        status = wrong(r, "a name in quotes is missing");
+    if (status >= 0 && ot_recorded_next(r) && !ot_recorded_take(r, '}'))
+        status = ot_recorded_wrong(r, "a name in quotes is missing");
     return status;
 }
 
@@ -413,7 +274,7 @@ static const json_t *measured(const json_t *result, const char *name)
     return NULL;
 }
 
-static int t4_result(reading *r, const json_t *result)
+static int t4_result(ot_recording *r, const json_t *result)
 {
     const json_t *config = json_object_get(result, "configuration");
     const json_t *times = json_object_get(result, "times");
@@ -421,7 +282,7 @@ static int t4_result(reading *r, const json_t *result)
         json_string_value(json_array_get(json_object_get(result, "objectives"), 0));
     const char *objective = said ? said : "time";
     if (!json_is_object(config) || !json_is_object(times))
-        return wrong(r, "a T4 result has \"configuration\" and \"times\"");
+        return ot_recorded_wrong(r, "a T4 result has \"configuration\" and \"times\"");
     if (!r->fixed) {
         const char *name;
         json_t *item;
@@ -452,28 +313,28 @@ static int t4_result(reading *r, const json_t *result)
     return add_trial(r, config, trial);
 }
 
-static int t4_results(reading *r)
+static int t4_results(ot_recording *r)
 {
     int status = OPTUNE_OK;
-    if (!take(r, '['))
+    if (!ot_recorded_take(r, '['))
         return optune_fail(r->err, OPTUNE_ESYNTAX, "'%s': \"results\" is no list", r->path);
-    while (status >= 0 && next(r) == '{') {
+    while (status >= 0 && ot_recorded_next(r) == '{') {
         char what[64];
         snprintf(what, sizeof what, "result %d", r->n_raw + 1);
-        json_t *result = value(r, what);
+        json_t *result = ot_recorded_value(r, what);
         status = result ? t4_result(r, result) : OPTUNE_ESYNTAX;
         json_decref(result);
-        take(r, ',');
+        ot_recorded_take(r, ',');
     }
-    if (status >= 0 && !take(r, ']'))
-        status = next(r) ? wrong(r, "no object")
-                         : optune_fail(r->err, OPTUNE_ESYNTAX,
-                                       "'%s' is truncated: it ends after result %d", r->path,
-                                       r->n_raw);
+    if (status >= 0 && !ot_recorded_take(r, ']'))
+        status = ot_recorded_next(r) ? ot_recorded_wrong(r, "no object")
+                                     : optune_fail(r->err, OPTUNE_ESYNTAX,
+                                                   "'%s' is truncated: it ends after result %d",
+                                                   r->path, r->n_raw);
     return status;
 }
 
-static void set_unit(reading *r, const json_t *metadata)
+static void set_unit(ot_recording *r, const json_t *metadata)
 {
     const char *unit = json_string_value(json_object_get(metadata, "timeunit"));
     if (unit)
@@ -490,22 +351,22 @@ static char *text_of(const json_t *json)
     return json_is_string(json) ? ot_strdup(json_string_value(json)) : NULL;
 }
 
-static int members(reading *r)
+static int members(ot_recording *r)
 {
     json_t *head = json_object();
     int status = OPTUNE_OK;
     bool found = false;
-    if (!take(r, '{'))
-        status =
-            optune_fail(r->err, OPTUNE_ESYNTAX,
-                        next(r) ? "'%s' is neither a Kernel Tuner cache nor T4 results: no "
-                                  "JSON object"
-                                : "'%s' is empty",
-                        r->path);
-    while (status >= 0 && next(r) == '"') {
-        json_t *key = value(r, "a name"), *item = NULL;
+    if (!ot_recorded_take(r, '{'))
+        status = optune_fail(r->err, OPTUNE_ESYNTAX,
+                             ot_recorded_next(r)
+                                 ? "'%s' is neither a Kernel Tuner cache nor T4 results: no "
+                                   "JSON object"
+                                 : "'%s' is empty",
+                             r->path);
+    while (status >= 0 && ot_recorded_next(r) == '"') {
+        json_t *key = ot_recorded_value(r, "a name"), *item = NULL;
         const char *name = json_string_value(key);
-        if (!key || !take(r, ':')) {
+        if (!key || !ot_recorded_take(r, ':')) {
             status = optune_fail(r->err, OPTUNE_ESYNTAX,
                                  "'%s' is damaged or truncated at byte %zu", r->path, r->at);
         } else if (!strcmp(name, "cache")) {
@@ -521,14 +382,14 @@ static int members(reading *r)
             r->unit = 1e-3;
             status = t4_results(r);
         } else {
-            item = value(r, name);
+            item = ot_recorded_value(r, name);
             status = item ? OPTUNE_OK : OPTUNE_ESYNTAX;
             if (item)
                 json_object_set(head, name, item);
         }
         json_decref(item);
         json_decref(key);
-        take(r, ',');
+        ot_recorded_take(r, ',');
     }
     if (status >= 0 && !found)
         status = optune_fail(r->err, OPTUNE_ESYNTAX,
@@ -557,7 +418,7 @@ static int by_index(const void *a, const void *b)
 }
 
 /* Digits become indices; of a config that was tried twice the better stays. */
-static int number_trials(reading *r)
+static int number_trials(ot_recording *r)
 {
     ot_recorded *to = r->to;
     to->size = 1;
@@ -611,7 +472,7 @@ static char *title(const char *path)
     return name;
 }
 
-static int make(reading *r, const json_t *trials)
+static int make(ot_recording *r, const json_t *trials)
 {
     const char *name;
     size_t i;
@@ -634,7 +495,7 @@ int ot_recorded_make(const char *name, const json_t *trials, ot_recorded **recor
                      optune_err *err)
 {
     optune_err own = {0};
-    reading r = {.path = name, .to = ot_alloc(sizeof *r.to), .unit = 1, .err = &own};
+    ot_recording r = {.path = name, .to = ot_alloc(sizeof *r.to), .unit = 1, .err = &own};
     r.to->name = ot_strdup(name);
     const int status = make(&r, trials);
     free(r.digit);
@@ -648,10 +509,10 @@ int ot_recorded_make(const char *name, const json_t *trials, ot_recorded **recor
 int ot_recorded_read(const char *path, ot_recorded **recorded, optune_err *err)
 {
     optune_err own = {0};
-    reading r = {.path = path, .to = ot_alloc(sizeof *r.to), .err = &own};
+    ot_recording r = {.path = path, .to = ot_alloc(sizeof *r.to), .err = &own};
     r.to->name = title(path);
     *recorded = NULL;
-    int status = read_text(&r);
+    int status = ot_recorded_text(&r);
     if (status >= 0)
         status = members(&r);
     if (status >= 0)
