@@ -234,6 +234,9 @@ int ot_formula_three(const ot_formula *f, const ot_values *values, int64_t value
 /* ---- rows.c: hooks of the rows; they find the file's declaration at the call's op ---------- */
 void ot_brought_rows(ot_brought *b);
 
+/* program_rows.c: what is other in those of a program; at the end. */
+void ot_program_rows(ot_brought *b);
+
 /* The constraints of a call; NULL: there are none. */
 ot_where *ot_brought_where(const ot_brought *b, const optune_call *call);
 

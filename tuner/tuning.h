@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A workload while it is searched: what tune.c, tune_time.c and tune_first.c share. */
+/* A workload while it is searched: what tune.c, tune_arms.c, tune_time.c and tune_first.c share. */
 #ifndef OPTUNE_TUNING_H
 #define OPTUNE_TUNING_H
 
@@ -45,6 +45,8 @@ void ot_tuning_leave(ot_tuning *t);
 int ot_tuning_enqueue(ot_tuning *t, optune_err *err);
 int ot_tuning_tell(ot_tuning *t, optune_err *err);            /* the worker, the workload */
 int ot_tuning_measure(ot_tuning *t, int at, optune_err *err); /* runs one queued trial */
+/* tune_arms.c: an arm for each implementation that is to be measured. ENOENT: there is none. */
+int ot_tuning_open_arms(ot_tuning *t, optune_err *err);
 /* tune_time.c: what this trial of an arm says of how long others take. */
 void ot_tuning_note(ot_tuning *t, int arm, const ot_trial_result *result);
 /* How many finalists can be compared within the time, or a tenth of it and half a second later, as
