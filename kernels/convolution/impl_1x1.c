@@ -116,7 +116,7 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
         .ov = c->vecs,
         .th = 1,
         .tw = host_min(c->tile, s->ow),
-        .ici = conv2d_tile_ici(s),
+        .ici = conv2d_tile_ici_of(s, c->ic_chunk),
         .ic_chunk = c->ic_chunk,
         .ot_chunk = host_ceil(c->oc_chunk, c->vecs * lanes),
         .oh_block = 1,
@@ -285,7 +285,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         conv2d_varies(&s) || (can_pixels(&s) && pixels >= 4 * lanes &&
                               (pixels % lanes == 0 || pixels >= 32 * lanes));
     if (along_pixels || !can_pixels(&s) || pixels < 4 * lanes || conv2d_registers(task) < 32 ||
-        !fills_panels(&s, lanes, 4, 6)) {
+        !fills_panels(&s, lanes, 4, 6) || (host_threads(task) == 1 && s.ci_g > 512)) {
         choose(task, space, &s, along_pixels, config);
         return;
     }

@@ -90,7 +90,7 @@ static void read_config(const optune_task *task, const optune_config *config, co
         .ov = ov,
         .th = optune_config_int(config, "tile_oh"),
         .tw = optune_config_int(config, "tile_ow"),
-        .ici = conv2d_tile_ici(s),
+        .ici = conv2d_tile_ici_of(s, optune_config_int(config, "ic_chunk")),
         .ic_chunk = optune_config_int(config, "ic_chunk"),
         .ot_chunk = host_ceil(optune_config_int(config, "oc_chunk"), ov),
         .oh_block = optune_config_int(config, "oh_block"),

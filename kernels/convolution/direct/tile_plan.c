@@ -146,7 +146,6 @@ void conv2d_tile_choose(const optune_task *task, const conv2d_shape *s, conv2d_t
                     t->tw = tw;
                 }
             }
-    t->ici = conv2d_tile_ici(s);
     t->unroll_ic = conv2d_tile_unroll_ic(s);
     t->unroll_kw = conv2d_tile_unroll_kw(s);
     t->ot_chunk = host_ceil(s->co_g, t->ov * lanes);
@@ -157,6 +156,7 @@ void conv2d_tile_choose(const optune_task *task, const conv2d_shape *s, conv2d_t
     t->ic_chunk = s->ci_g;
     while (t->ic_chunk > 64 && t->ic_chunk * channel > l2 / 4 * 3)
         t->ic_chunk = host_ceil(t->ic_chunk, 2);
+    t->ici = conv2d_tile_ici_of(s, t->ic_chunk);
     t->prefetch = s->ci_g * s->co * s->kh * s->kw * conv2d_elem(s) > l2 / 2 ? 128 : 48;
     /* Rows of a block: their input fits half of that cache. */
     const int64_t row = s->ci_g * s->w * s->sh * conv2d_elem(s);

@@ -36,6 +36,14 @@ static inline int64_t conv2d_tile_ici(const conv2d_shape *s)
     return s->data_block ? conv2d_gcd(s->data_block, s->ci_g) : conv2d_divisor(s->ci_g, 16);
 }
 
+/* The same where so many input channels are added in one pass: all of them side by side are one
+ * loop of a 1x1 kernel, which starts anew for each block. */
+static inline int64_t conv2d_tile_ici_of(const conv2d_shape *s, int64_t ic_chunk)
+{
+    return s->kh * s->kw == 1 && !s->data_block && ic_chunk >= s->ci_g ? s->ci_g
+                                                                       : conv2d_tile_ici(s);
+}
+
 /* The innermost loops are long enough as they are; more code only takes longer to compile. */
 static inline int64_t conv2d_tile_unroll_ic(const conv2d_shape *s)
 {
