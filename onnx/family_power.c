@@ -95,20 +95,37 @@ static int normalise(ot_onnx_node *n)
 }
 
 /* x / sqrt(mean(x^2) + epsilon) scale, over the last dims from `axis` on */
-static int root_mean_square(ot_onnx_node *n)
+static value *by_root(ot_onnx_node *n, value *x, value *scale, int64_t axis, double epsilon)
 {
-    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1);
     const int rank = x && scale ? ot_onnx_rank(n, x) : -1;
-    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -1), rank);
-    if (axis < 0)
-        return n->err->status;
+    const int first = rank < 0 ? -1 : ot_onnx_axis(n, axis, rank);
+    if (first < 0)
+        return NULL;
     value *wide = ot_onnx_wide(n, x);
-    value *mean = folded(n, "mean", power_of(n, wide, 2), axis, rank);
-    value *epsilon = ot_onnx_number(n, wide, ot_onnx_real(n, "epsilon", 1e-5));
-    value *size = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", mean, epsilon));
+    value *mean = folded(n, "mean", power_of(n, wide, 2), first, rank);
+    value *more = ot_onnx_number(n, wide, ot_onnx_real(n, "epsilon", epsilon));
+    value *size = ot_onnx_1(n, "sqrt", ot_onnx_2(n, "add", mean, more));
     value *all =
         ot_onnx_2(n, "multiply", ot_onnx_2(n, "divide", wide, size), ot_onnx_wide(n, scale));
-    return ot_onnx_give(n, 0, ot_onnx_as(n, all, ot_onnx_type(n->m, scale)->dtype));
+    return ot_onnx_as(n, all, ot_onnx_type(n->m, scale)->dtype);
+}
+
+static int root_mean_square(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0);
+    value *scale = x ? ot_onnx_need(n, 1) : NULL;
+    return ot_onnx_give(n, 0, by_root(n, x, scale, ot_onnx_int(n, "axis", -1), 1e-5));
+}
+
+/* The same of a sum, which is output 3. */
+static int sum_root_mean_square(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *skip = ot_onnx_need(n, 1), *bias = ot_onnx_in(n, 3);
+    value *scale = x && skip ? ot_onnx_need(n, 2) : NULL;
+    value *sum = scale ? ot_onnx_2(n, "add", x, skip) : NULL;
+    sum = sum && bias ? ot_onnx_2(n, "add", sum, bias) : sum;
+    const int status = ot_onnx_give(n, 0, by_root(n, sum, scale, -1, 1e-12));
+    return status >= 0 && ot_onnx_wants(n, 3) ? ot_onnx_give(n, 3, sum) : status;
 }
 
 /* (x - mean) / (deviation + 1e-9) */
@@ -170,6 +187,8 @@ static const ot_onnx_op ops[] = {
     {"LpPool", pool, NULL},
     {"LpNormalization", normalise, NULL},
     {"RMSNormalization", root_mean_square, NULL},
+    {"SimplifiedLayerNormalization", root_mean_square, NULL}, /* onnxruntime's name for it */
+    {"com.microsoft::SkipSimplifiedLayerNormalization", sum_root_mean_square, NULL},
     {"MeanVarianceNormalization", mean_variance, NULL},
     {"Hardmax", hardmax, NULL},
     {NULL, NULL, NULL},

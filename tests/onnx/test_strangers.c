@@ -263,6 +263,50 @@ static void several_nodes_as_one(void **state)
     ot_text_release(&attrs);
 }
 
+/* A quarter turn at place 1: pairs lie half a head apart, or side by side; of [1,1,1,4], [1,1,4] or
+ * in the order that com.microsoft has. */
+static void turned_by_their_place(void **state)
+{
+    static const float x[] = {1, 2, 3, 4}, apart[] = {-3, 2, 1, 4}, beside[] = {-2, 1, 3, 4};
+    static const float cos[] = {9, 9, 0, 1}, sin[] = {9, 9, 1, 0};
+    static const int64_t place[] = {1};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, i % 3 ? "1,1,4" : "1,1,1,4");
+        onnx_initializer(&g, "cos", ONNX_FLOAT, "2,2", cos, sizeof cos);
+        onnx_initializer(&g, "sin", ONNX_FLOAT, "2,2", sin, sizeof sin);
+        onnx_initializer(&g, "at", ONNX_INT64, "1,1", place, sizeof place);
+        attr_int(&attrs, "interleaved", i / 3);
+        attr_int(&attrs, "num_heads", 1);
+        if (i % 3 == 2)
+            onnx_contrib(&g, "RotaryEmbedding", "x at cos sin", &attrs);
+        else
+            onnx_node(&g, "RotaryEmbedding", "turn", "x cos sin at", "y", &attrs);
+        onnx_gives(&g, 23, x, 4, i / 3 ? beside : apart, 1e-6f);
+    }
+    ot_text_release(&attrs);
+}
+
+/* By the root of 12.5, the mean of 9 and 16. */
+static void scaled_by_a_root(void **state)
+{
+    static const float x[] = {1, 2}, skip[] = {2, 2}, sum[] = {3, 4}, scale[] = {1, 2},
+                       want[] = {0.848528137f, 2.26274170f};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2");
+    onnx_initializer(&g, "skip", ONNX_FLOAT, "1,1,2", skip, sizeof skip);
+    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", scale, sizeof scale);
+    onnx_contrib(&g, "SkipSimplifiedLayerNormalization", "x skip scale", &attrs);
+    onnx_gives(&g, 17, x, 2, want, 1e-5f);
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2");
+    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", scale, sizeof scale);
+    onnx_node(&g, "SimplifiedLayerNormalization", "norm", "x scale", "y", NULL);
+    onnx_gives(&g, 17, sum, 2, want, 1e-5f);
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +317,8 @@ int main(void)
         cmocka_unit_test(integers_one_by_one),
         cmocka_unit_test(integers_in_products),
         cmocka_unit_test(several_nodes_as_one),
+        cmocka_unit_test(turned_by_their_place),
+        cmocka_unit_test(scaled_by_a_root),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
