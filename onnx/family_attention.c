@@ -103,38 +103,43 @@ static int refused(ot_onnx_node *n)
     return OPTUNE_OK;
 }
 
-static int attention(ot_onnx_node *n)
-{
+/* Queries, keys and values [B,H,S,D], what a cache has in front of them, and what is added. */
+typedef struct sides {
+    value *q, *k, *v, *mask;
     int64_t q_dim[OPTUNE_MAX_RANK], k_dim[OPTUNE_MAX_RANK], v_dim[OPTUNE_MAX_RANK];
-    const int status = refused(n);
-    const int rank =
-        status < 0 || !ot_onnx_need(n, Q) ? -1 : ot_onnx_rank(n, ot_onnx_need(n, Q));
-    if (rank < 0)
+    int past_k, past_v; /* inputs */
+    bool flat;          /* they had three dims, and so has what is given */
+} sides;
+
+static bool take_sides(ot_onnx_node *n, sides *s, value *const in[3], const char *q_heads,
+                       const char *kv_heads)
+{
+    s->flat = in[0] && ot_onnx_rank(n, in[0]) == 3;
+    s->q = in[0] ? heads(n, in[0], q_heads, s->q_dim) : NULL;
+    s->k = s->q && in[1] ? heads(n, in[1], kv_heads, s->k_dim) : NULL;
+    s->v = s->k && in[2] ? heads(n, in[2], kv_heads, s->v_dim) : NULL;
+    return s->v != NULL;
+}
+
+static int attend(ot_onnx_node *n, sides *s, bool causal)
+{
+    const int64_t more = s->k_dim[2];
+    value *k = cached(n, s->k, s->past_k), *v = cached(n, s->v, s->past_v);
+    value *mask = s->mask ? mask_of(n, s->mask) : NULL;
+    if (n->err->status < 0 || !k || !ot_onnx_dims(n, k, s->k_dim))
         return n->err->status;
-    value *q = heads(n, ot_onnx_need(n, Q), "q_num_heads", q_dim);
-    value *k = q ? heads(n, ot_onnx_need(n, K), "kv_num_heads", k_dim) : NULL;
-    value *v = k ? heads(n, ot_onnx_need(n, V), "kv_num_heads", v_dim) : NULL;
-    bool causal = ot_onnx_int(n, "is_causal", 0) != 0;
-    if (!v)
-        return n->err->status;
-    const int64_t more = k_dim[2];
-    k = cached(n, k, PAST_K);
-    v = cached(n, v, PAST_V);
-    value *mask = ot_onnx_in(n, MASK);
-    mask = mask ? mask_of(n, mask) : NULL;
-    if (n->err->status < 0 || !k || !ot_onnx_dims(n, k, k_dim))
-        return n->err->status;
-    if (causal && q_dim[2] != more) {
-        mask = both_masks(n, mask, triangle(n, q, q_dim[2], k_dim[2], k_dim[2] - more));
+    if (causal && s->q_dim[2] != more) {
+        mask = both_masks(n, mask,
+                          triangle(n, s->q, s->q_dim[2], s->k_dim[2], s->k_dim[2] - more));
         causal = false;
         if (!mask)
             return n->err->status;
     }
-    value *y = ot_onnx_call(n, "attention", mask ? 4 : 3, (value *const[]){q, k, v, mask},
+    value *y = ot_onnx_call(n, "attention", mask ? 4 : 3, (value *const[]){s->q, k, v, mask},
                             "causal=%s, scale=%.17g", causal ? "true" : "false",
                             ot_onnx_real(n, "scale", 0));
-    if (y && rank == 3) {
-        const int64_t joined[] = {q_dim[0], q_dim[2], q_dim[1] * v_dim[3]};
+    if (y && s->flat) {
+        const int64_t joined[] = {s->q_dim[0], s->q_dim[2], s->q_dim[1] * s->v_dim[3]};
         y = ot_onnx_reshape(n, ot_onnx_transpose(n, y, 4, (const int[]){0, 2, 1, 3}), 3,
                             joined);
     }
@@ -144,8 +149,53 @@ static int attention(ot_onnx_node *n)
     return given >= 0 && ot_onnx_wants(n, 2) ? ot_onnx_give(n, 2, v) : given;
 }
 
+static int attention(ot_onnx_node *n)
+{
+    sides s = {.past_k = PAST_K, .past_v = PAST_V};
+    if (refused(n) < 0)
+        return n->err->status;
+    value *const in[] = {ot_onnx_need(n, Q), ot_onnx_need(n, K), ot_onnx_need(n, V)};
+    if (!take_sides(n, &s, in, "q_num_heads", "kv_num_heads"))
+        return n->err->status;
+    s.mask = ot_onnx_in(n, MASK);
+    return attend(n, &s, ot_onnx_int(n, "is_causal", 0) != 0);
+}
+
+/* com.microsoft's: a bias for each side, one list behind the other, and what is added to scores. */
+static int multi_head(ot_onnx_node *n)
+{
+    enum { BIAS = 3, PADDING, ADDED, PAST_KEY, PAST_VALUE, ALL };
+    sides s = {.past_k = PAST_KEY, .past_v = PAST_VALUE};
+    value *in[] = {ot_onnx_need(n, Q), ot_onnx_need(n, K), ot_onnx_need(n, V)};
+    value *bias = ot_onnx_in(n, BIAS);
+    int64_t dim[OPTUNE_MAX_RANK], at = 0;
+    for (int i = PADDING; i < (int)n->proto->n_input; i++)
+        if (ot_onnx_in(n, i) && (i == PADDING || i >= ALL))
+            return ot_onnx_refuse(n, i == PADDING ? "a mask of padded keys is not supported"
+                                                  : "a cache of a fixed size is not supported");
+    if (!ot_onnx_in(n, PAST_KEY) != !ot_onnx_in(n, PAST_VALUE))
+        return ot_onnx_refuse(n, "a cache has keys and values");
+    for (int i = 0; i < 3; i++) {
+        if (!in[i] || ot_onnx_rank(n, in[i]) < 0)
+            return n->err->status;
+        if (ot_onnx_rank(n, in[i]) != 3)
+            return ot_onnx_refuse(n, "input %d has %d dims, not 3", i + 1,
+                                  ot_onnx_rank(n, in[i]));
+        if (bias && !ot_onnx_dims_at(n, in[i], 1u << 2, dim))
+            return n->err->status;
+        if (bias)
+            in[i] = ot_onnx_2(n, "add", in[i], ot_onnx_part(n, bias, 0, at, at + dim[2]));
+        at += bias ? dim[2] : 0;
+    }
+    if (!take_sides(n, &s, in, "num_heads", "num_heads"))
+        return n->err->status;
+    s.mask = ot_onnx_in(n, ADDED);
+    return attend(n, &s, ot_onnx_int(n, "unidirectional", 0) != 0);
+}
+
 static const ot_onnx_op ops[] = {
     {"Attention", attention, NULL},
+    {"com.microsoft::MultiHeadAttention", multi_head, NULL},
     {NULL, NULL, NULL},
 };
 

@@ -307,6 +307,39 @@ static void scaled_by_a_root(void **state)
     ot_text_release(&attrs);
 }
 
+/* Queries of 0, so that all keys that are seen count alike: with biases and scores that are
+ * added; each key's own past; behind a cache of one. */
+static void heads_of_a_fused_attention(void **state)
+{
+    static const float none[] = {0, 0}, v[] = {2, 4}, bias[] = {0, 0, 10},
+                       scores[] = {0, -1e9f};
+    static const float past[] = {9}, all[] = {13, 13}, first[] = {12, 12}, own[] = {2, 3},
+                       cached[] = {5.5f, 5};
+    static const struct {
+        const char *inputs;
+        int causal;
+        const float *want;
+    } rows[] = {{"x k v bias", 0, all},
+                {"x k v bias - scores", 0, first},
+                {"x k v", 1, own},
+                {"x k v - - - past past", 1, cached}};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,2,1");
+        onnx_initializer(&g, "k", ONNX_FLOAT, "1,2,1", v, sizeof v);
+        onnx_initializer(&g, "v", ONNX_FLOAT, "1,2,1", v, sizeof v);
+        onnx_initializer(&g, "bias", ONNX_FLOAT, "3", bias, sizeof bias);
+        onnx_initializer(&g, "scores", ONNX_FLOAT, "1,1,1,2", scores, sizeof scores);
+        onnx_initializer(&g, "past", ONNX_FLOAT, "1,1,1,1", past, sizeof past);
+        attr_int(&attrs, "num_heads", 1);
+        attr_int(&attrs, "unidirectional", rows[i].causal);
+        onnx_contrib(&g, "MultiHeadAttention", rows[i].inputs, &attrs);
+        onnx_gives(&g, 17, none, 2, rows[i].want, 1e-5f);
+    }
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +352,7 @@ int main(void)
         cmocka_unit_test(several_nodes_as_one),
         cmocka_unit_test(turned_by_their_place),
         cmocka_unit_test(scaled_by_a_root),
+        cmocka_unit_test(heads_of_a_fused_attention),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
