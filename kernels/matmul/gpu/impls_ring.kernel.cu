@@ -23,7 +23,7 @@
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 #define TILE_STORE STORE_VECTOR
-/* By the machine code of 64x128x8: apart, 44 of 1024 multiply-adds meet on a bank there, else 14. */
+/* By the machine code of 64x128x8: apart, 44 of 1024 multiply-adds meet on a bank, else 14. */
 #if OT_CC >= 90 && QUAD_ROWS + QUAD_COLS
 #define TILE_SUM
 #else

@@ -113,8 +113,8 @@ INLINE void tile_load_cols(DTYPE rb[TN], LOCAL const DTYPE *b, int k, int tx)
 #define QUAD_AT(q, rows, chunk) ((q) * (chunk)*QUAD_LINE(rows, chunk))
 
 /* acc += their products, where fragments come ahead all of the narrower side by a vector of the
- * wider one after the other. With quads every second row goes the other way round: what one row ends
- * with the next begins with, so that it is still at hand. */
+ * wider one after the other. With quads every second row goes the other way round: what one row
+ * ends with the next begins with, so that it is still at hand. */
 INLINE void tile_add(const DTYPE ra[TM], const DTYPE rb[TN], DTYPE acc[TM][TN])
 {
     const int cols = TILE_AHEAD && TN > TM ? CN : TN;
