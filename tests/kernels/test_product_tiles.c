@@ -56,6 +56,7 @@ static void test_tiles(void **state)
 {
     (void)state;
     static const char odd[] = "dense(f32[34,44], f32[69,44], f32[69])";
+    static const char uneven[] = "dense(f32[34,46], f32[69,46], f32[69])";
     static const char tall[] = "dense(f32[66,44], f32[35,44])";
     static const char deep[] = "dense(f32[35,140], f32[36,140])";
     static const char whole[] = "dense(f32[64,48], f32[128,48])";
@@ -122,6 +123,15 @@ static void test_tiles(void **state)
         {"dense_ring.cuda",
          one,
          {{BLOCK(64, 128, 8), THREAD(8, 16), STAGES(5), LANES(8), SPLITS(1)}}},
+        {"dense_ring.cuda",
+         uneven,
+         {{BLOCK(64, 64, 8), THREAD(8, 8), STAGES(3), LANES(8), SPLITS(1)}}},
+        {"dense_ring.cuda",
+         odd,
+         {{BLOCK(32, 64, 16), THREAD(2, 4), STAGES(3), LANES(8), SPLITS(1)}}},
+        {"dense_ring.cuda",
+         deep,
+         {{BLOCK(32, 32, 32), THREAD(4, 2), STAGES(3), LANES(4), SPLITS(2)}}},
         {"batch_matmul_ring.cuda",
          along,
          {{BLOCK(64, 64, 8), THREAD(8, 8), STAGES(4), LANES(4), SPLITS(1)}}},

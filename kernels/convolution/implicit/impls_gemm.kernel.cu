@@ -70,7 +70,8 @@ INLINE void fetch_pixels(GLOBAL const DTYPE *RESTRICT data, const pixel p[PIXEL_
     UNROLL
     for (int i = 0; i < PIXEL_VECS; i++) {
 #if WHOLE_TAPS
-        const int at = on ? look(&p[i], step / (CI_PAD / BK)) : -1;
+        /* Whether `on` or not: behind a branch no arithmetic would stand between the loads. */
+        const int place = look(&p[i], step / (CI_PAD / BK)), at = on ? place : -1;
         const int first = step % (CI_PAD / BK) * BK + row;
         GLOBAL const DTYPE *from =
             data + (p[i].plane + (INDEX)first * CHANNEL_STEP + MAX(at, 0));
@@ -149,11 +150,11 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
         p[i] = pixel_of(m0 + (column + i * THREADS) * VA, IMAGE_STEP, group * GROUP_STEP);
 
 #define FETCH_TILES(s, on)                                                                     \
-    fetch_pixels(data, p, first + (s), row, next_a, on);                                       \
-    tile_fetch(weights + (INDEX)(first + (s)) * BK * CO_PAD, CO_PAD, BN, thread, next_b, on);
+    tile_fetch(weights + (INDEX)(first + (s)) * BK * CO_PAD, CO_PAD, BN, thread, next_b, on);  \
+    fetch_pixels(data, p, first + (s), row, next_a, on);
 #define STORE_TILES(to)                                                                        \
-    store_pixels(to, column, row, next_a);                                                     \
-    tile_store((to) + BK * BM, BN, thread, next_b);
+    tile_store((to) + BK * BM, BN, thread, next_b);                                            \
+    store_pixels(to, column, row, next_a);
     if (TILE_AHEAD) {
         TILE_PIPELINE(last - first, tile, TILE, 0, BK * BM, true, ty, tx, acc)
     } else {

@@ -3,9 +3,10 @@
  * The float32 product of kernels/matmul/gpu/impls_tile.kernel.cu for compute capability 8.0 and
  * later: tiles come into a ring of STAGES of them by asynchronous copies, so that no register waits
  * for memory and nothing is there for a compiler to move; what threads multiply is loaded one step
- * of depth ahead, across tiles, too. An operand that lies row by row is turned on its way, in
+ * of depth ahead, across tiles, too. Of operands that lie row by row one is turned on its way, in
  * copies of 4 bytes: eight threads take eight depths of a row, and SKEW between depths puts the 32
- * places of a warp on 32 banks.
+ * places of a warp on 32 banks. The other one, of which a thread multiplies fewer rows, stays as
+ * it lies, in copies of 16 bytes (QUAD_ROWS or QUAD_COLS), where rows are whole vectors.
  *
  * Edges: copies of no bytes are zeros. Macros: those of kernels/matmul/gpu/matmul_gpu.h; VX VY are
  * elements copied at once of operands that lie depth by depth.
@@ -22,7 +23,12 @@
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 #define TILE_STORE STORE_VECTOR
+/* By the machine code of 64x128x8: apart, 44 of 1024 multiply-adds meet on a bank, else 14. */
+#if OT_CC >= 90 && QUAD_ROWS + QUAD_COLS
+#define TILE_SUM
+#else
 #define TILE_SUM APART
+#endif
 
 #define X_TILE TILE_A_AT(BK)
 #define TILE (X_TILE + TILE_B_AT(BK))
@@ -78,23 +84,69 @@ INLINE void fill_along(LOCAL float *to, GLOBAL const float *from, const int coun
     }
 }
 
+/* The same as quads (tile_gpu.kernel.h): neighbours take two of a row. */
+INLINE void fill_quads(LOCAL float *to, GLOBAL const float *from, const int count,
+                       const int chunk, const INDEX ld, INDEX left, INDEX have,
+                       const bool whole)
+{
+    const u32 one = OPAQUE_ONE();
+    const bool near = ld < 1 << 20;
+    const int k = THREAD_X % 2 * 4, r = THREAD_X / 2;
+    const int lines = CEIL_DIV(count, THREADS / 2), all = lines * (BK / 8);
+    UNROLL
+    for (int c = 0; c < all; c++) {
+        const int h = c / lines * 8, i = c % lines * (THREADS / 2);
+        const bool inside = (WHOLE_K || k + h < left) && (whole || r + i < have);
+        GLOBAL const float *const at =
+            near ? (GLOBAL const float *)((GLOBAL const char *)from +
+                                          (u64)one * (u32)((i * ld + h) * ELEM))
+                 : from + i * ld + h;
+        if (count % (THREADS / 2) == 0 || r + i < count)
+            cp_async_16_zero(to + 4 * (QUAD_AT(h / 4, count, chunk) + i / chunk), at,
+                             inside ? 16 : 0);
+    }
+}
+
+/* Of an operand that lies row by row: where a thread's first copy lies, and goes. */
+#define QUAD_FROM(ld) (THREAD_X / 2 * (INDEX)(ld) + THREAD_X % 2 * 4)
+#define QUAD_TO(rows, chunk)                                                                   \
+    (QUAD_AT(THREAD_X % 2, rows, chunk) + THREAD_X / 2 % (chunk)*QUAD_LINE(rows, chunk) +      \
+     THREAD_X / 2 / (chunk))
+#define TURNED_FROM(ld) (THREAD_X / TURNED * (INDEX)(ld) + THREAD_X % TURNED)
+#define TURNED_TO(pitch) (THREAD_X % TURNED * (pitch) + THREAD_X / TURNED)
+
 #if X_ALONG
 #define X_NEXT (BK * (i64)M)
+#define X_FROM 0
+#define X_TO 0
 #define FILL_X(to, k) fill_along(to, xs, BM, VX, M, depth - (k), rows - m0, WHOLE_M);
+#elif QUAD_ROWS
+#define X_NEXT BK
+#define X_FROM QUAD_FROM(K)
+#define X_TO (4 * QUAD_TO(BM, CM))
+#define FILL_X(to, k) fill_quads(to, xs, BM, CM, K, depth - (k), rows - m0, WHOLE_M);
 #else
 #define X_NEXT BK
+#define X_FROM TURNED_FROM(K)
+#define X_TO TURNED_TO(X_PITCH)
 #define FILL_X(to, k) fill_turned(to, xs, BM, X_PITCH, K, depth - (k), rows - m0, WHOLE_M);
 #endif
 #if Y_ALONG
 #define Y_NEXT (BK * (i64)N)
+#define Y_FROM 0
+#define Y_TO 0
 #define FILL_Y(to, k) fill_along(to, ys, BN, VY, N, depth - (k), N - n0, WHOLE_N);
+#elif QUAD_COLS
+#define Y_NEXT BK
+#define Y_FROM QUAD_FROM(K)
+#define Y_TO (4 * QUAD_TO(BN, CN))
+#define FILL_Y(to, k) fill_quads(to, ys, BN, CN, K, depth - (k), N - n0, WHOLE_N);
 #else
 #define Y_NEXT BK
+#define Y_FROM TURNED_FROM(K)
+#define Y_TO TURNED_TO(Y_PITCH)
 #define FILL_Y(to, k) fill_turned(to, ys, BN, Y_PITCH, K, depth - (k), N - n0, WHOLE_N);
 #endif
-/* Of a row by row operand, where a thread's first copy lies. */
-#define TURNED_AT(ld) (THREAD_X / TURNED * (INDEX)(ld) + THREAD_X % TURNED)
-#define TURNED_TO(pitch) (THREAD_X % TURNED * (pitch) + THREAD_X / TURNED)
 
 #define NEXT_TILES()                                                                           \
     xs += X_NEXT;                                                                              \
@@ -121,14 +173,16 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     int steps = idle ? 0 : WHOLE_K ? STEPS : MIN(left, STEPS);
     OPAQUE_INT(steps);
     GLOBAL const float *xs = x + (X_SHARED ? 0 : batch * rows * K) +
-                             (X_ALONG ? m0 + k0 * (i64)M : m0 * (i64)K + k0 + TURNED_AT(K));
+                             (X_ALONG ? m0 + k0 * (i64)M : m0 * (i64)K + k0) + X_FROM;
     GLOBAL const float *ys = y + (Y_SHARED ? 0 : batch * N * K) +
-                             (Y_ALONG ? n0 + k0 * (i64)N : n0 * (i64)K + k0 + TURNED_AT(K));
-    LOCAL const float *const a = ring + ty * CM, *const b = ring + X_TILE + tx * CN;
-    LOCAL float *const to_x = ring + (X_ALONG ? 0 : TURNED_TO(X_PITCH));
-    LOCAL float *const to_y = ring + X_TILE + (Y_ALONG ? 0 : TURNED_TO(Y_PITCH));
-    float acc[TM][TN];
+                             (Y_ALONG ? n0 + k0 * (i64)N : n0 * (i64)K + k0) + Y_FROM;
+    LOCAL const float *const a = ring + ty * (QUAD_ROWS ? 4 : CM), *const b =
+                                                                       ring + X_TILE +
+                                                                       tx *
+                                                                           (QUAD_COLS ? 4 : CN);
+    LOCAL float *const to_x = ring + X_TO, *const to_y = ring + X_TILE + Y_TO;
     tile_fragments f;
+    float acc[TM][TN];
     int read = 0, write = STAGES - 1;
     tile_clear(acc);
     UNROLL
@@ -151,7 +205,7 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
         UNROLL
         for (int k = 0; k < BK - TILE_AHEAD; k++) {
             tile_step(&f, a + read * TILE, b + read * TILE, k, acc);
-            if (k == 0 && more) {
+            if (k == QUAD_ROWS + QUAD_COLS && more) {
                 FILL_X(to_x + write * TILE, ahead)
                 FILL_Y(to_y + write * TILE, ahead)
             }

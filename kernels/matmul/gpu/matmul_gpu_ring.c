@@ -155,6 +155,8 @@ void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
     const ring c = ring_of(config);
     const int64_t lanes = lanes_of(&c);
     const int64_t vn = matmul_gpu_vector(p, p->n, gpu_tile_chunk(c.t.tn, 4));
+    /* What a thread has fewer of comes as it lies. */
+    const bool rows_fewer = c.t.tm < c.t.tn, whole = p->k % 4 == 0;
     const int m = optune_plan_module(plan);
     matmul_gpu_define(task, plan, m, p, c.splits);
     const struct {
@@ -170,6 +172,8 @@ void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
         {"CN", gpu_tile_chunk(c.t.tn, 4)},
         {"STAGES", c.t.stages},
         {"UNROLL_K", c.t.bk},
+        {"QUAD_ROWS", whole && rows_fewer && !p->x_along},
+        {"QUAD_COLS", whole && !rows_fewer && !p->y_along},
         {"LX", lanes},
         {"LY", host_min(host_ceil(32, lanes), c.t.bm / c.t.tm)},
         {"RESIDENT", c.resident},

@@ -97,8 +97,24 @@ INLINE void tile_load_cols(DTYPE rb[TN], LOCAL const DTYPE *b, int k, int tx)
     }
 }
 
+/* One operand, of float32, may lie as quads (QUAD_ROWS or QUAD_COLS is 1): its tile is
+ * [BK / 4][chunk][rows / chunk + 4 / chunk] vectors of four depths of a row, which come so from
+ * memory where operands lie row by row; chunk: CM or CN, and row r is at r % chunk, r / chunk. So
+ * neighbouring threads, whose rows are a chunk apart, read neighbouring vectors, and eight threads
+ * that write two vectors of four rows each meet on no bank. Both operands so would have each
+ * multiply-add read two registers of one bank. */
+#ifndef QUAD_ROWS
+#define QUAD_ROWS 0
+#endif
+#ifndef QUAD_COLS
+#define QUAD_COLS 0
+#endif
+#define QUAD_LINE(rows, chunk) ((rows) / (chunk) + 4 / (chunk))
+#define QUAD_AT(q, rows, chunk) ((q) * (chunk)*QUAD_LINE(rows, chunk))
+
 /* acc += their products, where fragments come ahead all of the narrower side by a vector of the
- * wider one after the other. */
+ * wider one after the other. With quads every second row goes the other way round: what one row
+ * ends with the next begins with, so that it is still at hand. */
 INLINE void tile_add(const DTYPE ra[TM], const DTYPE rb[TN], DTYPE acc[TM][TN])
 {
     const int cols = TILE_AHEAD && TN > TM ? CN : TN;
@@ -107,8 +123,11 @@ INLINE void tile_add(const DTYPE ra[TM], const DTYPE rb[TN], DTYPE acc[TM][TN])
         UNROLL
         for (int i = 0; i < TM; i++) {
             UNROLL
-            for (int j = first; j < first + cols; j++)
+            for (int c = 0; c < cols; c++) {
+                const int back = (QUAD_ROWS || QUAD_COLS) && i % 2;
+                const int j = first + (back ? cols - 1 - c : c);
                 acc[i][j] = FMA(ra[i], rb[j], acc[i][j]);
+            }
         }
     }
 }
@@ -135,20 +154,55 @@ INLINE void tile_multiply(LOCAL const DTYPE *a, LOCAL const DTYPE *b, int ty, in
 /* Steps that are straight code. */
 #define TILE_CHUNK MIN(TILE_DEPTH, MAX(UNROLL_K, TILE_SLOTS))
 
+VECTOR(quad, DTYPE, 4);
+
 typedef struct tile_fragments {
     DTYPE a[TILE_SLOTS][TM], b[TILE_SLOTS][TN];
+    quad rows[2][QUAD_ROWS ? TM : 1], cols[2][QUAD_COLS ? TN : 1];
 } tile_fragments;
+
+/* Depths k .. k + 3 of a thread's rows of a tile of quads: `count` of them in chunks that are
+ * `apart` others away; `from` is where the tile begins plus a vector of 16 bytes for each thread
+ * before. */
+INLINE void quads_load(quad *to, LOCAL const DTYPE *from, const int k, const int count,
+                       const int rows, const int chunk, const int apart)
+{
+    UNROLL
+    for (int i = 0; i < count; i++)
+        TILE_LOAD(to[i], (LOCAL const quad *)from + QUAD_AT(k / 4, rows, chunk) +
+                             i % chunk * QUAD_LINE(rows, chunk) + i / chunk * apart);
+}
 
 /* Into place `slot`. Compilers spread loads over the arithmetic before: the first are those that
  * are needed first, all of the narrower side. */
 INLINE void tile_load(tile_fragments *f, const int slot, LOCAL const DTYPE *a,
                       LOCAL const DTYPE *b, int k)
 {
-    if (TN > TM)
+    if (QUAD_ROWS && k % 4 == 0)
+        quads_load(f->rows[k / 4 % 2], a, k, TM, BM, CM, TY);
+    if (!QUAD_ROWS && TN > TM)
         tile_load_rows(f->a[slot], a, k, 0);
-    tile_load_cols(f->b[slot], b, k, 0);
-    if (TN <= TM)
+    if (QUAD_COLS && k % 4 == 0)
+        quads_load(f->cols[k / 4 % 2], b, k, TN, BN, CN, TX);
+    if (!QUAD_COLS)
+        tile_load_cols(f->b[slot], b, k, 0);
+    if (!QUAD_ROWS && TN <= TM)
         tile_load_rows(f->a[slot], a, k, 0);
+}
+
+/* acc += the products of step k, whose fragments are there. */
+INLINE void tile_add_step(const tile_fragments *f, const int k, DTYPE acc[TM][TN])
+{
+    DTYPE a[TM], b[TN];
+    UNROLL
+    for (int i = 0; i < TM; i++)
+        a[i] = QUAD_ROWS ? f->rows[k / 4 % 2][QUAD_ROWS ? i : 0].v[k % 4]
+                         : f->a[k % TILE_SLOTS][i];
+    UNROLL
+    for (int j = 0; j < TN; j++)
+        b[j] = QUAD_COLS ? f->cols[k / 4 % 2][QUAD_COLS ? j : 0].v[k % 4]
+                         : f->b[k % TILE_SLOTS][j];
+    tile_add(a, b, acc);
 }
 
 /* Of the first steps of a tile. */
@@ -163,7 +217,7 @@ INLINE void tile_step(tile_fragments *f, LOCAL const DTYPE *a, LOCAL const DTYPE
                       const int k, DTYPE acc[TM][TN])
 {
     tile_load(f, (k + TILE_AHEAD) % TILE_SLOTS, a, b, k + TILE_AHEAD);
-    tile_add(f->a[k % TILE_SLOTS], f->b[k % TILE_SLOTS], acc);
+    tile_add_step(f, k, acc);
 }
 
 /* All but the last TILE_AHEAD steps; behind it the tile is read. */
@@ -188,13 +242,13 @@ INLINE void tile_rest(const tile_fragments *f, DTYPE acc[TM][TN])
 {
     UNROLL
     for (int k = TILE_DEPTH - TILE_AHEAD; k < TILE_DEPTH - 1; k++)
-        tile_add(f->a[k % TILE_SLOTS], f->b[k % TILE_SLOTS], acc);
+        tile_add_step(f, k, acc);
 }
 
 /* That one. */
 INLINE void tile_last(const tile_fragments *f, DTYPE acc[TM][TN])
 {
-    tile_add(f->a[(TILE_DEPTH - 1) % TILE_SLOTS], f->b[(TILE_DEPTH - 1) % TILE_SLOTS], acc);
+    tile_add_step(f, TILE_DEPTH - 1, acc);
 }
 
 /* acc += the product of `count` tiles, which the body fetches into registers, FETCH_TILES(s, on)
