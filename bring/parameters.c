@@ -105,6 +105,13 @@ static bool names_parameter(const char *from, const char *to, const char *word)
     bool named = false, inner = false, valued = false;
     for (const char *p = from; p <= to;) {
         const size_t k = p < to ? ot_identifier_length(p) : 0;
+        const char *said = k == 13 && strncmp(p, "__attribute__", k) == 0
+                               ? behind_parentheses(behind_blanks(p + k))
+                               : NULL;
+        if (said && said <= to) {
+            p = said;
+            continue;
+        }
         if (k && !depth && !valued) {
             words++;
             named = k == strlen(word) && strncmp(p, word, k) == 0;
@@ -113,13 +120,16 @@ static bool names_parameter(const char *from, const char *to, const char *word)
                 return true;
             words = 0;
             named = valued = inner = false;
-        } else if (*p == '(' && !depth && *behind_blanks(p + 1) == '*') {
-            inner = true; /* `float (*a)[4]`: the name is in there */
+        } else if (*p == '(' && !depth &&
+                   (*behind_blanks(p + 1) == '*' || *behind_blanks(p + 1) == '&')) {
+            inner = true; /* `float (*a)[4]`, `float (&a)[4]`: the name is in there */
         } else if (*p == ')' && !depth && inner) {
             inner = false;
         } else if (!k) {
             valued = valued || (*p == '=' && !depth);
-            depth += (strchr("([{<", *p) != NULL) - (strchr(")]}>", *p) != NULL);
+            /* `<` and `>` of a value compare. */
+            const char *opening = valued ? "([{" : "([{<", *closing = valued ? ")]}" : ")]}>";
+            depth += (strchr(opening, *p) != NULL) - (strchr(closing, *p) != NULL);
         }
         p += k ? k : 1;
     }

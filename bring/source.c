@@ -82,16 +82,34 @@ static const char *next_line(const char *line)
     return line + (*line == '\n');
 }
 
-/* Says once, or its first directive is the usual guard. */
+/* `#ifndef WORD` with `#define WORD` right behind: the usual guard begins here. */
+static bool begins_guard(const char *line)
+{
+    const char *word = behind_directive(line, "ifndef");
+    const size_t n = word ? ot_identifier_length(word) : 0;
+    do
+        line = next_line(line);
+    while (*line && line[strspn(line, " \t")] != '#');
+    const char *made = n ? behind_directive(line, "define") : NULL;
+    return made && ot_identifier_length(made) == n && strncmp(made, word, n) == 0;
+}
+
+/* Says once, or has nothing but a guard, without anything for when it is there already. */
 static bool is_guarded(const char *text, bool *once)
 {
     bool first = true, guarded = false;
+    int depth = 0;
     *once = false;
     for (const char *line = text; *line; line = next_line(line)) {
         if (line[strspn(line, " \t")] != '#')
             continue;
-        guarded = guarded || (first && behind_directive(line, "ifndef"));
+        guarded = first ? begins_guard(line) : guarded;
         first = false;
+        depth += (behind_directive(line, "if") || behind_directive(line, "ifdef") ||
+                  behind_directive(line, "ifndef")) -
+                 (behind_directive(line, "endif") != NULL);
+        if (depth == 1 && (behind_directive(line, "else") || behind_directive(line, "elif")))
+            guarded = false;
         *once = *once || says_once(line);
     }
     return guarded || *once;
@@ -167,14 +185,12 @@ static int add_file(reading *r, const char *path, const opened *outer)
     ot_text text = {0};
     bool once = false;
     opened in = {.outer = outer, .depth = outer ? outer->depth + 1 : 0};
-    int status = ot_read_file(path, &text, MOST_BYTES, r->err);
-    if (status >= 0 && !realpath(path, in.real))
+    if (!realpath(path, in.real))
         snprintf(in.real, sizeof in.real, "%s", path);
-    for (const opened *o = outer; o && status >= 0; o = o->outer)
-        if (o->guarded && strcmp(o->real, in.real) == 0) {
-            ot_text_release(&text);
+    for (const opened *o = outer; o; o = o->outer)
+        if (o->guarded && strcmp(o->real, in.real) == 0)
             return OPTUNE_OK;
-        }
+    int status = ot_read_file(path, &text, MOST_BYTES, r->err);
     if (status >= 0 && memchr(ot_text_str(&text), '\0', text.n))
         status = optune_fail(r->err, OPTUNE_ESYNTAX, "'%s' is no text", path);
     if (status >= 0 && text.n + r->to->n > MOST_BYTES)

@@ -175,10 +175,11 @@ static bool is_rate(const char *objective)
            (n > 2 && objective[n - 2] == '/' && strchr("sSwWjJ", objective[n - 1]));
 }
 
-/* The least is the best, as everywhere here. */
-static double cost_of(const char *objective, double value)
+/* The least is the best, as everywhere here. INFINITY: no number above 0, or so small a rate. */
+static double cost_of(const char *objective, const json_t *value)
 {
-    return is_rate(objective) ? 1 / value : value;
+    const double number = json_is_number(value) ? json_number_value(value) : 0;
+    return number > 0 ? is_rate(objective) ? 1 / number : number : INFINITY;
 }
 
 /* A config that failed has the word for it in place of its cost, or under a name of its own. */
@@ -189,10 +190,9 @@ static int cache_entry(ot_recording *r, const char *objective, const json_t *ent
     if (!json_is_object(entry) || !cost)
         return ot_recorded_wrong(r, json_is_object(entry) ? "it has no value of the objective"
                                                           : "no object");
-    ot_recorded_trial trial = {.cost = INFINITY, .outcome = OPTUNE_OUTCOME_OK};
-    if (json_is_number(cost) && json_number_value(cost) > 0)
-        trial.cost = cost_of(objective, json_number_value(cost)) * 1e-3;
-    else
+    ot_recorded_trial trial = {.cost = cost_of(objective, cost) * 1e-3,
+                               .outcome = OPTUNE_OUTCOME_OK};
+    if (isinf(trial.cost))
         trial.outcome = outcome_of(json_string_value(cost));
     const json_t *bench = json_object_get(entry, "benchmark_time");
     trial.seconds = 1e-3 * (number(entry, "compile_time") + number(entry, "verification_time") +
@@ -297,10 +297,9 @@ static int t4_result(ot_recording *r, const json_t *result)
     const char *invalidity = json_string_value(json_object_get(result, "invalidity"));
     const json_t *cost = measured(result, objective);
     ot_recorded_trial trial = {.cost = INFINITY, .outcome = OPTUNE_OUTCOME_OK};
-    if ((!invalidity || !strcmp(invalidity, "correct")) && json_is_number(cost) &&
-        json_number_value(cost) > 0)
-        trial.cost = cost_of(objective, json_number_value(cost));
-    else
+    if (!invalidity || !strcmp(invalidity, "correct"))
+        trial.cost = cost_of(objective, cost);
+    if (isinf(trial.cost))
         trial.outcome = outcome_of(
             invalidity && strcmp(invalidity, "correct") ? invalidity : json_string_value(cost));
     const json_t *bench = json_object_get(times, "benchmark");

@@ -35,7 +35,9 @@ static int normalise(ot_onnx_node *norm, int64_t channels, weights *w)
     return w->weight && w->bias ? OPTUNE_OK : norm->err->status;
 }
 
-static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_value *bias)
+/* Behind the channels, dim 1, stand `behind` dims. */
+static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_value *bias,
+                             int behind)
 {
     if (!bias || !value)
         return value;
@@ -45,7 +47,8 @@ static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_valu
         ot_onnx_refuse(n, "its bias is no list of a number for each of its channels");
         return NULL;
     }
-    return ot_onnx_2(n, "add", value, ot_onnx_reshape(n, bias, 3, (const int64_t[]){-1, 1, 1}));
+    return ot_onnx_2(n, "add", value,
+                     ot_onnx_reshape(n, bias, 1 + behind, (const int64_t[]){-1, 1, 1, 1}));
 }
 
 /* The weight with two dims to slide over, and its dims; `most` of them. */
@@ -90,7 +93,7 @@ static int conv(ot_onnx_node *n)
     ot_onnx_value *all =
         ot_onnx_call(&last, "conv2d", 2, (ot_onnx_value *const[]){slide.data, w.weight}, "%s",
                      ot_onnx_window_text(n, &slide));
-    all = biased(&last, all, w.bias);
+    all = biased(&last, all, w.bias, 2);
     all = rank == 5 ? ot_onnx_unslide_volume(&last, &slide, all)
                     : ot_onnx_unslide(&last, &slide, all);
     status = ot_onnx_give(&last, 0, all);
@@ -140,14 +143,12 @@ static int conv_transpose_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx
                                  "supported");
     if (ot_onnx_volume_of(n, kernel, &v) < 0 || ot_onnx_ints(n, "output_padding", &list) < 0)
         return n->err->status;
-    for (int d = 0; d < list.n && list.n == 3; d++)
+    if (ot_onnx_attr_of(n, "output_padding") && list.n != 3)
+        return ot_onnx_refuse(n, "'output_padding' has %d values, not 3", list.n);
+    for (int d = 0; d < 3 && d < list.n; d++)
         added[d] = list.i[d];
     ot_onnx_value *all = ot_onnx_transpose_volume(n, &v, weight, added);
-    ot_onnx_value *bias = ot_onnx_in(n, 2);
-    if (all && bias)
-        all = ot_onnx_2(n, "add", all,
-                        ot_onnx_reshape(n, bias, 4, (const int64_t[]){-1, 1, 1, 1}));
-    return ot_onnx_give(n, 0, all);
+    return ot_onnx_give(n, 0, biased(n, all, ot_onnx_in(n, 2), 3));
 }
 
 static int conv_transpose(ot_onnx_node *n)
@@ -174,7 +175,7 @@ static int conv_transpose(ot_onnx_node *n)
         ot_onnx_call(n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},
                      "%s, output_padding=[%s]", ot_onnx_window_text(n, &slide),
                      ot_onnx_text(n->m, 2, added));
-    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2))));
+    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2), 2)));
 }
 
 /* The activation that a fused convolution names; its parameters are a list. */
@@ -221,7 +222,7 @@ static int fused_conv(ot_onnx_node *n)
     ot_onnx_value *all =
         ot_onnx_call(n, "conv2d", 2, (ot_onnx_value *const[]){slide.data, weight}, "%s",
                      ot_onnx_window_text(n, &slide));
-    all = ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2)));
+    all = ot_onnx_unslide(n, &slide, biased(n, all, ot_onnx_in(n, 2), 2));
     all = all && more ? ot_onnx_2(n, "add", all, more) : all;
     return ot_onnx_give(n, 0, activated(n, all));
 }

@@ -51,10 +51,10 @@ static int col2im(ot_onnx_node *n)
         added[d] = room % w.stride[d];
     }
     const int64_t k = w.kernel[0] * w.kernel[1];
-    if (dim[1] % k || dim[2] != windows[0] * windows[1])
+    if (dim[1] % k || dim[2] % windows[0] || dim[2] / windows[0] != windows[1])
         return ot_onnx_refuse(
-            n, "its input has %lld windows of %lld, not %lld of a multiple of %lld",
-            (long long)dim[2], (long long)dim[1], (long long)(windows[0] * windows[1]),
+            n, "its input has %lld windows of %lld, not %lld by %lld of a multiple of %lld",
+            (long long)dim[2], (long long)dim[1], (long long)windows[0], (long long)windows[1],
             (long long)k);
     x = ot_onnx_reshape(n, x, 4, (const int64_t[]){-1, k, windows[0], windows[1]});
     x = ot_onnx_fold(n, x, &w, added);

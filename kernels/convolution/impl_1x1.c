@@ -146,6 +146,12 @@ static int64_t part_of(const optune_task *task, const conv2d_shape *s, int64_t p
     return parts == 1 ? pixels : host_ceil(host_ceil(pixels, lanes), parts) * lanes;
 }
 
+/* A block that is narrower than a panel. */
+static bool narrow(const optune_task *task, const conv2d_shape *s, const config_1x1 *c)
+{
+    return c->block < c->vecs * conv2d_lanes(task, s) && c->block < s->oh * s->ow;
+}
+
 /* Vectors of pixels of one block. */
 static int64_t block_vecs(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
                           int64_t block, int64_t of_block)
@@ -168,7 +174,7 @@ static double pixels_cost(const optune_task *task, const conv2d_shape *s, const 
     const double reads =
         ((double)blocks * weights + (double)chunks * pixels) / (weights + pixels);
     int64_t all = 0, most = 0, mine = 0;
-    if (pieces > 256 * threads) /* so many share alike */
+    if (pieces > 16 * threads) /* so many share alike */
         return 1 + reads / 20;
     for (int64_t i = 0, thread = 0; i < pieces; i++) {
         const int64_t at = i / blocks % chunks;
@@ -214,6 +220,8 @@ static double share(const optune_task *task, const optune_space *space, optune_c
         for (int64_t cut = 1; cut <= threads; cut *= 2) {
             optune_config_choose_int(config, space, "oc_chunk", host_ceil(s.co_g, cut));
             read_config(config, &c);
+            if (c.pixels && narrow(task, &s, &c))
+                continue;
             int64_t chunk = c.oc_chunk;
             const double cost =
                 c.pixels ? pixels_cost(task, &s, &c) : channels_cost(task, &c, &chunk);
@@ -315,10 +323,13 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (c.tile * c.vecs + c.vecs + 1 > registers)
         return optune_refuse(why, "%lldx%lld sums do not fit %lld vector registers",
                              (long long)c.tile, (long long)c.vecs, (long long)registers);
-    if (c.block < c.vecs * lanes && c.block < s.oh * s.ow)
+    if (narrow(task, &s, &c))
         return optune_refuse(why, "a block of %lld pixels is narrower than a panel of %lld",
                              (long long)c.block, (long long)(c.vecs * lanes));
-    if (c.block * c.ic_chunk * conv2d_elem(&s) * task->device->threads > (int64_t)1 << 29)
+    int64_t of_block;
+    panels_of(task, &s, &c, &of_block);
+    if (of_block * c.vecs * lanes * c.ic_chunk * conv2d_elem(&s) * task->device->threads >
+        (int64_t)1 << 29)
         return optune_refuse(why, "needs more than 512 MiB of scratch");
     return true;
 }

@@ -271,6 +271,10 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: flags -f12345678901234567890123456789012345\n", "letters"},
         {".c", KERNEL "// optune: knob A = [1]\nvoid @(float *A, float *B) {}\n",
          "k.c:3:17: 'A' is a parameter: as a macro the knob would replace it"},
+        {".c", KERNEL "// optune: knob T = [1]\nvoid @(float *A, float *T __attribute__((x))) {}\n",
+         "'T' is a parameter"},
+        {".c", KERNEL "// optune: knob T = [1]\nvoid @(bool b = 3 > 2, float (&T)[8]) {}\n",
+         "'T' is a parameter"},
         {".c", KERNEL "// optune: knob T = [1]\nvoid @(float *A, float (*T)[8]) {}\n",
          "'T' is a parameter"},
         {".c", KERNEL "// optune: knob T = [1]\nvoid @(float *A, float T[restrict N]) {}\n",
@@ -616,6 +620,12 @@ static void includes(void **state)
         "/* one */\n#ifndef PART\n#define PART\n#include \"part.h\"\n#endif\n";
     check_ok(ot_write_file(header, guarded, sizeof guarded - 1, &err));
     check_ok(bring("61.c", KERNEL "#include \"part.h\"\n", &err));
+
+    /* What is there for the second time is no guard's. */
+    static const char twice[] = "#ifndef PART\n#define PART\n#include \"part.h\"\n#else\n"
+                                "int for_the_second;\n#endif\n";
+    check_ok(ot_write_file(header, twice, sizeof twice - 1, &err));
+    assert_int_equal(bring("62.c", KERNEL "#include \"part.h\"\n", &err), OPTUNE_ELIMIT);
 }
 
 /* Files as some editors leave them: a byte order mark in front, carriage returns at the ends. */

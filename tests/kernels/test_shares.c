@@ -151,6 +151,7 @@ static void test_panels(void **state)
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 1, 0, 0},
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 2, 2, 22},
         {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 1, 0, 0},
+        {"conv2d(f32[1,64,8,10], const f32[7,64,1,1])", 2, 2, 2}, /* no half panels */
     };
     for (int i = 0; i < OT_COUNT(table); i++) {
         static optune_plan plan;
