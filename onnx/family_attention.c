@@ -187,6 +187,8 @@ static int multi_head(ot_onnx_node *n)
             in[i] = ot_onnx_2(n, "add", in[i], ot_onnx_part(n, bias, 0, at, at + dim[2]));
         at += bias ? dim[2] : 0;
     }
+    if (bias && (!ot_onnx_dims(n, bias, dim) || ot_onnx_rank(n, bias) != 1 || dim[0] != at))
+        return ot_onnx_refuse(n, "its bias is no list of %lld numbers", (long long)at);
     if (!take_sides(n, &s, in, "num_heads", "num_heads"))
         return n->err->status;
     s.mask = ot_onnx_in(n, ADDED);

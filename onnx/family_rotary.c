@@ -65,11 +65,12 @@ static value *turned(ot_onnx_node *n, const rotation *r)
     return ot_onnx_join(n, 3, pair[2] ? 3 : 2, pair);
 }
 
-static int rotate(ot_onnx_node *n, value *cos, value *sin, value *positions)
+/* Without `num_heads`, heads are as wide as the angles say where `by_angles`. */
+static int rotate(ot_onnx_node *n, value *cos, value *sin, value *positions, bool by_angles)
 {
     rotation r = {.x = ot_onnx_need(n, 0), .between = ot_onnx_int(n, "interleaved", 0)};
     const int rank = r.x ? ot_onnx_rank(n, r.x) : -1;
-    const int64_t heads = ot_onnx_int(n, "num_heads", 0);
+    int64_t heads = ot_onnx_int(n, "num_heads", 0), pairs[OPTUNE_MAX_RANK];
     int64_t flat[OPTUNE_MAX_RANK];
     if (rank < 0 || !cos || !sin)
         return n->err->status;
@@ -77,8 +78,14 @@ static int rotate(ot_onnx_node *n, value *cos, value *sin, value *positions)
         return ot_onnx_refuse(n, "its input has %d dims, not 3 or 4", rank);
     if (!ot_onnx_dims_at(n, r.x, 1u << (rank - 1), flat))
         return n->err->status;
-    for (int d = 0; d < rank; d++)
-        r.dim[d] = flat[d];
+    for (int d = 0; d < rank; d++) /* 0: open, and stays as it is */
+        r.dim[d] = flat[d] = flat[d] < 0 ? 0 : flat[d];
+    if (rank == 3 && !heads && by_angles && !ot_onnx_int(n, "rotary_embedding_dim", 0)) {
+        if (ot_onnx_rank(n, cos) != 2 || !ot_onnx_dims_at(n, cos, 1u << 1, pairs))
+            return n->err->status < 0 ? n->err->status
+                                      : ot_onnx_refuse(n, "its angles have no two dims");
+        heads = pairs[1] ? flat[2] / (2 * pairs[1]) : 0;
+    }
     if (rank == 3) {
         if (heads < 1 || flat[2] % heads)
             return ot_onnx_refuse(n, "%lld heads of %lld elements", (long long)heads,
@@ -100,7 +107,7 @@ static int rotate(ot_onnx_node *n, value *cos, value *sin, value *positions)
 
 static int rotary(ot_onnx_node *n)
 {
-    return rotate(n, ot_onnx_need(n, 1), ot_onnx_need(n, 2), ot_onnx_in(n, 3));
+    return rotate(n, ot_onnx_need(n, 1), ot_onnx_need(n, 2), ot_onnx_in(n, 3), false);
 }
 
 static int contrib_rotary(ot_onnx_node *n)
@@ -110,7 +117,7 @@ static int contrib_rotary(ot_onnx_node *n)
         return ot_onnx_refuse(n, "positions of %d dims, not 2", ot_onnx_rank(n, positions));
     if (ot_onnx_int(n, "is_packed_batching", 0) || ot_onnx_real(n, "scale", 1) != 1)
         return ot_onnx_refuse(n, "packed batches and scales are not supported");
-    return rotate(n, ot_onnx_need(n, 2), ot_onnx_need(n, 3), positions);
+    return rotate(n, ot_onnx_need(n, 2), ot_onnx_need(n, 3), positions, true);
 }
 
 static const ot_onnx_op ops[] = {

@@ -264,10 +264,10 @@ static double choose(const optune_task *task, const optune_space *space, const c
     }
     /* Pixels whose input stays in the second-level cache while all channels pass by: rows of planes
      * are read and written as far as that. What varies may be far smaller, and is to be shared. */
-    const int64_t block =
-        conv2d_varies(s) && !alone
-            ? vecs * lanes
-            : host_max(l2 / (along_pixels ? 4 : 2) / input, along_pixels ? vecs * lanes : 32);
+    const int64_t panel = along_pixels ? host_max(vecs * lanes, 32) : 32;
+    const int64_t block = conv2d_varies(s) && !alone
+                              ? panel
+                              : host_max(l2 / (along_pixels ? 4 : 2) / input, panel);
     optune_config_choose_word(config, space, "vector", along_pixels ? "pixels" : "channels");
     optune_config_choose_int(config, space, "vecs", vecs);
     optune_config_choose_int(config, space, "tile", tile);

@@ -168,10 +168,41 @@ static void test_panels(void **state)
     }
 }
 
+/* Whatever shares a plane, what is chosen untuned is taken: no block is narrower than a panel. */
+static void test_whole_panels(void **state)
+{
+    (void)state;
+    static const int sides[][3] = {{8, 10, 7},    {24, 24, 24}, {17, 17, 24}, {38, 38, 24},
+                                   {10, 10, 256}, {14, 14, 64}, {8, 12, 7},   {3, 5, 300}};
+    static const int threads[] = {1, 2, 3, 4, 6, 8, 16, 64};
+    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
+    for (int i = 0; i < OT_COUNT(sides) * OT_COUNT(threads) * 4; i++) {
+        const int *side = sides[i / 4 % OT_COUNT(sides)];
+        optune_device device = wide[0];
+        device.cores = device.threads = threads[i / 4 / OT_COUNT(sides)];
+        device.vector_bytes = i & 1 ? 16 : 64;
+        device.l2 = i & 2 ? 256 << 10 : 2 << 20;
+        char text[128];
+        snprintf(text, sizeof text, "conv2d(f32[1,1024,%d,%d], const f32[%d,1024,1,1])",
+                 side[0], side[1], side[2]);
+        static optune_call call;
+        optune_err err = {0};
+        optune_space *space;
+        optune_config config;
+        check_ok(ot_call_parse(text, &call, &err));
+        const optune_task task = {&call, &target, &device};
+        check_ok(ot_space_open(&task, impl, &space, &err));
+        if (!ot_space_fallback(space, &config, NULL))
+            fail_msg("%s, %d threads, %d bytes", text, device.threads, device.vector_bytes);
+        ot_space_close(space);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks),
-                                       cmocka_unit_test(test_pixels),
-                                       cmocka_unit_test(test_panels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_networks), cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_panels), cmocka_unit_test(test_whole_panels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
