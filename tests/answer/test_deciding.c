@@ -105,19 +105,22 @@ static void check_kept(const optune_task *task, const ot_choice *choice, const c
     const ot_answer *answer = kept_of(db, spoilt);
     optune_call *call = ot_alloc(sizeof *call);
     const optune_task own = ot_answer_task(answer, call);
+    optune_config *room = ot_alloc(sizeof *room); /* where the config is kept packed */
+    const ot_choice mine = ot_answer_choice(answer, room);
     ot_text text = {0}, kept = {0};
-    char *all = said(&own, &answer->choice, spoilt);
+    char *all = said(&own, &mine, spoilt);
     assert_string_equal(all, json);
     free(all);
     ot_config_print(choice->config, &text);
     assert_string_equal(ot_answer_config(answer), text.s);
     ot_text_clear(&text);
     ot_choice_text(task, choice, !spoilt, &text);
-    ot_choice_text(&own, &answer->choice, !spoilt, &kept);
+    ot_choice_text(&own, &mine, !spoilt, &kept);
     assert_string_equal(kept.s, text.s);
     ot_text_release(&text);
     ot_text_release(&kept);
     ot_answer_drop(answer);
+    free(room);
     free(call);
 }
 
