@@ -83,9 +83,9 @@ bool workbench_brief(const optune_impl *const *impl, int i)
 {
     const int thin = getenv("OPTUNE_TEST_IMPL") ? 1 : workbench_asked("OPTUNE_TEST_THIN", 1);
     const optune_impl *row = ot_pattern_row(impl[i]);
+    uint64_t turn = workbench_seed(0);
     if (row == impl[i] || thin < 2)
         return false;
-    uint64_t turn = workbench_seed(0) + ot_hash64(row->name, strlen(row->name));
     for (int k = 0; k < i; k++)
         turn += ot_pattern_row(impl[k]) == row;
     return turn % (uint64_t)thin != 0;
