@@ -3,7 +3,6 @@
 #include "support/workbench.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "strategy/inside.h"
 #include "support/check.h"
