@@ -75,9 +75,7 @@ double ot_call_units(const optune_device *device, const optune_call *call)
 
 bool ot_call_tensor(const optune_call *call)
 {
-    enum {
-        OFTEN = 8
-    }; /* operations a byte: scores and sums of windows do fewer, products more */
+    enum { OFTEN = 8 }; /* operations a byte: scores and sums of windows do fewer, products more */
     bool any = false;
     for (int i = 0; i < call->n_attrs; i++)
         if (!strcmp(call->attr[i].name, "math") && strcmp(call->attr[i].word, "ieee"))

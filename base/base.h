@@ -218,6 +218,8 @@ ot_interval ot_median_interval(const double *sample, int n);
 /* The interval's ends are this smallest and this largest of n samples, counted from 1. */
 int ot_median_rank(int n);
 double ot_geomean(const double *value, int n);
+/* Between the two nearest of n > 0 ascending ones; share 0 to 1. */
+double ot_quantile(const double *sorted, int n, double share);
 /* Of n that took turns, sample[i][r] seconds in round r: which rounds are of one speed (taken[r]),
  * those at full speed, or where they are few, below ten or a quarter, the others. Cores have more
  * than one speed (clocks, a neighbour on the other half of the core, the host); with both in a

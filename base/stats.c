@@ -139,6 +139,14 @@ int ot_one_speed(const double *const *sample, int n, int rounds, bool *taken)
     return slow ? rounds - quick : rounds;
 }
 
+double ot_quantile(const double *sorted, int n, double share)
+{
+    const double at = share * (n - 1);
+    const int below = (int)at;
+    return below + 1 < n ? sorted[below] + (sorted[below + 1] - sorted[below]) * (at - below)
+                         : sorted[n - 1];
+}
+
 double ot_geomean(const double *value, int n)
 {
     double sum = 0;

@@ -231,25 +231,26 @@ static void outside_bodies(inlining *to, const scope *s, ot_onnx_proto *node,
     }
 }
 
-static void own_name(ot_names *own, const char *name)
+/* Each name that a graph gives: to its inputs, constants and what nodes make. */
+static void each_own_name(const ot_onnx_graph *g, void (*use)(void *to, const char *name),
+                          void *to)
 {
-    name = ot_onnx_text_of(name);
-    if (!ot_names_find(own, name))
-        ot_names_add(own, name, 1);
+    for (size_t i = 0; i < g->n_input; i++)
+        use(to, ot_onnx_text_of(g->input[i]->name));
+    for (size_t i = 0; i < g->n_initializer; i++)
+        use(to, ot_onnx_text_of(g->initializer[i]->name));
+    for (size_t i = 0; i < g->n_sparse_initializer; i++)
+        if (g->sparse_initializer[i]->values)
+            use(to, ot_onnx_text_of(g->sparse_initializer[i]->values->name));
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_output; k++)
+            use(to, ot_onnx_text_of(g->node[i]->output[k]));
 }
 
-static void own_names(ot_names *own, const ot_onnx_graph *body)
+static void own_name(void *own, const char *name)
 {
-    for (size_t i = 0; i < body->n_input; i++)
-        own_name(own, body->input[i]->name);
-    for (size_t i = 0; i < body->n_initializer; i++)
-        own_name(own, body->initializer[i]->name);
-    for (size_t i = 0; i < body->n_sparse_initializer; i++)
-        if (body->sparse_initializer[i]->values)
-            own_name(own, body->sparse_initializer[i]->values->name);
-    for (size_t i = 0; i < body->n_node; i++)
-        for (size_t k = 0; k < body->node[i]->n_output; k++)
-            own_name(own, body->node[i]->output[k]);
+    if (!ot_names_find(own, name))
+        ot_names_add(own, name, 1);
 }
 
 static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_graph *inner,
@@ -257,7 +258,7 @@ static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_g
 {
     ot_onnx_graph *body = room(to, sizeof *body);
     shade own = {.outer = outer};
-    own_names(&own.own, inner);
+    each_own_name(inner, own_name, &own.own);
     *body = *inner;
     body->node = room(to, inner->n_node * sizeof(ot_onnx_proto *));
     for (size_t i = 0; i < inner->n_node; i++) {
@@ -360,8 +361,9 @@ static int expand(inlining *to, const ot_onnx_proto *node, int depth)
     return OPTUNE_OK;
 }
 
-static void avoid(const char *name, size_t *marks)
+static void avoid(void *most, const char *name)
 {
+    size_t *marks = most;
     const size_t n = *name == 'f' ? strspn(name + 1, "_") : 0;
     if (*name == 'f' && name[1 + n] >= '0' && name[1 + n] <= '9' && n >= *marks)
         *marks = n + 1;
@@ -371,18 +373,8 @@ static void avoid(const char *name, size_t *marks)
  * any name outside. False: it takes too many. */
 static bool choose_prefix(inlining *to)
 {
-    const ot_onnx_graph *g = to->m->model->graph;
     size_t marks = 0;
-    for (size_t i = 0; i < g->n_input; i++)
-        avoid(ot_onnx_text_of(g->input[i]->name), &marks);
-    for (size_t i = 0; i < g->n_initializer; i++)
-        avoid(ot_onnx_text_of(g->initializer[i]->name), &marks);
-    for (size_t i = 0; i < g->n_sparse_initializer; i++)
-        if (g->sparse_initializer[i]->values)
-            avoid(ot_onnx_text_of(g->sparse_initializer[i]->values->name), &marks);
-    for (size_t i = 0; i < g->n_node; i++)
-        for (size_t k = 0; k < g->node[i]->n_output; k++)
-            avoid(g->node[i]->output[k], &marks);
+    each_own_name(to->m->model->graph, avoid, &marks);
     if (marks + 2 > sizeof to->prefix)
         return false;
     memset(to->prefix, '_', marks + 1);

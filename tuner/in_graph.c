@@ -163,12 +163,6 @@ static void draw_one(contest *c, ot_seat *s)
     } while (s->item[s->now].out);
 }
 
-static double quantile(double *value, int n, double share)
-{
-    qsort(value, (size_t)n, sizeof *value, ot_ascending);
-    return value[(int)(share * (n - 1))];
-}
-
 /* Whether most groups took longer in the run at hand than they do when the machine is at full
  * speed: what was measured then would count against whoever had the turn. Half of all runs count in
  * any case. Of few workloads it cannot be told. */
@@ -184,12 +178,13 @@ static bool was_slow(contest *c)
     }
     if (n < KNOWN || n < c->n / 2)
         return false;
-    const double level = quantile(c->ratio, n, 0.5);
+    const double level = ot_median_interval(c->ratio, n).median;
     c->level[c->n_levels++ % LEVELS] = level;
     const int known = c->n_levels < LEVELS ? c->n_levels : LEVELS;
     memcpy(sorted, c->level, (size_t)known * sizeof *sorted);
+    qsort(sorted, (size_t)known, sizeof *sorted, ot_ascending);
     const bool slow = known >= FIRST && 2 * c->n_slow < c->n_levels &&
-                      level > OT_SLOWED * quantile(sorted, known, 0.25);
+                      level > OT_SLOWED * ot_quantile(sorted, known, 0.25);
     c->n_slow += slow;
     return slow;
 }

@@ -87,37 +87,38 @@ static void test_networks(void **state)
                     check_even(rows[i], p->workloads[w], threads, threads <= 2 ? 0.15 : 0.35);
 }
 
-static const optune_device wide[] = {{.key = "wide",
-                                      .kind = "cpu",
-                                      .cores = 2,
-                                      .threads = 1,
-                                      .vector_bytes = 64,
-                                      .vector_registers = 32,
-                                      .l1 = 48 << 10,
-                                      .l2 = 2 << 20},
-                                     {.key = "wide",
-                                      .kind = "cpu",
-                                      .cores = 2,
-                                      .threads = 2,
-                                      .vector_bytes = 64,
-                                      .vector_registers = 32,
-                                      .l1 = 48 << 10,
-                                      .l2 = 2 << 20}};
+static const optune_device wide = {.key = "wide",
+                                   .kind = "cpu",
+                                   .cores = 2,
+                                   .vector_bytes = 64,
+                                   .vector_registers = 32,
+                                   .l1 = 48 << 10,
+                                   .l2 = 2 << 20};
 
 /* What conv2d_1x1.cpu is untuned. */
-static void plan_1x1(const char *text, int threads, optune_config *config, optune_plan *plan)
+static void plan_on(const char *text, const optune_device *device, optune_config *config,
+                    optune_plan *plan)
 {
     static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
     static optune_call call;
     optune_err err = {0};
     optune_space *space;
     check_ok(ot_call_parse(text, &call, &err));
-    const optune_task task = {&call, &target, &wide[threads - 1]};
+    const optune_task task = {&call, &target, device};
     const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
     check_ok(ot_space_open(&task, impl, &space, &err));
-    assert_true(ot_space_fallback(space, config, NULL));
+    if (!ot_space_fallback(space, config, NULL))
+        fail_msg("%s, %d threads, vectors of %d bytes: no fallback", text, device->threads,
+                 device->vector_bytes);
     check_ok(ot_plan_make(&task, impl, config, plan, &err));
     ot_space_close(space);
+}
+
+static void plan_1x1(const char *text, int threads, optune_config *config, optune_plan *plan)
+{
+    optune_device device = wide;
+    device.threads = threads;
+    plan_on(text, &device, config, plan);
 }
 
 /* A product with so few output channels that threads cannot share these is shared by pixels, and
@@ -175,27 +176,18 @@ static void test_whole_panels(void **state)
     static const int sides[][3] = {{8, 10, 7},    {24, 24, 24}, {17, 17, 24}, {38, 38, 24},
                                    {10, 10, 256}, {14, 14, 64}, {8, 12, 7},   {3, 5, 300}};
     static const int threads[] = {1, 2, 3, 4, 6, 8, 16, 64};
-    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
-    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
+    static optune_plan plan;
     for (int i = 0; i < OT_COUNT(sides) * OT_COUNT(threads) * 4; i++) {
         const int *side = sides[i / 4 % OT_COUNT(sides)];
-        optune_device device = wide[0];
+        optune_device device = wide;
         device.cores = device.threads = threads[i / 4 / OT_COUNT(sides)];
         device.vector_bytes = i & 1 ? 16 : 64;
         device.l2 = i & 2 ? 256 << 10 : 2 << 20;
         char text[128];
         snprintf(text, sizeof text, "conv2d(f32[1,1024,%d,%d], const f32[%d,1024,1,1])",
                  side[0], side[1], side[2]);
-        static optune_call call;
-        optune_err err = {0};
-        optune_space *space;
         optune_config config;
-        check_ok(ot_call_parse(text, &call, &err));
-        const optune_task task = {&call, &target, &device};
-        check_ok(ot_space_open(&task, impl, &space, &err));
-        if (!ot_space_fallback(space, &config, NULL))
-            fail_msg("%s, %d threads, %d bytes", text, device.threads, device.vector_bytes);
-        ot_space_close(space);
+        plan_on(text, &device, &config, &plan);
     }
 }
 

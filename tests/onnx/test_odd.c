@@ -372,7 +372,8 @@ static void windows_put_back(void **state)
             continue;
         }
         assert_int_equal(onnx_read(&g, 18, &read, &err), OPTUNE_EUNSUPPORTED);
-        check_contains(err.text, "'only': its input has 2 windows of 4, not 1 by 3 of a multiple");
+        check_contains(err.text,
+                       "'only': its input has 2 windows of 4, not 1 by 3 of a multiple");
     }
 }
 
@@ -397,13 +398,23 @@ static void transposed_volume(void **state)
 {
     static const float x[] = {1, 2}, w[] = {1, 2, 3, 4}, bias[] = {0.5f},
                        want[] = {1.5f, 2.5f, 5.5f, 8.5f, 6.5f, 8.5f};
-    ot_text g = {0};
     (void)state;
-    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,1,1");
-    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,2,1,2", w, sizeof w);
-    onnx_initializer(&g, "b", ONNX_FLOAT, "1", bias, sizeof bias);
-    onnx_node(&g, "ConvTranspose", "only", "x w b", "y", NULL);
-    onnx_gives(&g, 17, x, 6, want, 1e-5f);
+    for (int fits = 1; fits >= 0; fits--) {
+        ot_text g = {0};
+        optune_graph *read = NULL;
+        optune_err err = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,1,1");
+        onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,2,1,2", w, sizeof w);
+        onnx_initializer(&g, "b", ONNX_FLOAT, fits ? "1" : "2", fits ? bias : x,
+                         fits ? sizeof bias : sizeof x);
+        onnx_node(&g, "ConvTranspose", "only", "x w b", "y", NULL);
+        if (fits) {
+            onnx_gives(&g, 17, x, 6, want, 1e-5f);
+            continue;
+        }
+        assert_int_equal(onnx_read(&g, 17, &read, &err), OPTUNE_EUNSUPPORTED);
+        check_contains(err.text, "its bias is no list of a number for each of its channels");
+    }
 }
 
 int main(void)

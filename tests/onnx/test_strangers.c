@@ -337,6 +337,15 @@ static void heads_of_a_fused_attention(void **state)
         onnx_contrib(&g, "MultiHeadAttention", rows[i].inputs, &attrs);
         onnx_gives(&g, 17, none, 2, rows[i].want, 1e-5f);
     }
+    optune_graph *read = NULL;
+    optune_err err = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,2,1");
+    onnx_initializer(&g, "k", ONNX_FLOAT, "1,2,1", v, sizeof v);
+    onnx_initializer(&g, "bias", ONNX_FLOAT, "2", bias, 2 * sizeof *bias);
+    attr_int(&attrs, "num_heads", 1);
+    onnx_contrib(&g, "MultiHeadAttention", "x k k bias", &attrs);
+    assert_int_equal(onnx_read(&g, 17, &read, &err), OPTUNE_EUNSUPPORTED);
+    check_contains(err.text, "its bias is no list of 3 numbers");
     ot_text_release(&attrs);
 }
 

@@ -12,15 +12,6 @@ int ot_curve_step(int moment)
     return moment * (OT_SCORE_STEPS - 1) / (OT_CURVE_MOMENTS - 1);
 }
 
-/* Between the two nearest of the sorted. */
-static double quantile(const double *sorted, int n, double share)
-{
-    const double at = share * (n - 1);
-    const int below = (int)at;
-    return below + 1 < n ? sorted[below] + (sorted[below + 1] - sorted[below]) * (at - below)
-                         : sorted[n - 1];
-}
-
 void ot_curve_of(const ot_yardstick *y, const ot_score_point *points, int n, int runs,
                  ot_curve *curve)
 {
@@ -38,8 +29,8 @@ void ot_curve_of(const ot_yardstick *y, const ot_score_point *points, int n, int
             sum += sorted[r] = found[r];
         qsort(sorted, (size_t)runs, sizeof *sorted, ot_ascending);
         curve->mean[i] = sum / runs;
-        curve->low[i] = quantile(sorted, runs, 0.1);
-        curve->high[i] = quantile(sorted, runs, 0.9);
+        curve->low[i] = ot_quantile(sorted, runs, 0.1);
+        curve->high[i] = ot_quantile(sorted, runs, 0.9);
         curve->scored[i] = scored[ot_curve_step(i)];
     }
     free(scored);
