@@ -65,8 +65,8 @@ typedef struct ot_reference {
     size_t bytes;
     int64_t n_blocks;
     const ot_block *block;
-    bool whole;  /* every element is there */
-    bool nan;    /* some are right as NaN, as poison is */
+    bool whole; /* every element is there */
+    bool nan;   /* some are right as NaN, as poison is */
     /* Elements of each output that a `standard` does not write; their magnitude is NaN. */
     int64_t left[OPTUNE_MAX_OUTPUTS];
     bool given;  /* of inputs that nobody drew: see ot_error_bound_at_worst */
@@ -132,7 +132,7 @@ typedef struct ot_same {
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
     void *state;
-    optune_task task;  /* what candidates are for: of `call`, or of somebody's who outlives it */
+    optune_task task; /* what candidates are for: of `call`, or of somebody's who outlives it */
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
     const struct ot_bound
         *packed; /* the same candidate, prepacked: its constant scratch is used;
