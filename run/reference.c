@@ -298,6 +298,9 @@ static void write_block(making *m, open_block *b)
 {
     const size_t n = (size_t)b->block.count;
     float *narrow = (float *)b->magnitude;
+    bool nan = false;
+    for (size_t i = 0; i < n && !ot_dtype_is_long(m->call->output[b->block.output].dtype); i++)
+        nan |= isnan(b->value[i]);
     for (size_t i = 0; i < n;
          i++) { /* in place: a float is never wider than what it replaces */
         const double from = b->magnitude[i];
@@ -309,6 +312,7 @@ static void write_block(making *m, open_block *b)
     b->block.magnitude = m->end + (int64_t)(n * sizeof *b->value);
     m->end = (b->block.magnitude + (int64_t)(n * sizeof *narrow) + 7) / 8 * 8;
     m->head->block[m->head->header.n_blocks++] = b->block;
+    m->head->header.nan |= nan;
     pthread_mutex_unlock(&m->lock);
     int failed = write_all(m->fd, b->value, n * sizeof *b->value, b->block.value);
     if (!failed)

@@ -5,12 +5,12 @@
 
 #include "run/worker.h"
 
-#define OT_REFERENCE_MAGIC UINT64_C(0x6f70745265663033)
+#define OT_REFERENCE_MAGIC UINT64_C(0x6f70745265663034)
 
 typedef struct ot_reference_head {
     struct {
         uint64_t magic;
-        int64_t n_blocks, whole, left[OPTUNE_MAX_OUTPUTS];
+        int64_t n_blocks, whole, nan, left[OPTUNE_MAX_OUTPUTS];
     } header;
     ot_block block[OT_REFERENCE_BLOCKS];
 } ot_reference_head;

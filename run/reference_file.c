@@ -34,6 +34,7 @@ int ot_reference_open(const char *path, ot_reference *reference, optune_err *err
         .n_blocks = head->header.n_blocks,
         .block = head->block,
         .whole = head->header.whole,
+        .nan = head->header.nan,
     };
     memcpy(reference->left, head->header.left, sizeof reference->left);
     return OPTUNE_OK;

@@ -148,13 +148,18 @@ int ot_session_poison(ot_session *s, int kind, optune_err *err)
     return OPTUNE_OK;
 }
 
+int ot_session_fill_with_numbers(ot_session *s, int kind, optune_err *err)
+{
+    return ot_session_fill_outputs(s, kind, OTHER_POISON, err);
+}
+
 bool ot_is_poison(optune_dtype dtype, const void *data, int64_t index)
 {
     const int width = (dtype.bits * dtype.lanes + 7) / 8;
     const unsigned char *at = (const unsigned char *)data + index * width;
-    const bool other = *at == OTHER_POISON && !ot_dtype_is_float(dtype);
+    const int byte = *at == OTHER_POISON ? OTHER_POISON : POISON;
     for (int i = 0; i < width; i++)
-        if (at[i] != (other ? OTHER_POISON : POISON))
+        if (at[i] != byte)
             return false;
     return true;
 }

@@ -65,7 +65,8 @@ typedef struct ot_reference {
     size_t bytes;
     int64_t n_blocks;
     const ot_block *block;
-    bool whole;  /* every element is there */
+    bool whole; /* every element is there */
+    bool nan;   /* some are right as NaN, as poison is */
     /* Elements of each output that a `standard` does not write; their magnitude is NaN. */
     int64_t left[OPTUNE_MAX_OUTPUTS];
     bool given;  /* of inputs that nobody drew: see ot_error_bound_at_worst */
@@ -131,7 +132,7 @@ typedef struct ot_same {
 typedef struct ot_session {
     const optune_target_worker *row; /* the target's */
     void *state;
-    optune_task task;  /* what candidates are for: of `call`, or of somebody's who outlives it */
+    optune_task task; /* what candidates are for: of `call`, or of somebody's who outlives it */
     ot_shared *shared; /* NULL: every candidate has scratch of its own */
     const struct ot_bound
         *packed; /* the same candidate, prepacked: its constant scratch is used;
@@ -271,8 +272,10 @@ int ot_rotation_launches(ot_rotation *rotation, optune_launch *launch);
 /* Fills the outputs with a pattern that no right answer has: NaN for floats. An integer may be any,
  * so both kinds of buffers hold different ones. */
 int ot_session_poison(ot_session *s, int kind, optune_err *err);
+/* With numbers, as NaN may be right. After what poisons. */
+int ot_session_fill_with_numbers(ot_session *s, int kind, optune_err *err);
 int ot_session_fill_outputs(ot_session *s, int kind, int byte, optune_err *err);
-/* It holds what either of them put there. */
+/* It holds what one of these put there. */
 bool ot_is_poison(optune_dtype dtype, const void *data, int64_t index);
 
 /* ---- tolerance.c: what a dtype can say; 0 of all but floats ------------------------------- */

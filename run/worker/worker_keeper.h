@@ -21,7 +21,8 @@ typedef enum ot_deed {
                        the tray, the others as the device holds them; reports what it holds then */
     OT_DO_BIND, /* over buffers of this kind; runs what prepacks; with a footprint, constants
                        are other copies in each run from then on */
-    OT_DO_TIME, /* `count` runs in turn, over outputs poisoned if `poison`, inputs shaken in
+    OT_DO_TIME, /* `count` runs in turn, over outputs poisoned if `poison`, with
+                       numbers if `numbers`, inputs shaken in
                        between (worker_runner.c); with `settle` not before the last one, whose
                        outputs then go to the tray at once, unless they `stay`; with `look`: were
                        inputs and surroundings left alone? */
@@ -44,7 +45,7 @@ typedef struct ot_order { /* a text of the rest of the packet follows */
     int64_t count, footprint;
     int deed, slot, kind, shakes, set;
     uint64_t mask, fresh;
-    bool poison, settle, stay, look, cold;
+    bool poison, numbers, settle, stay, look, cold;
     bool rest; /* no run follows soon */
 } ot_order;
 

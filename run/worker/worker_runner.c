@@ -324,6 +324,8 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
     const int n = launches(at, order->kind, launch + 1, &n_before);
     if (order->poison && ot_bound_poison(at->bound[order->kind], err) < 0)
         return OPTUNE_EIO;
+    if (order->numbers && ot_session_fill_with_numbers(s, order->kind, err) < 0)
+        return OPTUNE_EIO;
     ot_shaker_open(shaking, s, order);
     if (order->cold || n_before) {
         const bool shaken = n_before && shaking->n && n_before < OPTUNE_MAX_STAGES;
