@@ -72,7 +72,7 @@ typedef struct ot_cpu_team {
     int (*count)(void);
 } ot_cpu_team;
 void ot_cpu_team_give(void *module); /* from dlopen; nothing where it wants none */
-void ot_cpu_team_rest(void); /* this thread's helpers end; its next run has others */
+void ot_cpu_team_rest(void);         /* this thread's helpers end; its next run has others */
 
 /* cpu_compiler.c: the C compiler that PATH leads to; ETOOL, with the remedy: to none. */
 int ot_cpu_compiler(char *path, size_t size, optune_err *err);
@@ -135,6 +135,10 @@ void ot_disturbance_add(ot_disturbance *to,
 double ot_disturbance_share(const ot_disturbance *d); /* the largest of them */
 /* The largest of them is too much for a measurement to be believed. */
 bool ot_disturbed(const ot_disturbance *d);
+
+/* cpu_pace.c: seconds that a few thousand turns of a loop take on the core at hand: microseconds,
+ * more where its clock is low or its other thread is busy. */
+double ot_cpu_pace(void);
 
 /* cpu_state.c: what may change while the device stays the same, and moves costs: "kernel",
  * "microcode", and of this core "governor", "boost" and "most_mhz" (its limit), as "name=value"

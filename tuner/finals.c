@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tuner/tune.h"
+#include "tuner/speed.h"
 
 enum { MAX_FINALISTS = 16, RUNNERS_UP = 3 };
 static const double LATE_S = 1; /* a compiler may be late by */
@@ -87,7 +87,23 @@ static bool failed(const ot_fact *fact, int n, const optune_impl *impl,
     return false;
 }
 
-/* Facts come cheapest first. */
+/* The cheapest that is no finalist yet, at the speed that all are told by. */
+static void add_runner_up(field *f, double most, const ot_fact *fact, int n_facts)
+{
+    const optune_record *next = NULL;
+    for (int i = 0; i < n_facts; i++) {
+        const optune_record *r = &fact[i].record;
+        const optune_impl *impl = ot_impl_find(r->impl);
+        if (!usable(&fact[i]) || r->final || ot_speed_even(r) > most || !impl ||
+            (next && ot_speed_even(next) <= ot_speed_even(r)))
+            continue;
+        if (!find(f, impl, &r->config))
+            next = r;
+    }
+    if (next)
+        add(f, ot_impl_find(next->impl), &next->config, ot_speed_even(next));
+}
+
 static void choose(const ot_tuning_spot *spot, field *f, const ot_arm *arm, int n,
                    const ot_fact *fact, int n_facts)
 {
@@ -107,17 +123,8 @@ static void choose(const ot_tuning_spot *spot, field *f, const ot_arm *arm, int 
             next = i;
     if (next >= 0 && !failed(fact, n_facts, arm[next].impl, &arm[next].fallback))
         add(f, arm[next].impl, &arm[next].fallback, INFINITY);
-    int runners = 0;
-    for (int i = 0; i < n_facts && runners < RUNNERS_UP; i++) {
-        const optune_record *r = &fact[i].record;
-        const optune_impl *impl = ot_impl_find(r->impl);
-        if (!usable(&fact[i]) || r->final || r->cost > best * NEAR || !impl)
-            continue;
-        if (!find(f, impl, &r->config)) {
-            add(f, impl, &r->config, r->cost);
-            runners++;
-        }
-    }
+    for (int runners = 0; runners < RUNNERS_UP; runners++)
+        add_runner_up(f, best * NEAR, fact, n_facts);
     for (int i = 0; i < n_facts; i++) {
         finalist *known =
             ot_impl_find(fact[i].record.impl)
@@ -153,8 +160,7 @@ int ot_compare(ot_run *run, const ot_contender *who, int n, double seconds, ot_a
         if (job[i].work && !job[i].done) {
             result[i].outcome = OPTUNE_OUTCOME_BUILD_TIMEOUT;
         } else if (job[i].status < 0) {
-            status =
-                optune_fail(err, job[i].status, "cannot compile: %.900s", job[i].message);
+            status = optune_fail(err, job[i].status, "cannot compile: %.900s", job[i].message);
         } else if (job[i].done && job[i].outcome != OPTUNE_OUTCOME_OK) {
             result[i].outcome = job[i].outcome;
             result[i].message = ot_arena_copy(arena, job[i].message);

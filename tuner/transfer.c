@@ -3,6 +3,7 @@
  * A source is what was measured alike: one implementation, one call, one device, one policy. Few of
  * many sources serve a task, so their configs stay text until one does.
  */
+#include "tuner/speed.h"
 #include "tuner/transfer.h"
 
 #include <math.h>
@@ -114,7 +115,7 @@ static kept *room_for(gathered *g, double cost)
 
 void ot_transfer_add(ot_transfer *t, const optune_record *r, bool own)
 {
-    const double cost = r->outcome == OPTUNE_OUTCOME_OK ? r->cost : INFINITY;
+    const double cost = r->outcome == OPTUNE_OUTCOME_OK ? ot_speed_even(r) : INFINITY;
     gathered *g = r->final ? NULL : gathered_of(t, r, own ? MOST_SOURCES : FROM_STORE);
     kept *to = g ? room_for(g, cost) : NULL;
     if (!to)

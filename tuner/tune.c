@@ -49,7 +49,7 @@ static double cost_now(const optune_record *r, const ot_fact *fact, int n)
     }
     return before && newest->time > r->time && ot_record_moved(before, newest) != 1
                ? newest->cost
-               : r->cost;
+               : ot_speed_even(r);
 }
 
 /* Current records count as done; stale ones and other devices' are tried first. */
@@ -105,9 +105,9 @@ static void best_so_far(ot_tuning *t)
     p->trial = t->tuned->trials;
 }
 
-/* Writes one outcome down and tells everybody. */
-static int conclude(ot_tuning *t, ot_slot *s, const ot_trial_result *result, double seconds,
-                    optune_err *err)
+/* Writes one outcome down and tells everybody: its cost as at the first trial's speed. */
+static int conclude(ot_tuning *t, ot_slot *s, const ot_trial_result *result, double times,
+                    double seconds, optune_err *err)
 {
     ot_arm *arm = &t->arm[s->arm];
     const bool ok = result->outcome == OPTUNE_OUTCOME_OK;
@@ -117,8 +117,11 @@ static int conclude(ot_tuning *t, ot_slot *s, const ot_trial_result *result, dou
                               .at = t->run->spot.at,
                               .policy = t->run->spot.policy};
     const int status = ot_record_trial(t->run, &who, result, seconds, false, err);
-    const optune_told told = {
-        .cost = ok ? result->cost : INFINITY, .outcome = result->outcome, .seconds = seconds};
+    const optune_told told = {.cost = ok ? result->cost / times : INFINITY,
+                              .outcome = result->outcome,
+                              .seconds = seconds};
+    if (ok)
+        ot_tuning_know(t, s, told.cost);
     ot_arm_tell(arm, &s->config, &told);
     count(t, result->outcome);
     t->run->begun += !t->tuned->new_trials;
@@ -184,7 +187,7 @@ int ot_tuning_enqueue(ot_tuning *t, optune_err *err)
     if (status < 0) {
         const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_INSTANTIATION,
                                          .message = misuse.text};
-        status = conclude(t, s, &refused, 0, err);
+        status = conclude(t, s, &refused, 1, 0, err);
         free(s);
         return status < 0 ? status : 1;
     }
@@ -194,7 +197,7 @@ int ot_tuning_enqueue(ot_tuning *t, optune_err *err)
          * missing, whatever the config. */
         const ot_trial_result refused = {.outcome = OPTUNE_OUTCOME_COMPILE,
                                          .message = misuse.text};
-        status = conclude(t, s, &refused, 0, err);
+        status = conclude(t, s, &refused, 1, 0, err);
         t->arm[s->arm].exhausted = true;
         free(s);
         return status < 0 ? status : 1;
@@ -237,6 +240,7 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
             status = optune_fail(err, s->job.status, "cannot compile: %.900s", s->job.message);
     }
     ot_trial_result result = {.outcome = s->job.outcome, .message = s->job.message};
+    double times = 1;
     if (status >= 0 && s->job.outcome == OPTUNE_OUTCOME_OK) {
         double best = INFINITY;
         for (int i = 0; i < t->n_arms; i++)
@@ -250,7 +254,7 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
                                 .best = best,
                                 .range = t->run->spot.range};
         ot_tuning_limit(t);
-        status = ot_watched_trial(t->run, &trial, &arena, &result, err);
+        status = ot_tuning_trial(t, &trial, &arena, &result, &times, err);
         if (ot_run_is_late(t->run, status)) {
             ot_arena_release(&arena);
             return status; /* nothing was found out: it stays in the queue */
@@ -258,7 +262,7 @@ int ot_tuning_measure(ot_tuning *t, int at, optune_err *err)
         ot_tuning_note(t, s->arm, &result);
     }
     if (status >= 0)
-        status = conclude(t, s, &result, s->job.seconds + result.seconds, err);
+        status = conclude(t, s, &result, times, s->job.seconds + result.seconds, err);
     ot_arena_release(&arena);
     memmove(&t->queue[at], &t->queue[at + 1],
             (size_t)(--t->n_queued - at) * sizeof t->queue[0]);
@@ -311,6 +315,7 @@ void ot_tuning_close(ot_tuning *t)
     for (int i = 0; i < t->n_arms; i++)
         ot_arm_close(&t->arm[i]);
     ot_text_release(&t->call);
+    free(t->known);
     free(t->plan);
     free(t);
 }

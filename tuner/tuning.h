@@ -3,7 +3,7 @@
 #ifndef OPTUNE_TUNING_H
 #define OPTUNE_TUNING_H
 
-#include "tuner/tune.h"
+#include "tuner/speed.h"
 
 typedef struct ot_slot {
     int arm;
@@ -31,6 +31,10 @@ typedef struct ot_tuning {
     double load_s[OT_MAX_CANDIDATES];
     double trials_s; /* of good trials, together; and how many those are */
     int n_good;
+    ot_speeds speeds;  /* that the machine had */
+    ot_slot *known;    /* the best trial of this run, to tell speeds by; NULL: none yet */
+    double known_cost; /* as at the first speed */
+    double known_s;    /* measuring it again took */
     ot_tuned *tuned;
     optune_plan *plan;
 } ot_tuning;
@@ -47,6 +51,12 @@ int ot_tuning_tell(ot_tuning *t, optune_err *err);            /* the worker, the
 int ot_tuning_measure(ot_tuning *t, int at, optune_err *err); /* runs one queued trial */
 /* tune_arms.c: an arm for each implementation that is to be measured. ENOENT: there is none. */
 int ot_tuning_open_arms(ot_tuning *t, optune_err *err);
+/* tune_speed.c: ot_watched_trial, again where the machine changed its speed; `best`, and the
+ * result's cost over *times, are as at the speed of the first trial. */
+int ot_tuning_trial(ot_tuning *t, const ot_trial *trial, ot_arena *arena,
+                    ot_trial_result *result, double *times, optune_err *err);
+/* A good trial of this cost, so told: the best one is what speeds are told by. */
+void ot_tuning_know(ot_tuning *t, const ot_slot *s, double cost);
 /* tune_time.c: what this trial of an arm says of how long others take. */
 void ot_tuning_note(ot_tuning *t, int arm, const ot_trial_result *result);
 /* How many finalists can be compared within the time, or a tenth of it and half a second later, as

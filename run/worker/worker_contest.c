@@ -441,11 +441,14 @@ bool ot_contest_row(ot_contestant *c, int64_t count, bool judged, double *second
         .stay = stays(c),
         .look = judged,
         .cold = c->policy->cold,
+        .pace = c->paced,
     };
     if (!order_timed(c, &what, NULL, &report, &spent))
         return false;
     const double wall = spent.wall;
     c->row = spent;
+    if (report.real[2] > 0 && c->n_paces < OT_MAX_SAMPLES)
+        c->pace[c->n_paces++] = report.real[2];
     c->spent.wall += wall;
     c->spent.cpu += spent.cpu;
     const double whole = fmax(report.seconds, fmin(report.real[0], 2.1 * report.seconds));
@@ -465,7 +468,10 @@ double ot_contest_time(void *contestant, int64_t count)
     ot_contestant *c = contestant;
     double seconds = -1, lag = 0;
     ot_contest_announce(c);
-    if (!ot_contest_row(c, count, false, &seconds, &lag))
+    c->paced = c->index < 0; /* finals have rounds */
+    const bool measured = ot_contest_row(c, count, false, &seconds, &lag);
+    c->paced = false;
+    if (!measured)
         return -1;
     /* Where a sample is long against a message's way, the keeper's own clock has the last word. */
     const double wall = seconds + lag;
@@ -506,6 +512,13 @@ void ot_contest_counters(ot_contestant *c, const ot_measured *m)
     if (m->left_out && c->outcome == OPTUNE_OUTCOME_OK)
         snprintf(c->counters + n, sizeof c->counters - n, "%srounds_left_out=%d\n",
                  n && c->counters[n - 1] != '\n' ? "\n" : "", m->left_out);
+}
+
+void ot_contest_pace(ot_contestant *c)
+{
+    if (c->n_paces && c->outcome == OPTUNE_OUTCOME_OK)
+        ot_format(c->counters, sizeof c->counters, "pace=%.4g\n",
+                  ot_median_interval(c->pace, c->n_paces).median);
 }
 
 void ot_contest_end(ot_contestant *c)

@@ -60,6 +60,9 @@ typedef struct ot_contestant {
     ot_spent spent, row; /* by its rows of runs, and by the last of them */
     double apart; /* seconds in front of a run, that restore what it changes; 0: nothing */
     double lasted;
+    bool paced; /* the row at hand is a sample, behind which the core's pace is measured: */
+    double pace[OT_MAX_SAMPLES]; /* seconds */
+    int n_paces;
 } ot_contestant;
 
 /* ---- worker_contest.c -------------------------------------------------------------------- */
@@ -95,6 +98,8 @@ bool ot_contest_judge(ot_contestant *c, ot_set set, int kind, int64_t most);
 void ot_contest_verdict(ot_contestant *c, const ot_measured *m);
 /* Events of one run where the target counts them, and how many rounds its samples leave out. */
 void ot_contest_counters(ot_contestant *c, const ot_measured *m);
+/* In front of what else a trial tells, how fast the core was: see ot_speed_take. */
+void ot_contest_pace(ot_contestant *c);
 /* Ends it, and its runner where it had one of its own. */
 void ot_contest_end(ot_contestant *c);
 /* worker_modules.c: reads the modules of a candidate that are not held yet. */

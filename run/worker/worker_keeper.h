@@ -46,6 +46,7 @@ typedef struct ot_order { /* a text of the rest of the packet follows */
     int deed, slot, kind, shakes, set;
     uint64_t mask, fresh;
     bool poison, numbers, settle, stay, look, cold;
+    bool pace; /* TIME: how fast the core is, behind the runs */
     bool rest; /* no run follows soon */
 } ot_order;
 
@@ -58,8 +59,8 @@ typedef struct ot_report {
     bool made_room; /* of no set does it hold any that it held before: there was no room */
     double seconds;
     double
-        real[3]; /* TIME: with shaking, and restoring in front of runs; PEAK: flops, bandwidth,
-                    tensor */
+        real[3]; /* TIME: with shaking, restoring in front of runs, and the core's pace (0: not
+                    asked); PEAK: flops, bandwidth, tensor */
     char text[OPTUNE_TEXT_SIZE], why[OPTUNE_WHY_SIZE];
 } ot_report;
 

@@ -345,6 +345,8 @@ static int time_runs(runner *r, seat *at, const ot_order *order, ot_report *repo
             report->seconds -=
                 fmin(at->shake_s * (double)(order->count - 1), report->seconds / 2);
     }
+    if (order->pace && r->setup.once)
+        report->real[2] = ot_cpu_pace();
     if (report->seconds < 0)
         report->outcome = outcome_of(err->status);
     if (report->seconds < 0)

@@ -252,6 +252,7 @@ static int run_trial(ot_contestant *c, double best, ot_measured *m, optune_err *
         ot_measure(c->policy, best, ot_contest_time, c, m);
         ot_keeper_measured(k);
         ot_contest_verdict(c, m);
+        ot_contest_pace(c);
     }
     ot_contest_end(c);
     return OPTUNE_OK;

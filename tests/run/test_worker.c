@@ -149,6 +149,7 @@ static void expect(const char *impl, double limit_s, int outcome, const char *pa
         assert_true(r.cost > 0 && r.low <= r.cost && r.cost <= r.high);
         assert_true(r.n_samples > 0 && r.inner > 0 && r.sample[0] > 0);
         assert_true(r.error >= 0 && r.error <= 1);
+        check_contains(r.counters, "pace="); /* of the core, meanwhile */
     } else {
         assert_true(isinf(r.cost));
         check_contains(r.message, part);
@@ -365,6 +366,7 @@ static void test_finals(void **state)
     /* Either counters, or the reason why there are none. */
     const bool counted = r[0].counters && *r[0].counters != 'r'; /* rounds_left_out */
     assert_true(counted == (ot_worker_counters_why(worker)[0] == '\0'));
+    assert_true(!r[0].counters || !strstr(r[0].counters, "pace=")); /* rounds say it */
     ot_arena_release(&arena);
     expect("dense_pack.x86", 0, OPTUNE_OUTCOME_OK, NULL); /* with the first seed again */
 }
