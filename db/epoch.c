@@ -12,6 +12,11 @@
 
 const ot_bytes ot_epoch_name = {"summaries", 9};
 
+bool ot_epoch_is(const ot_bytes *key)
+{
+    return !ot_bytes_order(key, &ot_epoch_name) || !ot_bytes_order(key, &ot_summing_name);
+}
+
 typedef struct epoch {
     uint64_t first, last; /* transactions */
 } epoch;
