@@ -10,7 +10,7 @@
 #include "db/deciding.h"
 #include "db/env.h"
 
-const ot_bytes ot_epoch_name = {"summaries", 9};
+const ot_bytes ot_epoch_name = {"summaries", 9}, ot_summing_name = {"summing", 7};
 
 bool ot_epoch_is(const ot_bytes *key)
 {

@@ -317,7 +317,7 @@ static int enter(ot_writer *writer, optune_err *err)
     if (writer->serial || e->absent[OT_TABLE_SUMMARY])
         return OPTUNE_OK;
     const int rc = ot_epoch_enter(e, writer->txn, &writer->serial);
-    return rc ? ot_env_fail(e, rc, "write to", err) : ot_summing_go_on(writer, err);
+    return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
 
 int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes value,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store whose index had entries when its epoch began gets the summaries that it lacks little by
- * little: each transaction that writes makes some, in the order of the questions, until all have
+ * little: each transaction that puts records makes some, in the order of the questions, until all have
  * one and it can be said of the store. How far that is stands in `meta`, with the epoch of which it
  * is said: questions in front of there have one, as whoever changes a question makes it.
  */
@@ -15,8 +15,6 @@ enum {
     MADE = 512, /* at most in a transaction: what a sync of the disk takes, about */
     LOOKED = 8 * MADE
 };
-
-const ot_bytes ot_summing_name = {"summing", 7};
 
 typedef struct summing {
     uint64_t epoch;
