@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/deciding.h"
 #include "db/head.h"
 #include "db/kv.h"
 #include "db/line.h"
@@ -240,6 +241,8 @@ static int put_all(putting *p, waiting **item, int n, int *fresh)
     }
     if (status >= 0)
         status = ot_leads_put(&p->writer, lead, *fresh, p->err);
+    if (status >= 0 && *fresh)
+        status = ot_summing_go_on(&p->writer, p->err);
     free(lead);
     return status;
 }

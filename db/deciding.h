@@ -58,6 +58,8 @@ void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *
 bool ot_summary_has_all(ot_snapshot *reader);
 extern const ot_bytes ot_summary_all_key;
 void ot_summary_all(uint64_t serial, ot_text *to);
+/* summing.c: makes some of those that are missing; in a transaction that has changed something. */
+int ot_summing_go_on(ot_writer *writer, optune_err *err);
 bool ot_summary_is_all(const ot_bytes *value);
 /* In a store that is made of another, whose transactions are counted anew: by the first of them,
  * with which no later change is confused. */

@@ -10,7 +10,12 @@
 #include "db/deciding.h"
 #include "db/env.h"
 
-const ot_bytes ot_epoch_name = {"summaries", 9};
+const ot_bytes ot_epoch_name = {"summaries", 9}, ot_summing_name = {"summing", 7};
+
+bool ot_epoch_is(const ot_bytes *key)
+{
+    return !ot_bytes_order(key, &ot_epoch_name) || !ot_bytes_order(key, &ot_summing_name);
+}
 
 typedef struct epoch {
     uint64_t first, last; /* transactions */

@@ -79,7 +79,7 @@ static int remove_one(following *f, ot_kv_table table, const side *was)
 static int change(following *f, ot_kv_table table, const side *was, const side *is)
 {
     const ot_bytes *key = is ? &is->key : &was->key;
-    if (table == OT_TABLE_META && same(key, &ot_epoch_name))
+    if (table == OT_TABLE_META && ot_epoch_is(key))
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(begin(f));
     f->n++;

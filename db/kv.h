@@ -188,6 +188,9 @@ void ot_writer_view_end(ot_snapshot *reader);
  * since which transaction all have. */
 bool ot_snapshot_epoch(ot_snapshot *reader, uint64_t *first);
 extern const ot_bytes ot_epoch_name; /* epoch.c: the entry of `meta` that says it */
+extern const ot_bytes
+    ot_summing_name; /* summing.c: the one that says which have been made since */
+bool ot_epoch_is(const ot_bytes *key); /* one of both: of this store's transactions alone */
 
 int ot_store_in_place(ot_store *store, optune_err *err); /* asked now; under the write lock */
 
@@ -317,7 +320,8 @@ const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
-extern int64_t ot_recover_at_once; /* bytes of logs that are stored together; tests want fewer */
+extern int64_t
+    ot_recover_at_once; /* bytes of logs that are stored together; tests want fewer */
 /* Of each of them so many bytes are stored. */
 typedef struct ot_stored_log {
     const char *name;

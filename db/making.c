@@ -155,7 +155,7 @@ int ot_making_copy(ot_making *m, ot_snapshot *from, ot_kv_table table, const ato
     int status = ot_snapshot_seek(from, table, &key, &value, err);
     while (status == OPTUNE_OK && (status = ot_making_goes_on(stop, err)) >= 0) {
         /* Of the old one's transactions; the new one gets its own (ot_making_end), or none. */
-        const bool stays = table == OT_TABLE_META && !ot_bytes_order(&key, &ot_epoch_name);
+        const bool stays = table == OT_TABLE_META && ot_epoch_is(&key);
         if (table == OT_TABLE_SUMMARY) {
             ot_summary_moved(&key, &value, &moved);
             value = (ot_bytes){moved.s, moved.n};

@@ -10,8 +10,9 @@
  * another epoch.
  *
  * Where all questions have one, which is so of a store whose index was empty when an epoch began,
- * or that was made whole, a question without one has no entries. A summary that is nobody's says
- * so: it goes with all others when an epoch ends, whichever version ends it.
+ * or that was made whole, or where they were made since (summing.c), a question without one has no
+ * entries. A summary that is nobody's says so: it goes with all others when an epoch ends,
+ * whichever version ends it.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -205,9 +205,8 @@ static void another_version_wrote(void **state)
     write_as_before(store, 0, 1000);
     assert_false(ot_store_stamp(store, &question, &seal, &snapshot));
     assert_false(listed(store, 0));
-    put(store, 1, 60, 61); /* begins anew, with what it touches */
-    assert_true(listed(store, 1));
-    assert_false(listed(store, 0));
+    put(store, 1, 60, 61); /* begins anew, and makes them of all */
+    assert_true(listed(store, 1) && listed(store, 0));
     const ot_stamp after = seal_of(store, 1), later = seal_of(store, 2);
     assert_false(same_seal(&after, &before));
     assert_false(same_seal(&later, &nothing)); /* it may have been that one */
@@ -233,9 +232,7 @@ static void who_has_none_has_no_entries(void **state)
     store = open_store(OT_STORE_WRITE);
     assert_true(listed(store, 0) && listed(store, 2));
     write_as_before(store, 1, 5);
-    put(store, 0, 60, 61); /* from here on only some have one, */
-    assert_true(listed(store, 0));
-    assert_false(listed(store, 1) || listed(store, 2));
+    assert_false(listed(store, 0) || listed(store, 2));
     check_ok(ot_store_compact(store, &before, &after, &err)); /* which makes all of them */
     ot_store_close(store);
     store = open_store(OT_STORE_READ);
@@ -243,6 +240,67 @@ static void who_has_none_has_no_entries(void **state)
     assert_false(listed(store, 1)); /* of one entry no list is needed */
     const ot_stamp one = seal_of(store, 1), none = seal_of(store, 2);
     assert_false(same_seal(&one, &none));
+    ot_store_close(store);
+}
+
+/* As a version did that knows none: of question i, whose digest is made up, for each i below n. */
+static void index_as_before(ot_store *store, int n)
+{
+    env *e = store->env;
+    const optune_record r = trial(0, 5);
+    const ot_digest digest = ot_record_digest(&r);
+    ot_index_entry entry;
+    ot_index_entry_of(&r, &digest, &entry);
+    MDB_txn *txn;
+    assert_int_equal(mdb_txn_begin(e->mdb, NULL, 0, &txn), 0);
+    for (int i = 0; i < n; i++) {
+        const uint64_t hash = ot_hash64(&i, sizeof i);
+        memcpy(entry.key, &hash, sizeof hash);
+        MDB_val key = {sizeof entry.key, entry.key}, value = {sizeof entry.value, entry.value};
+        assert_int_equal(mdb_put(txn, e->table[OT_TABLE_BEST], &key, &value, 0), 0);
+    }
+    assert_int_equal(mdb_txn_commit(txn), 0);
+}
+
+static bool has_all(ot_store *store)
+{
+    ot_snapshot reader;
+    uint64_t epoch;
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    const bool all = ot_snapshot_epoch(&reader, &epoch) && ot_summary_has_all(&reader);
+    ot_snapshot_end(&reader);
+    return all;
+}
+
+static int64_t summaries_missing(ot_store *store)
+{
+    ot_care care;
+    check_ok(ot_store_check(store, &care, &err));
+    return care.summaries;
+}
+
+/* Of many questions each write makes some, so that no write takes long, and goes on where the one
+ * before it ended, unless another version wrote in between. */
+static void what_is_missing_is_made(void **state)
+{
+    (void)state;
+    enum { MANY = 1100 };
+    ot_store *store = open_store(OT_STORE_WRITE);
+    index_as_before(store, MANY);
+    put(store, 2, 0, 30);
+    assert_false(has_all(store));
+    put(store, 2, 30, 31);
+    assert_false(has_all(store));
+    write_as_before(store, 0, 1000);
+    for (int i = 0; i < 3; i++) { /* from the start */
+        assert_false(has_all(store) || listed(store, 3));
+        put(store, 2, 31 + i, 32 + i);
+    }
+    assert_true(has_all(store) && listed(store, 2) && listed(store, 3));
+    assert_int_equal(summaries_missing(store), 0);
+    put(store, 3, 0, 40); /* who is new has one, too */
+    assert_true(listed(store, 3));
+    assert_int_equal(summaries_missing(store), 0);
     ot_store_close(store);
 }
 
@@ -545,6 +603,7 @@ int main(void)
         each(what_nobody_answered_is_known),
         each(a_hint_is_looked_for),
         each(what_is_not_believed_is_made),
+        each(what_is_missing_is_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
