@@ -157,6 +157,17 @@ static int64_t workspace_of(const ot_emission *e, int group)
     return most;
 }
 
+/* Of what does not lie in memory of the caller. */
+static const optune_plan *plan_of(void *emission, int group)
+{
+    const ot_emission *e = emission;
+    const ot_group *at = &e->partition->groups.group[group];
+    const int out = home_of(e, (ot_value){at->node[at->n_nodes - 1], 0});
+    return e->group[group].n == 1 && e->home[out].kind == OT_AT_NONE
+               ? e->kernel[e->group[group].use[0].kernel].source.plan
+               : NULL;
+}
+
 /* Homes of inputs, outputs and constants are where those are. */
 static void place_values(ot_emission *e)
 {
@@ -165,13 +176,17 @@ static void place_values(ot_emission *e)
     const size_t most = (size_t)(groups->n + places->n + 1);
     ot_lifetime *item = ot_alloc(most * sizeof *item);
     int64_t **to = ot_alloc(most * sizeof *to);
+    int *over = ot_alloc(most * sizeof *over), *lasts = ot_alloc(most * sizeof *lasts);
     int n = 0;
+    ot_places_over(e->graph, groups, places, plan_of, e, over, lasts);
     for (int h = 0; h < places->n; h++) {
         const ot_home *home = &places->home[h];
         if (home->leaf >= 0 || e->home[h].kind == OT_AT_OUTPUT)
             continue;
         e->home[h].kind = OT_AT_ARENA;
-        item[n] = (ot_lifetime){.bytes = home->bytes, .first = home->first, .last = home->last};
+        if (over[h] != h)
+            continue;
+        item[n] = (ot_lifetime){.bytes = home->bytes, .first = home->first, .last = lasts[h]};
         to[n++] = &e->home[h].at;
     }
     for (int i = 0; i < groups->n; i++)
@@ -182,6 +197,11 @@ static void place_values(ot_emission *e)
     e->arena_bytes = ot_lifetimes_place(item, n);
     for (int i = 0; i < n; i++)
         *to[i] = item[i].offset;
+    for (int h = 0; h < places->n; h++)
+        if (e->home[h].kind == OT_AT_ARENA)
+            e->home[h].at = e->home[over[h]].at;
+    free(over);
+    free(lasts);
     free(item);
     free(to);
 }

@@ -202,6 +202,8 @@ struct optune_program {
     bool *needed;         /* by home: a constant that stays */
     void **home;          /* by home of the partition's places: the buffer */
     int64_t arena;        /* bytes for what groups write */
+    void *whole;          /* these, where it is one buffer; NULL: it is not, or not yet */
+    int n_over;           /* of what groups write: laid over an operand */
     void **own;           /* every buffer once */
     int n_own;
     ot_kernel *kernel;     /* of each group, where no table says more */
@@ -240,6 +242,9 @@ int ot_program_check(optune_program *p, ot_text *text, json_t *list, optune_err 
 /* program_memory.c: a buffer for every home that holds a variable, a constant or an output; what is
  * only used between groups shares buffers with what is no longer needed. */
 int ot_program_make_buffers(optune_program *p, optune_err *err);
+/* Before a run, and again when other kernels compute its groups: places what groups write by
+ * their plans, those of p->kernel where `plan` is NULL. What was there before is lost. */
+int ot_program_arrange(optune_program *p, ot_plan_of *plan, void *arg, optune_err *err);
 void ot_program_free_buffers(optune_program *p);
 /* Into their buffers, unless they were there before: constants that a group reads, that stay. */
 int ot_program_write_constants(optune_program *p, int group, optune_err *err);
@@ -254,6 +259,7 @@ int64_t ot_program_bytes(const optune_program *p, ot_value value); /* as in p->t
  * clone what is its own. */
 typedef struct ot_program_figures {
     int64_t constants, packed, kept, inputs, arena, scratch;
+    int over; /* values that lie over an operand */
 } ot_program_figures;
 ot_program_figures ot_program_figures_of(const optune_program *p);
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what

@@ -324,6 +324,11 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
     return true;
 }
 
+void optune_plan_in_place(optune_plan *plan)
+{
+    plan->in_place = plan->fused;
+}
+
 static void close_on_cpu(const optune_call *call, optune_plan *plan, int m)
 {
     const optune_tensor *out = &call->output[0];

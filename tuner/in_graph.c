@@ -127,9 +127,16 @@ static int open_all(contest *c, optune_err *err)
 
 /* ---- runs -------------------------------------------------------------------------------- */
 
+static const optune_plan *plan_at(void *contest_of, int group)
+{
+    const contest *c = contest_of;
+    const ot_seat *s = &c->seat[c->partition->row[group].workload];
+    return &s->item[s->now].kernel[c->nth[group]].bound->loaded->plan;
+}
+
 static int run_once(contest *c, double *seconds, optune_err *err)
 {
-    int status = OPTUNE_OK;
+    int status = ot_program_arrange(c->program, plan_at, c, err);
     for (int i = 0; i < c->n; i++)
         c->seat[i].spent = 0;
     const double start = ot_now();

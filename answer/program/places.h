@@ -45,4 +45,13 @@ void ot_places_release(ot_places *places);
 /* Where a value is; its home is -1 inside a group. */
 ot_located ot_places_at(const ot_places *places, ot_value value);
 
+/* over.c: by what a group is computed; NULL: it is not known, or not by one plan alone. */
+typedef const optune_plan *ot_plan_of(void *arg, int group);
+/* over[h], of places->n: the home in whose memory home h lies. That is h, or, where the plan of the
+ * group that writes it can, that of an operand as large that nobody reads behind this group: chains
+ * of these end at the first. lasts[h]: until which group the memory of a home that is its own is
+ * used. Returns how many are in another's. */
+int ot_places_over(const optune_graph *g, const ot_groups *groups, const ot_places *places,
+                   ot_plan_of *plan, void *arg, int *over, int *lasts);
+
 #endif

@@ -111,6 +111,8 @@ int ot_program_prepare(optune_partition *partition, optune_program **program, op
         status = ot_program_write_constants(*program, i, err);
     if (status >= 0)
         status = ot_program_write_outputs(*program, err);
+    if (status >= 0)
+        status = ot_program_arrange(*program, NULL, NULL, err);
     if (status < 0) {
         optune_program_close(*program);
         *program = NULL;
@@ -194,6 +196,8 @@ static int open_program(optune_partition *partition, optune_program **program, o
     }
     if (status >= 0)
         status = ot_program_write_outputs(p, err);
+    if (status >= 0)
+        status = ot_program_arrange(p, NULL, NULL, err);
     if (status < 0) {
         optune_program_close(p);
         return status;

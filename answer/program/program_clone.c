@@ -57,6 +57,8 @@ int optune_program_clone(optune_program *program, optune_program **clone, optune
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++)
         if (p->partition->places.idle[i] == OT_RUNS)
             status = origin->rows[i].table ? clone_rows(p, i, err) : clone_kernel(p, i, err);
+    if (status >= 0)
+        status = ot_program_arrange(p, NULL, NULL, err);
     if (status < 0) {
         optune_program_close(p);
         return status;

@@ -27,7 +27,7 @@ ot_program_figures ot_program_figures_of(const optune_program *p)
 {
     const optune_graph *g = p->partition->graph;
     const ot_places *places = &p->partition->places;
-    ot_program_figures f = {.arena = p->arena};
+    ot_program_figures f = {.arena = p->arena, .over = p->n_over};
     for (int id = 0; id < g->n; id++)
         if (g->node[id].kind == OT_NODE_CONST)
             f.constants += optune_tensor_bytes(&g->node[id].out[0]);

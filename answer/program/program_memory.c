@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the values of a program live, by the partition's places. A home with a variable or a
- * constant has a buffer of its own. All others lie in one arena, as their lifetimes allow, where
- * kernels run in this process's memory; elsewhere each takes a buffer whose last user has run, if
- * one fits. So memory grows with what is alive at once and stays in the caches.
+ * constant has a buffer of its own. All others lie in one arena, as their lifetimes and what
+ * computes them allow, where kernels run in this process's memory; elsewhere each takes a buffer
+ * whose last user has run, if one fits. So memory grows with what is alive at once and stays in
+ * the caches.
  */
 #include "answer/graph.h"
 #include "answer/program/lifetimes.h"
@@ -36,6 +37,16 @@ static void keep(optune_program *p, void *buffer)
     own[p->n_own++] = buffer;
     free(p->own);
     p->own = own;
+}
+
+static void let_go(optune_program *p, void *buffer)
+{
+    int n = 0;
+    for (int i = 0; i < p->n_own; i++)
+        if (p->own[i] != buffer)
+            p->own[n++] = p->own[i];
+    p->n_own = n;
+    p->machine.row->free(p->machine.state, buffer);
 }
 
 static int make(optune_program *p, int64_t bytes, void **buffer, optune_err *err)
@@ -177,28 +188,67 @@ static int place(optune_program *p, char *start, int64_t offset, void **buffer, 
     return OPTUNE_OK;
 }
 
-/* All that groups write, in one buffer. */
-static int make_arena(optune_program *p, optune_err *err)
+static bool has_arena(const optune_program *p)
+{
+    return p->machine.row->address && p->machine.row->alias;
+}
+
+static const optune_plan *loaded_plan(void *program, int group)
+{
+    const optune_program *p = program;
+    const ot_bound *bound = p->kernel[group].bound;
+    return bound && !p->rows[group].table ? &bound->loaded->plan : NULL;
+}
+
+/* At least so large; what is in it may get lost. */
+static int grow_arena(optune_program *p, int64_t bytes, optune_err *err)
+{
+    if (p->whole && bytes <= p->arena)
+        return OPTUNE_OK;
+    void *whole = NULL;
+    OT_RETURN_UNLESS_OK(make(p, bytes, &whole, err));
+    if (p->whole)
+        let_go(p, p->whole);
+    p->whole = whole;
+    p->arena = bytes;
+    return OPTUNE_OK;
+}
+
+int ot_program_arrange(optune_program *p, ot_plan_of *plan, void *arg, optune_err *err)
 {
     const ot_places *places = &p->partition->places;
+    if (!has_arena(p))
+        return OPTUNE_OK;
     ot_lifetime *item = ot_alloc((size_t)(places->n + 1) * sizeof *item);
-    int n = 0, status = OPTUNE_OK;
-    void *whole = NULL;
+    int *over = ot_alloc((size_t)(places->n + 1) * sizeof *over);
+    int *lasts = ot_alloc((size_t)(places->n + 1) * sizeof *lasts);
+    p->n_over = ot_places_over(p->partition->graph, &p->partition->groups, places,
+                               plan ? plan : loaded_plan, plan ? arg : p, over, lasts);
     for (int h = 0; h < places->n; h++)
-        if (places->home[h].leaf < 0)
-            item[n++] = (ot_lifetime){.bytes = places->home[h].bytes,
-                                      .first = places->home[h].first,
-                                      .last = places->home[h].last};
-    const int64_t bytes = ot_lifetimes_place(item, n);
-    if (n)
-        status = make(p, bytes, &whole, err);
-    p->arena = bytes;
-    char *start = whole ? p->machine.row->address(p->machine.state, whole) : NULL;
-    n = 0;
+        item[h] = (ot_lifetime){
+            .bytes = places->home[h].leaf < 0 && over[h] == h ? places->home[h].bytes : 0,
+            .first = places->home[h].first,
+            .last = lasts[h]};
+    const int64_t bytes = ot_lifetimes_place(item, places->n);
+    int status = grow_arena(p, bytes, err);
+    char *start = status < 0 ? NULL : p->machine.row->address(p->machine.state, p->whole);
+    for (int h = 0; h < places->n && status >= 0; h++)
+        if (places->home[h].leaf < 0 && point_at(p, h, start + item[over[h]].offset) < 0)
+            status = optune_fail(err, OPTUNE_ENOMEM, "no part of a buffer");
+    free(item);
+    free(over);
+    free(lasts);
+    return status;
+}
+
+/* What groups write, to be placed once it is known what computes them. */
+static int make_spots(optune_program *p, optune_err *err)
+{
+    const ot_places *places = &p->partition->places;
+    int status = OPTUNE_OK;
     for (int h = 0; h < places->n && status >= 0; h++)
         if (places->home[h].leaf < 0)
-            status = place(p, start, item[n++].offset, &p->home[h], err);
-    free(item);
+            status = place(p, NULL, 0, &p->home[h], err);
     return status;
 }
 
@@ -247,8 +297,8 @@ static int make_homes(optune_program *p, optune_err *err)
     for (int h = 0; h < places->n && status >= 0; h++)
         if (places->home[h].leaf >= 0)
             status = make_leaf(p, h, err);
-    if (p->machine.row->address && p->machine.row->alias)
-        return status < 0 ? status : make_arena(p, err);
+    if (has_arena(p))
+        return status < 0 ? status : make_spots(p, err);
     pool of = {.p = p};
     of.slot = ot_alloc((size_t)(places->n + 1) * sizeof *of.slot);
     for (int i = 0; i < groups->n && status >= 0; i++) {
@@ -325,12 +375,7 @@ int ot_program_make_buffers(optune_program *p, optune_err *err)
 static void drop_home(optune_program *p, int h)
 {
     void *buffer = p->home[h];
-    int n = 0;
-    for (int i = 0; i < p->n_own; i++)
-        if (p->own[i] != buffer)
-            p->own[n++] = p->own[i];
-    p->n_own = n;
-    p->machine.row->free(p->machine.state, buffer);
+    let_go(p, buffer);
     p->home[h] = NULL;
     let_leaf_go(p, h);
     for (int id = 0; id < p->partition->graph->n; id++)

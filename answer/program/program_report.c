@@ -208,6 +208,8 @@ static optune_result *report(const execution *e)
                    e->high * 1e6);
     if (idle)
         ot_text_printf(&text, ", %d of them in place or views", idle);
+    if (e->figures.over)
+        ot_text_printf(&text, ", %d written over an operand", e->figures.over);
     if (isfinite(e->sum))
         ot_text_printf(&text, "; measured one by one they take %.4g us", e->sum * 1e6);
     ot_text_add(&text, "\n");
@@ -216,6 +218,7 @@ static optune_result *report(const execution *e)
     json_object_set(json, "wrong", e->wrongs);
     json_object_set_new(json, "groups", json_integer(n));
     json_object_set_new(json, "run", json_integer(n - idle));
+    json_object_set_new(json, "over", json_integer(e->figures.over));
     json_object_set_new(json, "seconds", json_real(e->median));
     json_object_set_new(json, "low", json_real(e->low));
     json_object_set_new(json, "high", json_real(e->high));

@@ -361,6 +361,12 @@ OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map
  * implementations that never offer. */
 OPTUNE_API bool optune_plan_fuse(const optune_task *task, optune_plan *plan,
                                  optune_stage *stage, int lanes_from);
+/* Says, behind optune_plan_fuse, that an operand of what was fused that has output[0]'s own type
+ * may lie in its memory: each element of the output is written once in a run, and whoever writes it
+ * has read the operand's element at that place before, which nobody reads again. So sums are kept
+ * elsewhere until they are finished, and no tile reaches into another one. A graph then lays a
+ * residual that nobody else reads where the sum will be. Says nothing where nothing was fused. */
+OPTUNE_API void optune_plan_in_place(optune_plan *plan);
 
 #ifdef __cplusplus
 }

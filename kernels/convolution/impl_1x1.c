@@ -367,6 +367,8 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
                       .function = "conv2d",
                       .n_args = 4,
                       .arg = {data, packed, optune_output_arg(0), optune_scratch_arg(panel)}});
+    if (c->ic_chunk >= s->ci_g) /* no sums in the output that are not finished */
+        optune_plan_in_place(plan);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -263,6 +263,11 @@ static void test_odd_graphs(void **state)
         "t = max_pool2d(s, pool_size=[2,2])\nu = concatenate(x, c, axis=1)\n"
         "p = exp(f)\nq = negative(f)\nk = concatenate(p, q)\n"
         "output b, t, u, reshape(w, newshape=[-1]), k, f\n",
+        /* sums over what is added, but for one that is an output and one whose addend is read */
+        "x = var f32[1,16,12,12]\na = relu(conv2d(x, const f32[16,16,1,1]))\n"
+        "b = relu(add(conv2d(exp(x), const f32[16,16,1,1]), a))\ne = exp(b)\n"
+        "c = add(conv2d(e, const f32[16,16,1,1]), b)\nk = add(conv2d(c, const f32[16,16,1,1]), c)\n"
+        "h = add(conv2d(x, const f32[16,16,1,1]), k)\noutput h\n",
     };
     for (int i = 0; i < OT_COUNT(text); i++) {
         emitting e;

@@ -538,10 +538,43 @@ static void *take_turns(void *arg)
 }
 
 /* Each thread has inputs of its own. What is shared outlives the program that it was made for. */
+/* Two blocks whose sums lie over what is added, an end that is not, as it is the input's, and one
+ * whose sum is read beside what is added. */
+static const char residuals[] =
+    "x = var f32[1,16,12,12]\n"
+    "a = relu(conv2d(x, const f32[32,16,1,1]))\n"
+    "b = conv2d(relu(conv2d(a, const f32[16,32,1,1])), const f32[32,16,1,1])\n"
+    "c = relu(add(b, a))\n"
+    "d = conv2d(relu(conv2d(c, const f32[16,32,1,1])), const f32[32,16,1,1])\n"
+    "e = relu(add(c, add(d, const f32[32,1,1])))\n"
+    "f = conv2d(e, const f32[32,32,1,1])\n"
+    "g = add(f, e)\n"
+    "h = add(conv2d(g, const f32[16,32,1,1]), x)\n"
+    "output h\n";
+
+static void test_over(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("over");
+    optune_graph *g = parse(residuals);
+    optune_partition *p = NULL;
+    optune_result *result = NULL;
+    check_ok(optune_partition_open(o, g, &p, &err));
+    check_ok(optune_partition_execute(p, 1, &result, &err));
+    check_contains(optune_result_text(result), ", 2 written over an operand");
+    check_contains(optune_result_json(result), "\"over\": 2");
+    check_contains(optune_result_json(result), "\"wrong\": []");
+    optune_result_free(result);
+    optune_partition_close(p);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
 static void test_clones(void **state)
 {
     (void)state;
-    static const char *const text[] = {network, chain, parts};
+    static const char *const text[] = {network, chain, parts, residuals};
     for (int which = 0; which < OT_COUNT(text); which++) {
         optune_err err = {0};
         optune *o = tuning_open("clones");
@@ -678,7 +711,7 @@ int main(void)
         cmocka_unit_test(test_gradients),      cmocka_unit_test(test_function),
         cmocka_unit_test(test_places),         cmocka_unit_test(test_fused_behind_views),
         cmocka_unit_test(test_shared_scratch), cmocka_unit_test(test_clones),
-        cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_profile),        cmocka_unit_test(test_over),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

@@ -42,7 +42,22 @@ static void build(direct *d, const optune_task *task)
     free(job);
 }
 
+/* Whether the plan of this config was made and is wanted. */
+static bool plan_is(direct *d, const optune_task *task, const optune_impl *impl,
+                    const optune_config *config, bool (*wanted)(const optune_plan *plan))
+{
+    optune_err err = {0};
+    check_ok(ot_plan_make(task, impl, config, &d->plan, &err));
+    return !wanted || wanted(&d->plan);
+}
+
 direct *direct_open(const optune_impl *impl, const char *call, int random)
+{
+    return direct_open_where(impl, call, random, NULL);
+}
+
+direct *direct_open_where(const optune_impl *impl, const char *call, int random,
+                          bool (*wanted)(const optune_plan *plan))
 {
     optune_err err = {0};
     direct *d = ot_alloc(sizeof *d);
@@ -51,7 +66,7 @@ direct *direct_open(const optune_impl *impl, const char *call, int random)
     check_ok(ot_call_parse(call, &d->call, &err));
     const optune_task task = {&d->call, &d->target, &d->device};
     char why[OPTUNE_WHY_SIZE];
-    if (!ot_impl_runs_on(impl, &d->device, why) ||
+    if (!ot_impl_runs_on(impl, &d->device, why) || !ot_epilogue_applies(&task, why) ||
         (impl->applies && !impl->applies(&task, why))) {
         free(d);
         return NULL;
@@ -61,13 +76,20 @@ direct *direct_open(const optune_impl *impl, const char *call, int random)
     check_ok(ot_space_open(&task, impl, &space, &err));
     assert_true(ot_space_fallback(space, &config, NULL));
     uint64_t rng = 99;
-    for (int t = 0, n = 0; t < 500 && n < random; t++) {
+    bool found = random == 0 && plan_is(d, &task, impl, &config, wanted);
+    for (int t = 0, n = 0; t < 500 && (!found || n < random); t++) {
         optune_config drawn;
         ot_space_nth(space, ot_space_random(space, &rng), &drawn);
-        if (ot_space_valid(space, &drawn, NULL)) {
+        if (ot_space_valid(space, &drawn, NULL) && plan_is(d, &task, impl, &drawn, wanted)) {
             config = drawn;
+            found = true;
             n++;
         }
+    }
+    if (!found && wanted) {
+        ot_space_close(space);
+        free(d);
+        return NULL;
     }
     check_ok(ot_plan_make(&task, impl, &config, &d->plan, &err));
     ot_space_close(space);

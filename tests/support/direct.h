@@ -14,6 +14,10 @@ typedef struct direct direct;
 /* NULL where the implementation does not apply. Fails the test when it does not build. The
  * config is the fallback for `random` 0, else the random-th valid one drawn. */
 direct *direct_open(const optune_impl *impl, const char *call, int random);
+/* The same of the configs whose plan is `wanted`, the fallback for `random` 0 if it is; NULL, too,
+ * where none of some hundreds is. */
+direct *direct_open_where(const optune_impl *impl, const char *call, int random,
+                          bool (*wanted)(const optune_plan *plan));
 void direct_close(direct *d);
 const optune_call *direct_call(const direct *d);
 /* Runs every stage on these buffers, dense and row-major. */

@@ -286,4 +286,7 @@ void conv2d_tile_plan(const optune_task *task, const conv2d_shape *s, const conv
                                           optune_int_arg(t->ici), optune_int_arg(chunk),
                                           optune_int_arg(ot_chunk), optune_int_arg(oh_block),
                                           optune_int_arg(t->prefetch)}});
+    const bool halves = s->out_block > 0 && lanes == 2 * s->out_block; /* they are stored first */
+    if (!halves)
+        optune_plan_in_place(plan);
 }
