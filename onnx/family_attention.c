@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention, as opset 23 and later ones have it: three dims are split into heads, what a cache holds
- * goes in front of the keys and values. Its causal mask and its windows count from the first query,
- * behind the cache's keys or, of keys padded to a length, from that length.
+ * Attention, as opset 23 and later ones have it: three dims are split into heads, what a cache
+ * holds goes in front of the keys and values. Its causal mask and its windows count from the first
+ * query, behind the cache's keys or, of keys padded to a length, from that length.
  */
 #include "onnx/onnx.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * com.microsoft's GroupQueryAttention, as decoders are exported with it: heads of queries that share
- * keys, turned by their places, behind a cache that has room for more than it holds or grows. How
- * much each sequence's cache holds is told by a list of the batch; where that is the same for all,
- * or the batch is one, the sum of places alone says it, and nothing of it is left for a run.
+ * com.microsoft's GroupQueryAttention, as decoders are exported with it: heads of queries that
+ * share keys, turned by their places, behind a cache that has room for more than it holds or grows.
+ * How much each sequence's cache holds is told by a list of the batch; where that is the same for
+ * all, or the batch is one, the sum of places alone says it, and nothing of it is left for a run.
  */
 #include <string.h>
 

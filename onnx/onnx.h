@@ -310,7 +310,7 @@ ot_onnx_value *ot_onnx_from_start(ot_onnx_node *n, ot_onnx_value *index, int64_t
 /* Where in the flattened data [dim] each of the indices [some] points that count along one axis. */
 ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int axis, int rank,
                                    const int64_t *dim, const int64_t *some);
-/* ---- heads.c: attention ----------------------------------------------------------------------- */
+/* ---- heads.c: attention -------------------------------------------------------------------- */
 /* Which keys a query sees: query i stands at i + past, or i + offset [B,1,1,1]. */
 typedef struct ot_onnx_view {
     bool causal;         /* none behind its own place */
@@ -345,8 +345,8 @@ ot_onnx_value *ot_onnx_split_heads(ot_onnx_node *n, ot_onnx_value *x, int64_t he
                                    int64_t dim[OPTUNE_MAX_RANK]);
 ot_onnx_value *ot_onnx_join_heads(ot_onnx_node *n, ot_onnx_value *y);
 
-/* family_rotary.c: x [B,H,S,D], as many elements in front as both tables [places,pairs] have, turned
- * by their rows at `positions` [1|B,S]. */
+/* family_rotary.c: x [B,H,S,D], as many elements in front as both tables [places,pairs] have,
+ * turned by their rows at `positions` [1|B,S]. */
 ot_onnx_value *ot_onnx_turned(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *cos,
                               ot_onnx_value *sin, ot_onnx_value *positions, bool between);
 /* family_arithmetic.c: fails where an integer constant holds a 0, by which nothing is divided. */

@@ -281,7 +281,7 @@ static void scores_within_a_cap(void **state)
     ot_text_release(&attrs);
 }
 
-/* Queries of 0 give the mean of what they see; two heads share keys where scores are spelled out. */
+/* Queries of 0 give the mean of what they see, with one call and with scores that are bent. */
 static void windows_and_lengths(void **state)
 {
     static const float q[6] = {0}, k[3] = {1, 2, 3}, v[3] = {1, 2, 6}, open[2] = {0};

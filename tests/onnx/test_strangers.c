@@ -241,6 +241,14 @@ static void several_nodes_as_one(void **state)
     attr_real(&attrs, "alpha", 2);
     onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
     onnx_gives(&g, 17, x4, 4, (const float[]){5, 8, 14, 16}, 1e-6f);
+    /* its first dim goes behind the batch's: [2,1,2] as [1,2,2] */
+    onnx_input(&g, "x", ONNX_FLOAT, "2,1,2");
+    onnx_initializer(&g, "m", ONNX_FLOAT, "2,2", square, sizeof square);
+    attr_int(&attrs, "transBatchA", 1);
+    attr_int(&attrs, "transA", 1);
+    attr_int(&attrs, "transB", 1);
+    onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
+    onnx_gives(&g, 17, x4, 4, (const float[]){2.5f, 4, 7, 8}, 1e-6f);
     /* rows 4 -2 and 6 2 over their deviations of 3 and 2, from their means */
     onnx_input(&g, "x", ONNX_FLOAT, "2,2");
     onnx_initializer(&g, "skip", ONNX_FLOAT, "2,2", pair, sizeof pair);
@@ -355,7 +363,7 @@ static void heads_of_a_fused_attention(void **state)
     ot_text_release(&attrs);
 }
 
-/* All sides out of one product, or packed in one value: the mean of what is seen of 3, 6; of 2, 4. */
+/* All sides out of one product, or in one value: the mean of what is seen of 3, 6; of 2, 4. */
 static void heads_that_are_packed(void **state)
 {
     static const float x[] = {1, 2}, weight[] = {0, 0, 3}, past[] = {0, 12};
