@@ -24,22 +24,24 @@ static int quick_gelu(ot_onnx_node *n)
         n, 0, ot_onnx_call(n, "swish", 1, &x, "beta=%.17g", ot_onnx_real(n, "alpha", 1.702)));
 }
 
-/* A side of a product, its last two dims turned over. */
+/* A side of a product: its first dim behind those of the batch where `batch` says so, and its last
+ * two turned over where `flip` does. */
 static value *side(ot_onnx_node *n, int i, const char *flip, const char *batch)
 {
     value *x = ot_onnx_need(n, i);
     int order[OPTUNE_MAX_RANK];
     const int rank = x ? ot_onnx_rank(n, x) : -1;
-    if (rank < 0)
-        return NULL;
-    if (ot_onnx_int(n, batch, 0)) {
-        ot_onnx_refuse(n, "'%s' is not supported", batch);
-        return NULL;
-    }
-    if (!ot_onnx_int(n, flip, 0) || rank < 2)
-        return x;
+    if (rank < 2)
+        return rank < 0 ? NULL : x;
     for (int d = 0; d < rank; d++)
-        order[d] = d < rank - 2 ? d : 2 * rank - 3 - d;
+        order[d] = d;
+    for (int d = 0; d < rank - 1 && ot_onnx_int(n, batch, 0); d++)
+        order[d] = d < rank - 2 ? d + 1 : 0;
+    if (ot_onnx_int(n, flip, 0)) {
+        const int last = order[rank - 1];
+        order[rank - 1] = order[rank - 2];
+        order[rank - 2] = last;
+    }
     return ot_onnx_transpose(n, x, rank, order);
 }
 

@@ -65,6 +65,24 @@ static value *turned(ot_onnx_node *n, const rotation *r)
     return ot_onnx_join(n, 3, pair[2] ? 3 : 2, pair);
 }
 
+value *ot_onnx_turned(ot_onnx_node *n, value *x, value *cos, value *sin, value *positions,
+                      bool between)
+{
+    rotation r = {.x = x, .between = between};
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!x || !ot_onnx_dims_at(n, x, 0xe, r.dim) || !ot_onnx_dims_at(n, cos, 1u << 1, dim))
+        return NULL;
+    r.part = 2 * dim[1];
+    if (r.part < 2 || r.part > r.dim[3]) {
+        ot_onnx_refuse(n, "%lld of %lld elements turned", (long long)r.part,
+                       (long long)r.dim[3]);
+        return NULL;
+    }
+    r.cos = angles(n, cos, positions, 1);
+    r.sin = r.cos ? angles(n, sin, positions, 1) : NULL;
+    return r.sin ? turned(n, &r) : NULL;
+}
+
 /* Without `num_heads`, heads are as wide as the angles say where `by_angles`. */
 static int rotate(ot_onnx_node *n, value *cos, value *sin, value *positions, bool by_angles)
 {
@@ -112,9 +130,21 @@ static int rotary(ot_onnx_node *n)
 
 static int contrib_rotary(ot_onnx_node *n)
 {
-    value *positions = ot_onnx_need(n, 1);
-    if (positions && ot_onnx_rank(n, positions) != 2)
-        return ot_onnx_refuse(n, "positions of %d dims, not 2", ot_onnx_rank(n, positions));
+    value *x = ot_onnx_need(n, 0), *positions = ot_onnx_need(n, 1);
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int places = positions ? ot_onnx_rank(n, positions) : -1;
+    const int rank = x && places >= 0 ? ot_onnx_rank(n, x) : -1;
+    if (rank < 0)
+        return n->err->status;
+    if (places == 1 && (rank == 3 || rank == 4)) { /* of the first place */
+        if (!ot_onnx_dims_at(n, x, 1u << (rank - 2), dim))
+            return n->err->status;
+        positions = ot_onnx_reshape(n, positions, 2, (const int64_t[]){1, 1});
+        positions = ot_onnx_2(n, "add", positions,
+                              positions ? ot_onnx_count_up(n, 2, 1, dim[rank - 2], 1) : NULL);
+    } else if (places != 2) {
+        return ot_onnx_refuse(n, "positions of %d dims, not 1 or 2", places);
+    }
     if (ot_onnx_int(n, "is_packed_batching", 0) || ot_onnx_real(n, "scale", 1) != 1)
         return ot_onnx_refuse(n, "packed batches and scales are not supported");
     return rotate(n, ot_onnx_need(n, 2), ot_onnx_need(n, 3), positions, true);

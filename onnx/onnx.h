@@ -310,6 +310,45 @@ ot_onnx_value *ot_onnx_from_start(ot_onnx_node *n, ot_onnx_value *index, int64_t
 /* Where in the flattened data [dim] each of the indices [some] points that count along one axis. */
 ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int axis, int rank,
                                    const int64_t *dim, const int64_t *some);
+/* ---- heads.c: attention -------------------------------------------------------------------- */
+/* Which keys a query sees: query i stands at i + past, or i + offset [B,1,1,1]. */
+typedef struct ot_onnx_view {
+    bool causal;         /* none behind its own place */
+    int64_t left, right; /* at most so far before and behind it; negative: however far */
+    int64_t past;
+    ot_onnx_value *offset,
+        *length; /* 64-bit integers; length [B,1,1,1]: keys before it; NULL */
+} ot_onnx_view;
+/* As truths that are broadcast to [B,H,rows,columns]; NULL: all of them, or the node has failed. */
+ot_onnx_value *ot_onnx_seen(ot_onnx_node *n, const ot_onnx_view *view, int64_t rows,
+                            int64_t columns);
+/* What of the scores is given: q k scaled, bent, with the mask, behind the softmax. */
+typedef enum ot_onnx_stage {
+    OT_ONNX_NOTHING,
+    OT_ONNX_SCORES,
+    OT_ONNX_CAPPED,
+    OT_ONNX_MASKED,
+    OT_ONNX_WEIGHTS,
+} ot_onnx_stage;
+typedef struct ot_onnx_heads {
+    ot_onnx_value *q, *k, *v; /* [B,H,S,D]; what a cache holds is among keys and values */
+    ot_onnx_value *mask;      /* added, or truths that keep; of 1 to 4 dims; or NULL */
+    ot_onnx_value *sink;      /* [1,H,1,1], a score of nothing; or NULL */
+    double scale, softcap;    /* 0: by D; none */
+    ot_onnx_view view;
+    ot_onnx_stage stage;
+    ot_onnx_value **given; /* for what `stage` says */
+} ot_onnx_heads;
+ot_onnx_value *ot_onnx_attended(ot_onnx_node *n, const ot_onnx_heads *heads);
+/* [B,H,S,D] of [B,S,H*D], or as it is, and its dims (-1: a batch that is open); and back. */
+ot_onnx_value *ot_onnx_split_heads(ot_onnx_node *n, ot_onnx_value *x, int64_t heads,
+                                   int64_t dim[OPTUNE_MAX_RANK]);
+ot_onnx_value *ot_onnx_join_heads(ot_onnx_node *n, ot_onnx_value *y);
+
+/* family_rotary.c: x [B,H,S,D], as many elements in front as both tables [places,pairs] have,
+ * turned by their rows at `positions` [1|B,S]. */
+ot_onnx_value *ot_onnx_turned(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *cos,
+                              ot_onnx_value *sin, ot_onnx_value *positions, bool between);
 /* family_arithmetic.c: fails where an integer constant holds a 0, by which nothing is divided. */
 int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *by);
 /* family_product.c: as MatMul has it. */

@@ -252,22 +252,70 @@ static void a_triangle_of_its_own(void **state)
     ot_text_release(&attrs);
 }
 
-static void what_it_does_not_do(void **state)
+/* Scores that are bent: tanh(100) is 1 beside tanh(0). */
+static void scores_within_a_cap(void **state)
 {
-    optune_graph *graph = NULL;
-    optune_err err;
+    static const float q[1] = {1}, k[2] = {0, 100}, v[2] = {0, 1};
+    static const struct {
+        int given; /* the output that is asked for */
+        int64_t mode;
+        float want[2];
+    } rows[] = {{0, 0, {0.73105858f}},
+                {3, 0, {0, 100}},
+                {3, 1, {0, 1}},
+                {3, 2, {0, 1}},
+                {3, 3, {0.26894142f, 0.73105858f}}};
+    const void *const in[] = {q, k, v};
     ot_text g = {0}, attrs = {0};
     (void)state;
-    onnx_input(&g, "q", ONNX_FLOAT, "1,1,3,1");
-    attr_real(&attrs, "softcap", 2);
-    onnx_node(&g, "Attention", "a", "q q q", "y", &attrs);
-    assert_true(reads(&g, 23, &graph, &err) < 0);
-    check_contains(err.text, "'softcap' is not supported");
-    onnx_input(&g, "q", ONNX_FLOAT, "1,1,3,1");
-    attr_int(&attrs, "left_window_size", 1);
-    onnx_node(&g, "Attention", "a", "q q q", "y", &attrs);
-    assert_true(reads(&g, 25, &graph, &err) < 0);
-    check_contains(err.text, "windows are not supported");
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        onnx_input(&g, "q", ONNX_FLOAT, "1,1,1,1");
+        onnx_input(&g, "k", ONNX_FLOAT, "1,1,2,1");
+        onnx_input(&g, "v", ONNX_FLOAT, "1,1,2,1");
+        attr_real(&attrs, "softcap", 1);
+        attr_int(&attrs, "qk_matmul_output_mode", rows[i].mode);
+        onnx_node(&g, "Attention", "a", "q k v", rows[i].given ? "z - - y" : "y", &attrs);
+        gives(&g, 23, in, rows[i].given ? 2 : 1, rows[i].want);
+    }
+    ot_text_release(&g);
+    ot_text_release(&attrs);
+}
+
+/* Queries of 0 give the mean of what they see, with one call and with scores that are bent. */
+static void windows_and_lengths(void **state)
+{
+    static const float q[6] = {0}, k[3] = {1, 2, 3}, v[3] = {1, 2, 6}, open[2] = {0};
+    static const int64_t two = 2;
+    static const struct {
+        int causal, left, right;
+        const char *inputs;
+        float want[3];
+    } rows[] = {{0, 1, -1, "q k v", {3, 3, 4}},
+                {1, 1, -1, "q k v", {1, 1.5f, 4}},
+                {0, -1, 1, "q k v", {1.5f, 3, 3}},
+                {0, 0, 0, "q k v", {1, 2, 6}},
+                {0, -1, -1, "q k v open", {1.5f, 1.5f, 1.5f}},
+                {0, -1, -1, "q k v - - - two", {1.5f, 1.5f, 1.5f}},
+                {1, -1, -1, "q k v - - - two", {0, 1, 1.5f}}};
+    const void *const in[] = {q, k, v};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < 2 * OT_COUNT(rows); i++) {
+        const bool spelled = i % 2;
+        const float *want = rows[i / 2].want;
+        const float twice[] = {want[0], want[1], want[2], want[0], want[1], want[2]};
+        onnx_input(&g, "q", ONNX_FLOAT, "1,2,3,1");
+        onnx_input(&g, "k", ONNX_FLOAT, "1,1,3,1");
+        onnx_input(&g, "v", ONNX_FLOAT, "1,1,3,1");
+        onnx_initializer(&g, "open", ONNX_FLOAT, "1,2", open, sizeof open);
+        onnx_initializer(&g, "two", ONNX_INT64, "1", &two, sizeof two);
+        attr_int(&attrs, "is_causal", rows[i / 2].causal);
+        attr_int(&attrs, "left_window_size", rows[i / 2].left);
+        attr_int(&attrs, "right_window_size", rows[i / 2].right);
+        attr_real(&attrs, "softcap", spelled ? 9 : 0);
+        onnx_node(&g, "Attention", "a", rows[i / 2].inputs, "y", &attrs);
+        gives(&g, 25, in, 6, twice);
+    }
     ot_text_release(&g);
     ot_text_release(&attrs);
 }
@@ -339,8 +387,9 @@ int main(void)
         cmocka_unit_test(as_bert_has_it),      cmocka_unit_test(as_gpt_has_it),
         cmocka_unit_test(as_torch_has_it),     cmocka_unit_test(weights_that_are_given_too),
         cmocka_unit_test(the_operator),        cmocka_unit_test(a_triangle_of_its_own),
-        cmocka_unit_test(what_it_does_not_do), cmocka_unit_test(integer_sums),
-        cmocka_unit_test(linear_sums),         cmocka_unit_test(as_llama_has_it),
+        cmocka_unit_test(scores_within_a_cap), cmocka_unit_test(windows_and_lengths),
+        cmocka_unit_test(integer_sums),        cmocka_unit_test(linear_sums),
+        cmocka_unit_test(as_llama_has_it),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

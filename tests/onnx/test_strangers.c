@@ -241,6 +241,14 @@ static void several_nodes_as_one(void **state)
     attr_real(&attrs, "alpha", 2);
     onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
     onnx_gives(&g, 17, x4, 4, (const float[]){5, 8, 14, 16}, 1e-6f);
+    /* its first dim goes behind the batch's: [2,1,2] as [1,2,2] */
+    onnx_input(&g, "x", ONNX_FLOAT, "2,1,2");
+    onnx_initializer(&g, "m", ONNX_FLOAT, "2,2", square, sizeof square);
+    attr_int(&attrs, "transBatchA", 1);
+    attr_int(&attrs, "transA", 1);
+    attr_int(&attrs, "transB", 1);
+    onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
+    onnx_gives(&g, 17, x4, 4, (const float[]){2.5f, 4, 7, 8}, 1e-6f);
     /* rows 4 -2 and 6 2 over their deviations of 3 and 2, from their means */
     onnx_input(&g, "x", ONNX_FLOAT, "2,2");
     onnx_initializer(&g, "skip", ONNX_FLOAT, "2,2", pair, sizeof pair);
@@ -314,7 +322,8 @@ static void heads_of_a_fused_attention(void **state)
     static const float none[] = {0, 0}, v[] = {2, 4}, bias[] = {0, 0, 10},
                        scores[] = {0, -1e9f};
     static const float past[] = {9}, all[] = {13, 13}, first[] = {12, 12}, own[] = {2, 3},
-                       cached[] = {5.5f, 5};
+                       cached[] = {5.5f, 5}, one[] = {2, 2};
+    static const int32_t padded[] = {1, 0};
     static const struct {
         const char *inputs;
         int causal;
@@ -322,7 +331,10 @@ static void heads_of_a_fused_attention(void **state)
     } rows[] = {{"x k v bias", 0, all},
                 {"x k v bias - scores", 0, first},
                 {"x k v", 1, own},
-                {"x k v - - - past past", 1, cached}};
+                {"x k v - - - past past", 1, cached},
+                {"x k v - padded", 0, one},
+                {"x k v - ends", 0, one},
+                {"x k v - padded scores", 0, one}};
     ot_text g = {0}, attrs = {0};
     (void)state;
     for (int i = 0; i < OT_COUNT(rows); i++) {
@@ -332,6 +344,8 @@ static void heads_of_a_fused_attention(void **state)
         onnx_initializer(&g, "bias", ONNX_FLOAT, "3", bias, sizeof bias);
         onnx_initializer(&g, "scores", ONNX_FLOAT, "1,1,1,2", scores, sizeof scores);
         onnx_initializer(&g, "past", ONNX_FLOAT, "1,1,1,1", past, sizeof past);
+        onnx_initializer(&g, "padded", I32, "1,2", padded, sizeof padded);
+        onnx_initializer(&g, "ends", I32, "1", padded, sizeof *padded);
         attr_int(&attrs, "num_heads", 1);
         attr_int(&attrs, "unidirectional", rows[i].causal);
         onnx_contrib(&g, "MultiHeadAttention", rows[i].inputs, &attrs);
@@ -349,6 +363,72 @@ static void heads_of_a_fused_attention(void **state)
     ot_text_release(&attrs);
 }
 
+/* All sides out of one product, or in one value: the mean of what is seen of 3, 6; of 2, 4. */
+static void heads_that_are_packed(void **state)
+{
+    static const float x[] = {1, 2}, weight[] = {0, 0, 3}, past[] = {0, 12};
+    static const float packed[] = {0, 0, 2, 0, 0, 4}, three[] = {3, 3};
+    static const int32_t mask[] = {0, 1, 1}, ends = 1;
+    static const struct {
+        const char *inputs;
+        int causal;
+        float want[2];
+    } rows[] = {{"x w", 0, {4.5f, 4.5f}},
+                {"x w", 1, {3, 4.5f}},
+                {"x w - ends", 0, {3, 3}},
+                {"x w - - past", 1, {7.5f, 7}},
+                {"x w - mask past", 0, {4.5f, 4.5f}}};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,2,1");
+        onnx_initializer(&g, "w", ONNX_FLOAT, "1,3", weight, sizeof weight);
+        onnx_initializer(&g, "ends", I32, "1", &ends, sizeof ends);
+        onnx_initializer(&g, "mask", I32, "1,3", mask, sizeof mask);
+        onnx_initializer(&g, "past", ONNX_FLOAT, "2,1,1,1,1", past, sizeof past);
+        attr_int(&attrs, "num_heads", 1);
+        attr_int(&attrs, "unidirectional", rows[i].causal);
+        onnx_contrib(&g, "Attention", rows[i].inputs, &attrs);
+        onnx_gives(&g, 17, x, 2, rows[i].want, 1e-5f);
+    }
+    onnx_input(&g, "x", ONNX_FLOAT, "1,2,1,3,1");
+    attr_int(&attrs, "num_heads", 1);
+    onnx_contrib(&g, "MultiHeadAttention", "x", &attrs);
+    onnx_gives(&g, 17, packed, 2, three, 1e-5f);
+    ot_text_release(&attrs);
+}
+
+/* How much each cache holds is an input: two and one of two, and a new value of 6 behind it. */
+static void caches_of_their_own_lengths(void **state)
+{
+    static const float none[2] = {0}, kept[] = {2, 4, 10, 99}, fresh[] = {6, 6}, sink[] = {0};
+    static const int32_t last[] = {2, 1}, total = 3;
+    static const struct {
+        const char *inputs;
+        int window;
+        float want[2];
+    } rows[] = {{"q k v past past x total", -1, {4, 8}},
+                {"q k v past past x total", 2, {5, 8}},
+                {"q k v past past x total - - - - sink", -1, {3, 16.0f / 3}}};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        onnx_input(&g, "x", I32, "2");
+        onnx_initializer(&g, "q", ONNX_FLOAT, "2,1,1", none, sizeof none);
+        onnx_initializer(&g, "k", ONNX_FLOAT, "2,1,1", none, sizeof none);
+        onnx_initializer(&g, "v", ONNX_FLOAT, "2,1,1", fresh, sizeof fresh);
+        onnx_initializer(&g, "past", ONNX_FLOAT, "2,1,2,1", kept, sizeof kept);
+        onnx_initializer(&g, "total", I32, "", &total, sizeof total);
+        onnx_initializer(&g, "sink", ONNX_FLOAT, "1", sink, sizeof sink);
+        attr_int(&attrs, "num_heads", 1);
+        attr_int(&attrs, "kv_num_heads", 1);
+        attr_int(&attrs, "local_window_size", rows[i].window);
+        onnx_contrib(&g, "GroupQueryAttention", rows[i].inputs, &attrs);
+        onnx_gives(&g, 17, last, 2, rows[i].want, 1e-5f);
+    }
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +442,8 @@ int main(void)
         cmocka_unit_test(turned_by_their_place),
         cmocka_unit_test(scaled_by_a_root),
         cmocka_unit_test(heads_of_a_fused_attention),
+        cmocka_unit_test(heads_that_are_packed),
+        cmocka_unit_test(caches_of_their_own_lengths),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
