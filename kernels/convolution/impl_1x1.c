@@ -152,12 +152,15 @@ static bool narrow(const optune_task *task, const conv2d_shape *s, const config_
     return c->block < c->vecs * conv2d_lanes(task, s) && c->block < s->oh * s->ow;
 }
 
-/* Vectors of pixels of one block. */
+/* Vectors of pixels of one block: as many panels as the others or one more, and what there is of a
+ * ragged one. */
 static int64_t block_vecs(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
-                          int64_t block, int64_t of_block)
+                          int64_t block, int64_t blocks)
 {
     const int64_t vecs = host_ceil(s->oh * s->ow, conv2d_lanes(task, s));
-    return host_min(vecs, (block + 1) * of_block * c->vecs) - block * of_block * c->vecs;
+    const int64_t panels = host_ceil(vecs, c->vecs);
+    return host_min(vecs, (block + 1) * panels / blocks * c->vecs) -
+           block * panels / blocks * c->vecs;
 }
 
 /* What a config of pixels takes: the thread that has most to do, 1 where all have as much, and a
@@ -178,7 +181,7 @@ static double pixels_cost(const optune_task *task, const conv2d_shape *s, const 
         return 1 + reads / 20;
     for (int64_t i = 0, thread = 0; i < pieces; i++) {
         const int64_t at = i / blocks % chunks;
-        const int64_t work = block_vecs(task, s, c, i % blocks, of_block) *
+        const int64_t work = block_vecs(task, s, c, i % blocks, blocks) *
                              (host_min(tiles, (at + 1) * chunk) - at * chunk);
         all += work;
         mine += work;

@@ -10,7 +10,8 @@
  * work.
  *
  * With PIXELS the plan defines: TM, TV, IC_CHUNK, OT_CHUNK (channel tiles of a chunk), PANELS
- * (of a block of pixels), PACK, UNROLL_IC and PREFETCH (steps ahead).
+ * (of a block of pixels at most; the last blocks have one more than the first, as the last panel
+ * may be ragged), PACK, UNROLL_IC and PREFETCH (steps ahead).
  */
 #include "kernels/convolution/direct/lanes.kernel.h"
 
@@ -182,7 +183,7 @@ void conv2d(void *const *arg)
     for (i64 it = 0; it < (i64)N * GROUPS * OT_CHUNKS * BLOCKS; it++) {
         const i64 block = it % BLOCKS, chunk = it / BLOCKS % OT_CHUNKS;
         const i64 image = it / BLOCKS / OT_CHUNKS; /* batch item and group */
-        const i64 p0 = block * PANELS, p1 = MIN(ALL_PANELS, p0 + PANELS);
+        const i64 p0 = block * ALL_PANELS / BLOCKS, p1 = (block + 1) * ALL_PANELS / BLOCKS;
         DTYPE *mine = panels + (i64)THREAD * PANELS * PANEL_SIZE;
         for (i64 k0 = 0; k0 < CI_G; k0 += IC_CHUNK) {
             const i64 depth = MIN(IC_CHUNK, CI_G - k0);

@@ -153,6 +153,9 @@ static void test_panels(void **state)
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 2, 2, 22},
         {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 1, 0, 0},
         {"conv2d(f32[1,64,8,10], const f32[7,64,1,1])", 2, 2, 2}, /* no half panels */
+        /* the last panel is one vector, so the last block has one more: shared by pixels */
+        {"conv2d(f32[1,192,28,28], const f32[32,192,1,1])", 2, 7, 6},
+        {"conv2d(f32[1,512,28,28], const f32[128,512,1,1])", 2, 4, 22},
     };
     for (int i = 0; i < OT_COUNT(table); i++) {
         static optune_plan plan;
