@@ -15,6 +15,7 @@ typedef struct fake {
     uint64_t rng;
     int *order, *n_order, name; /* who was called, in turns */
     struct machine *on;         /* a machine of two speeds; NULL: of one */
+    double late;                /* in so many calls of all another process has the core */
     double moody;               /* by itself half of its samples take so many times as long */
 } fake;
 
@@ -34,6 +35,8 @@ static double run(void *arg, int64_t count)
         return -1;
     double t = (double)count * f->once * (1 + f->noise * optune_random_unit(&f->rng)) +
                (f->calls == f->late_at ? 20e-3 : 0);
+    if (f->late > 0 && optune_random_unit(&f->rng) < f->late)
+        t += 4e-3;
     if (f->moody > 0 && optune_random_unit(&f->rng) < 0.5)
         t *= f->moody;
     if (f->on) {
@@ -162,6 +165,7 @@ static void test_beaten_is_not_told_to_a_percent(void **state)
 static void test_late_once_is_not_hopeless(void **state)
 {
     (void)state;
+    int left = 0;
     for (int call = 1; call < 8; call++) {
         fake f = {.once = 2e-5, .late_at = call};
         ot_measured m;
@@ -170,13 +174,21 @@ static void test_late_once_is_not_hopeless(void **state)
         assert_true(m.n >= ot_policy_warm.min_samples);
         assert_true(fabs(m.interval.median - 2e-5) < 1e-12);
     }
-    /* Nothing else is excused: a kernel that is slow in truth costs one run more. */
+    /* Nor on a machine where every other run meets one. */
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        fake f = {.once = 2.8e-5, .late = 0.5, .rng = seed};
+        ot_measured m;
+        ot_measure(&ot_policy_warm, 2.5e-5, run, &f, &m);
+        left += m.gave_up && m.n < 3;
+    }
+    assert_true(left <= 5);
+    /* Nothing else is excused: a kernel that is slow in truth costs some runs more. */
     fake slow = {.once = 1e-3};
     ot_measured m;
     ot_measure(&ot_policy_warm, 1.9e-5, run, &slow, &m);
     assert_true(m.gave_up);
     assert_int_equal(m.n, 1);
-    assert_int_equal(slow.calls, 3);
+    assert_int_equal(slow.calls, 8);
     /* And a failure in that run is one. */
     fake broken = {.once = 1e-3, .fail_at = 3};
     ot_measure(&ot_policy_warm, 1.9e-5, run, &broken, &m);
