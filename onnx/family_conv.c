@@ -102,35 +102,52 @@ static int conv(ot_onnx_node *n)
     return status;
 }
 
+/* One dim of a transposed convolution. */
+typedef struct back {
+    int64_t extent, kernel, stride, dilation;
+} back;
+
 /* Pads that follow from how large the output is to be: said, or the strides' multiple of the
- * input. What is missing is added behind, where no pad is. */
-static int pads_for(ot_onnx_node *n, ot_onnx_window *w, int64_t added[2])
+ * input. What is missing is added behind, where no pad is. 0: they are given otherwise. */
+static int pads_for(ot_onnx_node *n, int dims, const back *b, int64_t *added, int64_t *before,
+                    int64_t *after)
 {
     const char *how = ot_onnx_word(n, "auto_pad", "NOTSET");
     const bool upper = !strcmp(how, "SAME_UPPER");
     ot_onnx_list shape;
-    int64_t dim[OPTUNE_MAX_RANK];
     const int said = ot_onnx_ints(n, "output_shape", &shape);
     if (said < 0 || (!said && *how != 'S'))
         return said;
-    if (said && shape.n != w->dims && shape.n != w->dims + 2)
-        return ot_onnx_refuse(n, "'output_shape' has %d values, not %d", shape.n, w->dims);
-    if (!ot_onnx_dims_at(n, w->data, ~3u, dim))
-        return n->err->status;
-    for (int d = 2 - w->dims; d < 2; d++) {
-        const int64_t span = (w->kernel[d] - 1) * w->dilation[d] + 1;
-        const int64_t whole = (dim[2 + d] - 1) * w->stride[d] + added[d] + span;
-        const int64_t want = said ? shape.i[shape.n - 2 + d] : dim[2 + d] * w->stride[d];
+    if (said && shape.n != dims && shape.n != dims + 2)
+        return ot_onnx_refuse(n, "'output_shape' has %d values, not %d", shape.n, dims);
+    for (int d = 0; d < dims; d++) {
+        const int64_t span = (b[d].kernel - 1) * b[d].dilation + 1;
+        const int64_t whole = (b[d].extent - 1) * b[d].stride + added[d] + span;
+        const int64_t want = said ? shape.i[shape.n - dims + d] : b[d].extent * b[d].stride;
         const int64_t all = whole - want, less = all > 0 ? all / 2 : 0;
-        if (want < 1 || want > OPTUNE_MAX_DIM || -all >= w->stride[d])
+        if (want < 1 || want > OPTUNE_MAX_DIM || -all >= b[d].stride)
             return ot_onnx_refuse(n, "an output of %lld where %lld are made", (long long)want,
                                   (long long)whole);
         const int64_t more = all > 0 ? all - less : 0;
         added[d] += all < 0 ? -all : 0;
-        w->pad[d] = upper ? less : more;
-        w->pad[2 + d] = upper ? more : less;
+        before[d] = upper ? less : more;
+        after[d] = upper ? more : less;
     }
     return OPTUNE_OK;
+}
+
+static int plane_pads(ot_onnx_node *n, ot_onnx_window *w, int64_t added[2])
+{
+    int64_t dim[OPTUNE_MAX_RANK];
+    const int first = 2 - w->dims; /* of a line the second dim */
+    back b[2];
+    if (!ot_onnx_attr_of(n, "output_shape") && *ot_onnx_word(n, "auto_pad", "NOTSET") != 'S')
+        return OPTUNE_OK;
+    if (!ot_onnx_dims_at(n, w->data, ~3u, dim))
+        return n->err->status;
+    for (int d = first; d < 2; d++)
+        b[d - first] = (back){dim[2 + d], w->kernel[d], w->stride[d], w->dilation[d]};
+    return pads_for(n, w->dims, b, added + first, w->pad + first, w->pad + 2 + first);
 }
 
 static int conv_transpose_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_value *weight)
@@ -138,15 +155,17 @@ static int conv_transpose_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx
     ot_onnx_volume v;
     ot_onnx_list list;
     int64_t added[3] = {0, 0, 0};
-    if (ot_onnx_attr_of(n, "output_shape") || *ot_onnx_word(n, "auto_pad", "NOTSET") == 'S')
-        return ot_onnx_refuse(n, "over volumes pads that follow from its output are not "
-                                 "supported");
+    back b[3];
     if (ot_onnx_volume_of(n, kernel, &v) < 0 || ot_onnx_ints(n, "output_padding", &list) < 0)
         return n->err->status;
     if (ot_onnx_attr_of(n, "output_padding") && list.n != 3)
         return ot_onnx_refuse(n, "'output_padding' has %d values, not 3", list.n);
-    for (int d = 0; d < 3 && d < list.n; d++)
-        added[d] = list.i[d];
+    for (int d = 0; d < 3; d++) {
+        added[d] = d < list.n ? list.i[d] : 0;
+        b[d] = (back){v.dim[2 + d], v.kernel[d], v.stride[d], v.dilation[d]};
+    }
+    if (pads_for(n, 3, b, added, v.before, v.after) < 0)
+        return n->err->status;
     ot_onnx_value *all = ot_onnx_transpose_volume(n, &v, weight, added);
     return ot_onnx_give(n, 0, biased(n, all, ot_onnx_in(n, 2), 3));
 }
@@ -169,7 +188,7 @@ static int conv_transpose(ot_onnx_node *n)
         return status;
     for (int d = 0; d < list.n && list.n == slide.dims; d++)
         added[2 - slide.dims + d] = list.i[d];
-    if (pads_for(n, &slide, added) < 0)
+    if (plane_pads(n, &slide, added) < 0)
         return n->err->status;
     ot_onnx_value *all =
         ot_onnx_call(n, "conv2d_transpose", 2, (ot_onnx_value *const[]){slide.data, weight},

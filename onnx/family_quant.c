@@ -213,7 +213,7 @@ static int integer_product(ot_onnx_node *n)
 {
     value *a = side(n, 0, 2, -2);
     value *b = a ? side(n, 1, 3, -1) : NULL;
-    return ot_onnx_give(n, 0, ot_onnx_product(n, a, b));
+    return ot_onnx_give(n, 0, ot_onnx_exact_product(n, a, b));
 }
 
 /* round(sum(a b) scale_a scale_b / scale) + zero */
@@ -221,7 +221,7 @@ static int linear_product(ot_onnx_node *n)
 {
     value *a = side(n, 0, 2, -2);
     value *b = a ? side(n, 3, 5, -1) : NULL;
-    value *sum = ot_onnx_product(n, a, b);
+    value *sum = ot_onnx_exact_product(n, a, b);
     value *zero = ot_onnx_need(n, 7), *by[3];
     const int at[] = {1, 4, 6};
     for (int i = 0; i < 3 && sum; i++) {

@@ -44,8 +44,7 @@ static value *sums(ot_onnx_node *n, int weight_at, int zero_at, int weight_zero_
     weight = less_zero(n, weight, weight_zero_at);
     if (rank == 3)
         weight = ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
-    return ot_onnx_call(n, "conv2d", 2, (value *const[]){x, weight}, "%s",
-                        ot_onnx_window_text(n, slide));
+    return ot_onnx_exact_conv(n, x, weight, ot_onnx_window_text(n, slide));
 }
 
 static int integer_conv(ot_onnx_node *n)

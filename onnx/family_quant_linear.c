@@ -181,7 +181,7 @@ static int gemm(ot_onnx_node *n)
     value *a = less_zero(n, ot_onnx_need(n, 0), 2, -2, ot_onnx_int(n, "transA", 0) != 0);
     value *b =
         a ? less_zero(n, ot_onnx_need(n, 3), 5, -1, ot_onnx_int(n, "transB", 0) != 0) : NULL;
-    value *c = ot_onnx_in(n, 6), *sum = b ? ot_onnx_product(n, a, b) : NULL;
+    value *c = ot_onnx_in(n, 6), *sum = b ? ot_onnx_exact_product(n, a, b) : NULL;
     if (c && sum)
         sum = ot_onnx_2(n, "add", sum, ot_onnx_as(n, c, i32));
     value *all = sum ? scaled(n, sum, ot_onnx_need(n, 1), ot_onnx_need(n, 4)) : NULL;
@@ -203,7 +203,7 @@ static int product_to_float(ot_onnx_node *n)
 {
     value *a = less_zero(n, ot_onnx_need(n, 0), 4, -2, false);
     value *b = a ? less_zero(n, ot_onnx_need(n, 1), 5, -1, false) : NULL;
-    return give_product(n, b ? ot_onnx_product(n, a, b) : NULL, ot_onnx_need(n, 2),
+    return give_product(n, b ? ot_onnx_exact_product(n, a, b) : NULL, ot_onnx_need(n, 2),
                         ot_onnx_need(n, 3), 6);
 }
 
@@ -216,7 +216,7 @@ static int dynamic_product(ot_onnx_node *n)
     if (!b || !zero)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
     a = ot_onnx_2(n, "subtract", ot_onnx_as(n, a, i32), ot_onnx_as(n, zero, i32));
-    return give_product(n, ot_onnx_product(n, a, b), scale, ot_onnx_need(n, 2), 4);
+    return give_product(n, ot_onnx_exact_product(n, a, b), scale, ot_onnx_need(n, 2), 4);
 }
 
 #define MS "com.microsoft::"

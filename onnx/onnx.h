@@ -452,6 +452,13 @@ int ot_onnx_pad_up(ot_onnx_node *n, ot_onnx_window *w);
 /* family_softmax.c: along the node's axis; `flat`: over all from it on. */
 ot_onnx_value *ot_onnx_softmax(ot_onnx_node *n, ot_onnx_value *x, bool flat);
 
+/* ---- exact.c: sums of products of 8-bit integers -------------------------------------------- */
+/* Of sides in 32-bit integers, each one of the node's of 8 bits less its zero: MatMul's, and that
+ * of a convolution over images by conv2d's attributes. */
+ot_onnx_value *ot_onnx_exact_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
+ot_onnx_value *ot_onnx_exact_conv(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *weight,
+                                  const char *attrs);
+
 /* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
 /* One number, or one for each place along the axis, against x. */
 ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "graph/attend.h"
@@ -381,6 +382,50 @@ static void linear_sums(void **state)
     ot_text_release(&g);
 }
 
+/* A sum of `terms` products of 255 and the weight, and the kernel of whose floats it is: one below
+ * 2^24, an odd one beyond it, one that 32 bits wrap. */
+static void sums_that_floats_have(void **state)
+{
+    enum { MOST = 40000 };
+    static const struct {
+        int terms;
+        uint8_t weight;
+        const char *dims[2], *call;
+    } rows[] = {{101, 255, {"1,101", "101,1"}, "f32[1,1] = dense("},
+                {301, 255, {"1,301", "301,1"}, "f64[1,1] = dense("},
+                {MOST, 255, {"1,40000", "40000,1"}, "i32[1,1] = dense("},
+                {MOST, 1, {"1,40000", "40000,1"}, "f32[1,1] = dense("}};
+    uint8_t *x = malloc(MOST), *w = malloc(MOST);
+    ot_text g = {0};
+    (void)state;
+    memset(x, 255, MOST);
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        const int64_t sum = (int64_t)255 * rows[i].terms * rows[i].weight;
+        const int32_t known = (int32_t)(uint32_t)(sum - 1); /* one less */
+        static const float want[] = {1};
+        optune_graph *graph = NULL;
+        optune_err err;
+        memset(w, rows[i].weight, MOST);
+        for (int again = 0; again < 2; again++) {
+            onnx_input(&g, "x", ONNX_UINT8, rows[i].dims[0]);
+            onnx_initializer(&g, "w", ONNX_UINT8, rows[i].dims[1], w, (size_t)rows[i].terms);
+            onnx_initializer(&g, "known", ONNX_INT32, "", &known, sizeof known);
+            onnx_node(&g, "MatMulInteger", "m", "x w", "all", NULL);
+            onnx_node(&g, "Sub", "s", "all known", "i", NULL);
+            as_floats(&g);
+            if (again)
+                gives(&g, 17, (const void *const[]){x}, 1, want);
+            else
+                check_ok(reads(&g, 17, &graph, &err));
+        }
+        check_contains(optune_graph_text(graph, true), rows[i].call);
+        optune_graph_close(graph);
+    }
+    ot_text_release(&g);
+    free(x);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,7 +434,7 @@ int main(void)
         cmocka_unit_test(the_operator),        cmocka_unit_test(a_triangle_of_its_own),
         cmocka_unit_test(scores_within_a_cap), cmocka_unit_test(windows_and_lengths),
         cmocka_unit_test(integer_sums),        cmocka_unit_test(linear_sums),
-        cmocka_unit_test(as_llama_has_it),
+        cmocka_unit_test(as_llama_has_it),     cmocka_unit_test(sums_that_floats_have),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

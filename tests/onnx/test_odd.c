@@ -123,22 +123,23 @@ static void transposed_to_a_shape(void **state)
     static const float x[] = {1, 2}, w[] = {1, 2, 3};
     static const float upper[] = {1, 2, 5, 4}, lower[] = {2, 5, 4, 6},
                        six[] = {1, 2, 5, 4, 6, 0};
-    static const int64_t stride[] = {2}, shape[] = {6};
+    static const int64_t stride[] = {2, 1, 1}, shape[] = {6, 1, 1};
     static const struct {
         const char *pad;
         int n;
         const float *want;
     } all[] = {{"SAME_UPPER", 4, upper}, {"SAME_LOWER", 4, lower}, {NULL, 6, six}};
     (void)state;
-    for (int i = 0; i < OT_COUNT(all); i++) {
+    for (int k = 0; k < 2 * OT_COUNT(all); k++) {
+        const int i = k / 2, dims = k % 2 ? 3 : 1; /* as a volume, too */
         ot_text g = {0}, attrs = {0};
-        onnx_input(&g, "x", ONNX_FLOAT, "1,1,2");
-        onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,3", w, sizeof w);
-        attr_ints(&attrs, "strides", 1, stride);
+        onnx_input(&g, "x", ONNX_FLOAT, dims == 3 ? "1,1,2,1,1" : "1,1,2");
+        onnx_initializer(&g, "w", ONNX_FLOAT, dims == 3 ? "1,1,3,1,1" : "1,1,3", w, sizeof w);
+        attr_ints(&attrs, "strides", dims, stride);
         if (all[i].pad)
             attr_text(&attrs, "auto_pad", all[i].pad);
         else
-            attr_ints(&attrs, "output_shape", 1, shape);
+            attr_ints(&attrs, "output_shape", dims, shape);
         onnx_node(&g, "ConvTranspose", "only", "x w", "y", &attrs);
         onnx_gives(&g, 17, x, all[i].n, all[i].want, 1e-5f);
     }
@@ -353,10 +354,12 @@ static void places_of_steps(void **state)
     }
 }
 
-/* Two windows of [2,2] side by side, one element apart. */
+/* Two windows of [2,2] side by side, one element apart; an infinite element is one of its place. */
 static void windows_put_back(void **state)
 {
-    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {1, 5, 4, 5, 13, 8};
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8}, want[] = {1, 5, 4, 5, 13, 8},
+                       far[] = {INFINITY, 2, 3, 4, 5, 6, 7, 8}, cut[] = {99, 5, 4, 5, 13, 8},
+                       limit = 99;
     static const int64_t image[] = {2, 3}, block[] = {2, 2}, odd[] = {2, 4};
     (void)state;
     for (int fits = 1; fits >= 0; fits--) {
@@ -375,6 +378,14 @@ static void windows_put_back(void **state)
         check_contains(err.text,
                        "'only': its input has 2 windows of 4, not 1 by 3 of a multiple");
     }
+    ot_text g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,4,2");
+    onnx_initializer(&g, "image", ONNX_INT64, "2", image, sizeof image);
+    onnx_initializer(&g, "block", ONNX_INT64, "2", block, sizeof block);
+    onnx_initializer(&g, "limit", ONNX_FLOAT, "", &limit, sizeof limit);
+    onnx_node(&g, "Col2Im", "fold", "x image block", "all", NULL);
+    onnx_node(&g, "Min", "cut", "all limit", "y", NULL);
+    onnx_gives(&g, 18, far, 6, cut, 1e-5f);
 }
 
 /* Of an odd number the end has more, cut off or added. */
