@@ -71,6 +71,11 @@ static void test_tiles(void **state)
         "conv2d(f32[2,20,6,9], f32[66,20,3,2], strides=[2,1], padding=[1,0,0,1])";
     static const char padded[] = "conv2d(f32[1,31,10,8], f32[34,31,1,2])";
     static const char points[] = "conv2d(f32[1,40,8,12], f32[36,40,1,1])";
+    static const char levels[] =
+        "dense_nbits(f32[70,72], u8[67,36], f32[67,9], bits=4, group=8)";
+    static const char halves[] = "dense_nbits(bf16[65,56], i8[66,56], bf16[66,1], bits=8)";
+    static const char shifted[] =
+        "dense_nbits(f32[33,40], u8[36,20], f32[36,5], u8[36,5], bits=4, group=8)";
     static const struct {
         const char *impl, *workload;
         knobs k;
@@ -153,6 +158,9 @@ static void test_tiles(void **state)
         {"conv2d_winograd.gpu",
          wide,
          {{{"tile", 2}, BLOCK(16, 128, 8), THREAD(4, 16), STAGES(1), UNROLL(4)}}},
+        {"dense_nbits_tile.gpu", levels, {{BLOCK(64, 64, 16), THREAD(8, 8), UNROLL(4)}}},
+        {"dense_nbits_tile.gpu", halves, {{BLOCK(128, 64, 32), THREAD(8, 8), UNROLL(8)}}},
+        {"dense_nbits_tile.gpu", shifted, {{BLOCK(64, 64, 8), THREAD(8, 8), UNROLL(4)}}},
     };
     static workbench b;
     if (!workbench_find(&b, "emulated -arch=sm_80"))

@@ -150,6 +150,43 @@ static double share_of_better(const optune_task *task, const char *name)
     return 100.0 * better / valid;
 }
 
+static double estimate_of(const char *text, const char *impl, optune_config *config)
+{
+    static optune_target target;
+    static optune_device device;
+    static optune_call call;
+    optune_err err;
+    optune_space *space;
+    on_any_gpu("cuda -arch=sm_90", &target, &device);
+    check_ok(ot_call_parse(text, &call, &err));
+    check_ok(ot_space_open(&(optune_task){&call, &target, &device}, ot_impl_find(impl), &space,
+                           &err));
+    assert_true(ot_space_fallback(space, config, NULL));
+    const double cost = ot_space_estimate(space, config);
+    ot_space_close(space);
+    return cost;
+}
+
+/* A ring's copies are counted as the plan makes them: as many steps, of rows that are whole
+ * vectors and of rows that are not, of an operand that lies along and of one that is turned. */
+static void copies_are_counted(void **state)
+{
+    (void)state;
+    optune_config vectors, single, along;
+    const double less =
+        estimate_of("dense(f32[4096,4096],f32[4096,4096])", "dense_ring.cuda", &vectors);
+    const double more =
+        estimate_of("dense(f32[4096,4094],f32[4096,4094])", "dense_ring.cuda", &single);
+    assert_int_equal(optune_config_int(&vectors, "block_m"),
+                     optune_config_int(&single, "block_m"));
+    assert_true(less < 0.995 * more);
+    const double least =
+        estimate_of("batch_matmul(f32[4,4096,4096],f32[4,4096,4096],transpose_a=true,"
+                    "transpose_b=false)",
+                    "batch_matmul_ring.cuda", &along);
+    assert_true(least < 4 * less);
+}
+
 /* On a GPU every template has estimates that prefer its fallback to what fills a tenth of it. */
 static void templates_tell_good_from_bad(void **state)
 {
@@ -295,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(truth_helps_and_lies_hurt_little),
         cmocka_unit_test(what_is_not_known_changes_nothing),
+        cmocka_unit_test(copies_are_counted),
         cmocka_unit_test(templates_tell_good_from_bad),
         cmocka_unit_test(every_row_on_gpus_has_one),
     };

@@ -5,8 +5,11 @@
  *
  * Scores of what is left out are -infinity. Where queries are scaled first, by SCALE_OF, scores are
  * logarithms to the base 2 unless something is added to them, and WEIGHT(less) is what one `less`
- * below the largest weighs. Else a score is EARLY(the product), and weighs WEIGHT_OF(score, most *
- * FACTOR), one multiply-add and one exponential.
+ * below the largest weighs. Else a score is EARLY(the product), and weighs WEIGHT_OF(score, the
+ * row's largest): one exponential of a multiply-add, if EARLY leaves the scale to that. It is wrong
+ * by what the largest times FACTOR is rounded by, which all weights of a row share, but which is
+ * infinite for scores of 2^30: float32 is scaled early, and what masks add, the lowest float where
+ * a row has nothing else, is subtracted as it is.
  */
 #ifndef OPTUNE_KERNELS_ATTENTION_GPU_H
 #define OPTUNE_KERNELS_ATTENTION_GPU_H
@@ -34,21 +37,20 @@ INLINE float EXP2(float x)
 #if MASKED && !MASK_KEEPS
 #define SCALE_OF SCALE
 #define WEIGHT(less) EXP2((less)*LOG2_E)
+#define FACTOR LOG2_E
+#define EARLY(x) ((x)*SCALE)
+#define WEIGHT_OF(score, most) WEIGHT((score) - (most))
+#define START SMALLEST
 #else
 #define SCALE_OF (SCALE * LOG2_E)
 #define WEIGHT(less) EXP2(less)
+#define EARLY_ALL (SCALE <= 0 || !NARROW)
+#define FACTOR (EARLY_ALL ? 1.0f : SCALE_OF)
+#define EARLY(x) (EARLY_ALL ? (x)*SCALE_OF : (x))
+#define WEIGHT_OF(score, most) EXP2(FMA(score, FACTOR, -((most)*FACTOR)))
+/* Below every score, and a number when multiplied, too, however that rounds. */
+#define START (FACTOR > 1 ? SMALLEST / (2 * FACTOR) : SMALLEST)
 #endif
-
-#if MASKED && !MASK_KEEPS
-#define FACTOR LOG2_E
-#define EARLY(x) ((x)*SCALE)
-#else
-#define FACTOR (SCALE <= 0 ? 1.0f : SCALE * LOG2_E)
-#define EARLY(x) (SCALE <= 0 ? (x) * (SCALE * LOG2_E) : (x))
-#endif
-#define WEIGHT_OF(score, most_factor) EXP2(FMA(score, FACTOR, -(most_factor)))
-/* Below every score, and a number when multiplied, too. */
-#define START (FACTOR > 1 ? SMALLEST / FACTOR : SMALLEST)
 /* Of a tile of TK keys, but for what a mask hides. */
 #define ALL_SEEN (!CAUSAL && SKV % TK == 0)
 

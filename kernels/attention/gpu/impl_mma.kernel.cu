@@ -203,7 +203,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             UNROLL
             for (int e = 0; e < 4 * KEYS; e++) {
                 float *const s = &score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2];
-                *s = WEIGHT_OF(*s, higher * FACTOR);
+                *s = WEIGHT_OF(*s, higher);
                 sum[i] += *s;
             }
             UNROLL

@@ -219,7 +219,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             sum[i] *= less;
             UNROLL
             for (int j = 0; j < KN; j++) {
-                score[i][j] = WEIGHT_OF(score[i][j], most[i] * FACTOR);
+                score[i][j] = WEIGHT_OF(score[i][j], most[i]);
                 sum[i] += score[i][j];
             }
             UNROLL

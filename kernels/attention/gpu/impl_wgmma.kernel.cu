@@ -177,7 +177,7 @@ INLINE void weigh(float *s, line *rows)
         r->sum *= r->less;
         UNROLL
         for (int e = 0; e < TK / 4; e++) {
-            const float x = WEIGHT_OF(s[ELEMENT(h, e)], most * FACTOR);
+            const float x = WEIGHT_OF(s[ELEMENT(h, e)], most);
             r->sum += x;
             s[ELEMENT(h, e)] = x;
         }

@@ -102,16 +102,25 @@ bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
     return fits(task, p, &c, why);
 }
 
+/* How its operands are copied, as the plan below says. */
+static gpu_product product_of(const matmul_gpu *p)
+{
+    const int64_t quads = p->k % 4 == 0 ? -4 : 0;
+    return (gpu_product){.m = p->m,
+                         .n = p->n,
+                         .k = p->k,
+                         .batches = p->b,
+                         .most_splits = 16,
+                         .elem = 4,
+                         .staging = GPU_STAGE_COPIES,
+                         .copies = {p->x_along ? matmul_gpu_vector(p, p->m, 4) : quads,
+                                    p->y_along ? matmul_gpu_vector(p, p->n, 4) : quads}};
+}
+
 void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config)
 {
-    const gpu_product product = {.m = p->m,
-                                 .n = p->n,
-                                 .k = p->k,
-                                 .batches = p->b,
-                                 .most_splits = 16,
-                                 .elem = 4,
-                                 .staging = GPU_STAGE_COPIES};
+    const gpu_product product = product_of(p);
     ring c = {.lanes = 4, .resident = 2};
     c.t = gpu_tile_best(task, &product, &c.splits);
     c.t.bm = host_max(c.t.bm, 32);
@@ -140,12 +149,7 @@ double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
                                 const optune_config *config)
 {
     const ring c = ring_of(config);
-    const gpu_product product = {.m = p->m,
-                                 .n = p->n,
-                                 .k = p->k,
-                                 .batches = p->b,
-                                 .elem = 4,
-                                 .staging = GPU_STAGE_COPIES};
+    const gpu_product product = product_of(p);
     return gpu_tile_cost(task, &product, &c.t, c.splits);
 }
 

@@ -111,7 +111,7 @@ enum {
 static const double code_line = 12;     /* until the next line of cold code is there */
 static const double code_missed = 1.15; /* a loop that the cache of instructions cannot hold */
 static const double wavefronts = 3;     /* of reading 16 bytes a thread from shared memory */
-static const double copied = 4.4;       /* of shared memory for a warp's copy */
+static const double copied = 1.1;       /* of shared memory for a line of a warp's copy */
 /* Instructions: of a vector that is staged, of looking where one lies, of a step. */
 static const double staged = 8.7, turned = 12.7, looked = 14, of_step = 71, of_loop = 6;
 
@@ -137,13 +137,32 @@ typedef struct step {
     int64_t vectors, code; /* staged by a thread; instructions of the loop */
 } step;
 
+/* One operand's copies: of a thread in a step, and lines that one of a warp goes through. */
+typedef struct copying {
+    int64_t count, lines;
+} copying;
+
+static copying copying_of(const gpu_product *p, const gpu_tile *t, int side)
+{
+    const int64_t rows = side == 0 ? t->bm : t->bn, given = p->copies[side];
+    const bool fewer = side == 0 ? t->tm < t->tn : t->tn <= t->tm;
+    const int64_t each = given > 0 ? given : given < 0 && fewer ? -given : 1;
+    const int64_t wide = t->bk < 8 ? t->bk : 8; /* elements side by side of what is not along */
+    return (copying){.count = host_ceil(rows * t->bk, each * gpu_tile_threads(t)),
+                     .lines = given > 0 ? host_ceil(32 * each, host_min(32, rows))
+                                        : host_ceil(32 * each, wide)};
+}
+
 static step step_of(const gpu_product *p, const gpu_tile *t)
 {
     const int64_t threads = gpu_tile_threads(t), warps = host_ceil(threads, 32);
-    const int64_t most = 16 / p->elem, each = p->staging == GPU_STAGE_COPIES ? 1 : most;
+    const int64_t each = 16 / p->elem;
     const int64_t vector = p->vector ? host_min(p->vector, each) : each;
+    const copying x = copying_of(p, t, 0), y = copying_of(p, t, 1);
     const int64_t vectors_x = host_ceil(t->bm * t->bk, vector * threads);
-    const int64_t vectors = vectors_x + host_ceil(t->bn * t->bk, each * threads);
+    const int64_t vectors = p->staging == GPU_STAGE_COPIES
+                                ? x.count + y.count
+                                : vectors_x + host_ceil(t->bn * t->bk, each * threads);
     const int64_t unroll = t->unroll ? host_min(t->unroll, t->bk) : t->bk;
     const int64_t cm = gpu_tile_chunk(t->tm, p->elem), cn = gpu_tile_chunk(t->tn, p->elem);
     const int64_t reads = t->tm / cm + t->tn / cn;
@@ -159,7 +178,9 @@ static step step_of(const gpu_product *p, const gpu_tile *t)
     const double fronts =
         fmax(1, wavefronts * (double)(cm * p->elem) / 16) * (double)(t->tm / cm) +
         fmax(1, wavefronts * (double)(cn * p->elem) / 16) * (double)(t->tn / cn);
-    const double copies = p->staging == GPU_STAGE_COPIES ? copied * (double)vectors : 0;
+    const double copies = p->staging == GPU_STAGE_COPIES
+                              ? copied * (double)(x.count * x.lines + y.count * y.lines)
+                              : 0;
     /* Fragments are read early as far as the code is straight. */
     const double in_turn = (double)t->bk / (double)host_min(unroll, 8) + (unroll < 8 ? 0 : 1);
     step s = {.vectors = vectors, .code = unroll * (t->tm * t->tn + reads)};

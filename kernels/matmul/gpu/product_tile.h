@@ -63,7 +63,7 @@ void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,
 typedef enum gpu_staging {
     GPU_STAGE_VECTORS, /* both operands as they lie, through registers */
     GPU_STAGE_TURNED,  /* the same, but stored element by element */
-    GPU_STAGE_COPIES   /* asynchronous copies of single elements, stages - 1 ahead */
+    GPU_STAGE_COPIES   /* asynchronous copies, stages - 1 ahead */
 } gpu_staging;
 
 /* A product of m x n x k, `batches` of them, whose depth may be split over up to `most_splits`
@@ -72,6 +72,10 @@ typedef struct gpu_product {
     int64_t m, n, k, batches, most_splits, elem;
     gpu_staging staging;
     int64_t vector; /* elements of x that are fetched at once; 0: as many as 16 bytes have */
+    /* Elements of either operand that are copied at once. Negative: only where a thread
+     * multiplies fewer of its rows than of the other's; else, as with 0, it is turned on its
+     * way, one by one. */
+    int64_t copies[2];
     int64_t looked; /* times that a fetch of x asks where its element lies */
     int64_t
         bytes; /* that the call reads and writes at least; 0: of both operands and the sums */

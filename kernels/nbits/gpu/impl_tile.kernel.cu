@@ -9,12 +9,13 @@
 
 #define LDA (BM + 4)
 #define LDB (BN + 4)
-#define TILE_AHEAD 0
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 
 #define X_LOADS CEIL_DIV(BM *BK / XV, THREADS)
 #define W_LOADS CEIL_DIV(BN *BK / PER, THREADS)
 #define STEPS CEIL_DIV(K, BK)
+#define STAGES 1
+#define B_AT (BK * LDA) /* in the tile */
 #define VN                                                                                     \
     (N % CN == 0 ? CN : N % 2 == 0 && CN > 1 ? 2 : 1) /* outputs that are stored at once */
 
@@ -24,25 +25,54 @@ VECTOR(vec_out, X_T, VN);
 #define ROW_OF(i, each) ((thread + (i)*THREADS) / (BK / (each)))
 #define DEPTH_OF(i, each) ((thread + (i)*THREADS) % (BK / (each)) * (each))
 
-#define FETCH(k0)                                                                              \
+/* Tile `s` of the depth, zeros unless `on`, as it lies in memory: what is made of it waits until it
+ * is there. */
+#define FETCH_TILES(s, on)                                                                     \
     UNROLL for (int i = 0; i < X_LOADS; i++)                                                   \
     {                                                                                          \
-        const int k = (k0) + DEPTH_OF(i, XV);                                                  \
-        if (ROW_OF(i, XV) < BM && m0 + ROW_OF(i, XV) < rows && k < K)                          \
+        const int k = (s)*BK + DEPTH_OF(i, XV);                                                \
+        if ((on) && ROW_OF(i, XV) < BM && m0 + ROW_OF(i, XV) < rows && k < K)                  \
             next_x[i] = *(GLOBAL const vec_x *)(x + (m0 + ROW_OF(i, XV)) * K + k);             \
         else                                                                                   \
             UNROLL for (int e = 0; e < XV; e++) next_x[i].v[e] = 0;                            \
     }                                                                                          \
     UNROLL for (int i = 0; i < W_LOADS; i++)                                                   \
     {                                                                                          \
-        const int k = (k0) + DEPTH_OF(i, PER);                                                 \
+        const int k = (s)*BK + DEPTH_OF(i, PER);                                               \
         const i64 n = n0 + ROW_OF(i, PER);                                                     \
         next_w[i] = 0;                                                                         \
-        next_by[i] = next_z[i] = 0;                                                            \
-        if (ROW_OF(i, PER) < BN && n < N && k < K) {                                           \
-            next_w[i] = weight[n * ROW_WORDS + k / PER] ^ FLIP;                                \
-            next_by[i] = SCALE_OF(scale[n * GROUPS + k / GROUP]);                              \
-            next_z[i] = ZERO_AT(n * GROUPS + k / GROUP);                                       \
+        next_by[i] = 0;                                                                        \
+        NEXT_ZERO(i, 0)                                                                        \
+        if ((on) && ROW_OF(i, PER) < BN && n < N && k < K) {                                   \
+            next_w[i] = weight[n * ROW_WORDS + k / PER];                                       \
+            next_by[i] = scale[n * GROUPS + k / GROUP];                                        \
+            NEXT_ZERO(i, zero[n * GROUPS + k / GROUP])                                         \
+        }                                                                                      \
+    }
+
+#if ZERO
+#define NEXT_ZERO(i, x) next_z[i] = x;
+#define ZERO_HERE(i) ZERO_OF_STORED(next_z[i])
+#else
+#define NEXT_ZERO(i, x)
+#define ZERO_HERE(i) ZERO_AT(0)
+#endif
+
+#define STORE_TILES(to)                                                                        \
+    UNROLL for (int i = 0; i < X_LOADS; i++)                                                   \
+    {                                                                                          \
+        if (ROW_OF(i, XV) < BM)                                                                \
+            UNROLL for (int e = 0; e < XV; e++)(                                               \
+                to)[(DEPTH_OF(i, XV) + e) * LDA + ROW_OF(i, XV)] = X_OF(next_x[i].v[e]);       \
+    }                                                                                          \
+    UNROLL for (int i = 0; i < W_LOADS; i++)                                                   \
+    {                                                                                          \
+        if (ROW_OF(i, PER) < BN) {                                                             \
+            const u32 word = next_w[i] ^ FLIP;                                                 \
+            const float by = SCALE_OF(next_by[i]), z = ZERO_HERE(i);                           \
+            UNROLL for (int e = 0; e < PER;                                                    \
+                        e++)(to)[B_AT + (DEPTH_OF(i, PER) + e) * LDB + ROW_OF(i, PER)] =       \
+                LEVEL(word, e, z) * by;                                                        \
         }                                                                                      \
     }
 
@@ -52,43 +82,33 @@ product(GLOBAL const X_T *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
         ZERO_PARAMETER GLOBAL X_T *RESTRICT out OUTPUT_PARAMETERS(X_T))
 {
     SHARED(pool, BK * (LDA + LDB) * 4);
-    LOCAL float *const a = (LOCAL float *)pool, *const b = a + BK * LDA;
+    LOCAL float *const tile = (LOCAL float *)pool;
     const int thread = THREAD_X, ty = TILE_TY(thread), tx = TILE_TX(thread);
     const i64 n0 = (i64)(BLOCK_X % CEIL_DIV(N, BN)) * BN, rows = ROWS;
     const i64 m0 = (i64)(BLOCK_X / CEIL_DIV(N, BN)) * BM;
     const int steps = m0 < rows ? STEPS : 0;
     vec_x next_x[X_LOADS];
     u32 next_w[W_LOADS];
-    float next_by[W_LOADS], next_z[W_LOADS], acc[TM][TN];
+    SCALE_T next_by[W_LOADS];
+#if ZERO
+    ZERO_T next_z[W_LOADS];
+#endif
+    float acc[TM][TN];
     tile_clear(acc);
-    if (steps > 0) {
-        FETCH(0)
-    }
-    UNROLL_BY(1)
-    for (int step = 0; step < steps; step++) {
-        UNROLL
-        for (int i = 0; i < X_LOADS; i++) {
-            if (ROW_OF(i, XV) < BM) {
-                UNROLL
-                for (int e = 0; e < XV; e++)
-                    a[(DEPTH_OF(i, XV) + e) * LDA + ROW_OF(i, XV)] = X_OF(next_x[i].v[e]);
-            }
+    if (TILE_AHEAD) {
+        TILE_PIPELINE(steps, tile, B_AT + BK * LDB, 0, B_AT, true, ty, tx, acc)
+    } else {
+        if (steps > 0) {
+            FETCH_TILES(0, true)
         }
-        UNROLL
-        for (int i = 0; i < W_LOADS; i++) {
-            if (ROW_OF(i, PER) < BN) {
-                UNROLL
-                for (int e = 0; e < PER; e++)
-                    b[(DEPTH_OF(i, PER) + e) * LDB + ROW_OF(i, PER)] =
-                        LEVEL(next_w[i], e, next_z[i]) * next_by[i];
-            }
+        UNROLL_BY(1)
+        for (int step = 0; step < steps; step++) {
+            STORE_TILES(tile)
+            BARRIER();
+            FETCH_TILES(step + 1, step + 1 < steps)
+            tile_multiply(tile, tile + B_AT, ty, tx, acc);
+            BARRIER();
         }
-        BARRIER();
-        if (step + 1 < steps) {
-            FETCH((step + 1) * BK)
-        }
-        tile_multiply(a, b, ty, tx, acc);
-        BARRIER();
     }
     UNROLL
     for (int i = 0; i < TM; i++) {
