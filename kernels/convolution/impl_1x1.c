@@ -250,6 +250,27 @@ static bool fills_panels(const conv2d_shape *s, int64_t lanes, int64_t vecs, int
     return (double)(sums * lanes) <= 1.12 * (double)(s->oh * s->ow * tile);
 }
 
+/* Panels of three vectors by eight channels instead of four by six, where threads share those more
+ * evenly; `block` is the most that there may be in one. Gives what is chosen costs. */
+static double share_otherwise(const optune_task *task, const optune_space *space,
+                              const conv2d_shape *s, int64_t block, double cost,
+                              optune_config *config)
+{
+    static const char *const knobs[] = {"vecs", "tile", "block", "oc_chunk"};
+    const int64_t other[] = {3, 8, block, s->co_g};
+    int64_t before[4];
+    for (int i = 0; i < 4; i++) {
+        before[i] = optune_config_int(config, knobs[i]);
+        optune_config_choose_int(config, space, knobs[i], other[i]);
+    }
+    const double otherwise = share(task, space, config);
+    if (fills_panels(s, conv2d_lanes(task, s), 3, 8) && otherwise < 0.97 * cost)
+        return otherwise;
+    for (int i = 0; i < 4; i++)
+        optune_config_choose_int(config, space, knobs[i], before[i]);
+    return cost;
+}
+
 /* Chooses all knobs for vectors along this axis, and gives what share() says. */
 static double choose(const optune_task *task, const optune_space *space, const conv2d_shape *s,
                      bool along_pixels, optune_config *config)
@@ -282,7 +303,10 @@ static double choose(const optune_task *task, const optune_space *space, const c
     optune_config_choose_int(config, space, "oc_chunk", s->co_g);
     optune_config_choose_word(config, space, "pack", "no");
     optune_config_choose_int(config, space, "prefetch", along_pixels ? 8 : 32);
-    return along_pixels && (conv2d_varies(s) || alone) ? 0 : share(task, space, config);
+    if (along_pixels && (conv2d_varies(s) || alone))
+        return 0;
+    const double cost = share(task, space, config);
+    return along_pixels && wide ? share_otherwise(task, space, s, block, cost, config) : cost;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)

@@ -8,6 +8,8 @@
 #include "support/direct.h"
 #include "support/workbench.h"
 
+#include <stdlib.h>
+
 #include "strategy/inside.h"
 
 enum { MOST_BYTES = 1 << 18 };
@@ -82,7 +84,7 @@ static void test_operands(void **state)
                 direct_close(d);
             }
         }
-    if (workbench_wants("conv2d_1x1.cpu"))
+    if (!getenv("OPTUNE_TEST_IMPL") && !getenv("OPTUNE_TEST_WITHOUT"))
         assert_true(asked[0] && asked[1] && asked[2]);
 }
 

@@ -128,11 +128,11 @@ static void test_pixels(void **state)
     (void)state;
     static optune_plan plan;
     optune_config config;
-    plan_1x1("conv2d(f32[1,384,14,14], const f32[16,384,1,1])", 2, &config, &plan);
+    plan_1x1("conv2d(f32[1,384,14,14], const f32[16,384,1,1])", 4, &config, &plan);
     assert_string_equal(optune_config_word(&config, "vector"), "channels");
     assert_int_equal(optune_config_int(&config, "oc_chunk"), 16);
-    assert_int_equal(pieces(&plan), 2);
-    assert_int_equal(macro(&plan, "OW"), 98);
+    assert_int_equal(pieces(&plan), 4);
+    assert_int_equal(macro(&plan, "OW"), 49);
 }
 
 /* Vectors lie along pixels where these fill them, in blocks that are equally large. */
@@ -148,11 +148,10 @@ static void test_panels(void **state)
         {"conv2d(f32[1,64,56,56], const f32[256,64,1,1])", 2, 25, 43},
         {"conv2d(f32[1,256,14,14], const f32[1024,256,1,1])", 1, 4, 171},
         {"conv2d(f32[1,256,14,14], const f32[1024,256,1,1])", 2, 4, 86},
-        {"conv2d(f32[1,384,14,14], const f32[64,384,1,1])", 2, 4, 6},
+        {"conv2d(f32[1,576,14,14], const f32[96,576,1,1])", 2, 4, 8},
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 1, 0, 0},
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 2, 2, 22},
         {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 1, 0, 0},
-        {"conv2d(f32[1,64,8,10], const f32[7,64,1,1])", 2, 2, 2}, /* no half panels */
         /* the last panel is one vector, so the last block has one more: shared by pixels */
         {"conv2d(f32[1,192,28,28], const f32[32,192,1,1])", 2, 7, 6},
         {"conv2d(f32[1,512,28,28], const f32[128,512,1,1])", 2, 4, 22},
@@ -170,6 +169,25 @@ static void test_panels(void **state)
         assert_int_equal(macro(&plan, "PANELS"), table[i].panels);
         assert_int_equal(macro(&plan, "OT_CHUNK"), table[i].chunk);
     }
+}
+
+/* Eleven tiles of six channels are shared less evenly than eight of eight with narrower panels; of
+ * eight channels, which are one tile, pixels are. */
+static void test_narrower_panels(void **state)
+{
+    (void)state;
+    static optune_plan plan;
+    optune_config config;
+    plan_1x1("conv2d(f32[1,384,14,14], const f32[64,384,1,1])", 2, &config, &plan);
+    assert_int_equal(macro(&plan, "TV"), 3);
+    assert_int_equal(macro(&plan, "TM"), 8);
+    assert_int_equal(macro(&plan, "OT_CHUNK"), 4);
+    assert_int_equal(macro(&plan, "PANELS"), 5);
+    plan_1x1("conv2d(f32[1,384,14,14], const f32[8,384,1,1])", 2, &config, &plan);
+    assert_int_equal(macro(&plan, "TV"), 3);
+    assert_int_equal(macro(&plan, "OT_CHUNK"), 1);
+    assert_int_equal(macro(&plan, "PANELS"), 3);
+    assert_int_equal(pieces(&plan), 2);
 }
 
 /* Whatever shares a plane, what is chosen untuned is taken: no block is narrower than a panel. */
@@ -198,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks), cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_panels), cmocka_unit_test(test_whole_panels)};
+        cmocka_unit_test(test_panels), cmocka_unit_test(test_narrower_panels),
+        cmocka_unit_test(test_whole_panels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
