@@ -59,12 +59,17 @@ int ot_context_folder(const char *named, char *to, size_t size, const char **oth
     const char *list = named ? named : getenv("OPTUNE_DB");
     list = list ? list : "";
     const size_t first = strcspn(list, ":");
+    ot_text path = {0};
     *others = list + first;
     if (first >= size)
         return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
-    if (!first)
-        return default_db(to, size, err);
-    snprintf(to, size, "%.*s", (int)first, list);
+    if (first)
+        snprintf(to, size, "%.*s", (int)first, list);
+    else
+        OT_RETURN_UNLESS_OK(default_db(to, size, err));
+    ot_path_from_root(to, strlen(to), size - 1, &path); /* the process may go elsewhere */
+    ot_copy(to, size, ot_text_str(&path));
+    ot_text_release(&path);
     return OPTUNE_OK;
 }
 
@@ -115,8 +120,9 @@ int ot_context_plugin(optune *o, const char *path, optune_err *err)
         o->plugins = list;
     }
     free(real);
-    return known || list ? OPTUNE_OK
-                         : optune_fail(err, OPTUNE_ENOMEM, "out of memory for plugin '%s'", path);
+    return known || list
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ENOMEM, "out of memory for plugin '%s'", path);
 }
 
 void optune_interrupt(optune *o)
@@ -158,8 +164,8 @@ void ot_context_cache(const optune *o, char *path, size_t size)
 {
     const bool named = is_set("OPTUNE_CACHE") || is_set("XDG_CACHE_HOME");
     const bool known = ot_cache_home(path, size);
-    if (!known || (!named && *o->db &&
-                   (ot_make_dirs(path, NULL) < 0 || access(path, W_OK | X_OK) < 0)))
+    if (!known ||
+        (!named && *o->db && (ot_make_dirs(path, NULL) < 0 || access(path, W_OK | X_OK) < 0)))
         snprintf(path, size, "%s/cache", o->db);
 }
 

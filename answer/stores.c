@@ -345,9 +345,11 @@ int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bo
         return optune_fail(err, OPTUNE_ELIMIT, "more than %d databases are consulted",
                            OT_COUNT(s->other));
     ot_consulted *other = &s->other[s->n_others];
+    ot_text path = {0};
     *other = (ot_consulted){.hints = hints};
-    other->dir = ot_alloc(n + 1);
-    memcpy(other->dir, dir, n);
+    ot_path_from_root(dir, n, sizeof o->db - 1, &path); /* the process may go elsewhere */
+    other->dir = ot_strdup(ot_text_str(&path));
+    ot_text_release(&path);
     other->hub = hub ? ot_strdup(hub) : NULL;
     s->n_others++;
     return OPTUNE_OK;

@@ -255,6 +255,9 @@ int ot_write_cached(const char *path, const void *data, size_t n, optune_err *er
  * negative: an errno, as of a file system that has no locks. */
 int ot_lock_at_once(int fd);
 void ot_sync_path(const char *path); /* a file or a folder, as far as it can be */
+/* path[n] as it is called wherever the process goes: behind the current folder, where it is
+ * relative; as it is, where that has no name or both are longer than `most` bytes. */
+void ot_path_from_root(const char *path, size_t n, size_t most, ot_text *to);
 bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);
 /* Fresh, in $TMPDIR or /tmp; what killed processes left there a day ago or more is removed. */

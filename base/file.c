@@ -263,6 +263,15 @@ void ot_sync_path(const char *path)
     }
 }
 
+void ot_path_from_root(const char *path, size_t n, size_t most, ot_text *to)
+{
+    char folder[4096];
+    if (n && *path != '/' && getcwd(folder, sizeof folder) && *folder == '/' &&
+        strlen(folder) + 1 + n <= most)
+        ot_text_printf(to, "%s/", strcmp(folder, "/") ? folder : "");
+    ot_text_add_n(to, path, n);
+}
+
 bool ot_exists(const char *path)
 {
     return access(path, F_OK) == 0;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "db/db.h"
 #include "db/format.h"
 
@@ -198,9 +199,10 @@ int ot_check_pages(const char *path, optune_err *err)
             info.st_size ? mmap(NULL, p.size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
         p.data = map;
         if (map == MAP_FAILED && info.st_size) {
+            const int number = errno;
             close(fd);
-            return optune_fail(err, OPTUNE_ESTORE, "cannot map '%s': %s", path,
-                               strerror(errno));
+            return optune_fail(err, OPTUNE_ESTORE, "cannot map '%s': %s%s", path,
+                               strerror(number), ot_errno_remedy(number));
         }
         good = info.st_size ? check_snapshot(&p) : damaged(&p, "the file is empty");
         if (map != MAP_FAILED)

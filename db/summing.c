@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A store whose index had entries when its epoch began gets the summaries that it lacks little by
- * little: each transaction that puts records makes some, in the order of the questions, until all have
- * one and it can be said of the store. How far that is stands in `meta`, with the epoch of which it
- * is said: questions in front of there have one, as whoever changes a question makes it.
+ * little: each transaction that puts records makes some, in the order of the questions, until all
+ * have one and it can be said of the store. How far that is stands in `meta`, with the epoch of
+ * which it is said: questions in front of there have one, as whoever changes a question makes it.
  */
 #include <string.h>
 

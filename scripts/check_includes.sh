@@ -69,7 +69,7 @@ BEGIN {
 
     door["pb-c\\.h$|^protobuf-c"] = "^onnx/schema\\.h$"
     door["^lmdb\\.h$"] = "^db/env\\.h$"
-    door["^curl/"] = "^db/http\\.c$"
+    door["^curl/"] = "^db/http_curl\\.h$"
     door["^papi\\.h$|^sde_"] = "^target/cpu_counters\\.c$"
     door["^hwloc"] = "^target/cpu_topology\\.c$"
     door["^zlib\\.h$"] = "^db/gzip\\.c$"

@@ -235,6 +235,7 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
     if (status >= 0)
         status = take_lock(o, hub, err);
     if (status >= 0) {
+        ot_hub_tidy(hub);
         read_taken(hub);
         ot_hub_read_refused(hub);
     } else

@@ -80,6 +80,8 @@ const char *ot_hub_refused(const ot_hub *hub, const char *pack);
 void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why);
 
 /* ---- index.c: what is where -------------------------------------------------------------- */
+/* Removes what killed processes left of indexes that they fetched; under the hub's lock. */
+void ot_hub_tidy(const ot_hub *hub);
 int ot_hub_get(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,
                ot_http *how, ot_http_reply *reply, optune_err *err);
 int ot_hub_put(const ot_hub *hub, ot_hub_deed *deed, const char *file, const char *path,

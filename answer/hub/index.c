@@ -4,6 +4,7 @@
  * database, and written so that of two who push at once neither's entry is lost: only over the text
  * that was read, and looked at once more where a server does not know such conditions.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,30 @@ static void kept_paths(const ot_hub *hub, const char *file, ot_text *path, ot_te
     const char *slash = strrchr(file, '/');
     ot_text_printf(path, "%s/cache/%s", hub->dir, slash ? slash + 1 : file);
     ot_text_printf(etag, "%s.etag", path->s);
+}
+
+/* INDEX.json.XXXXXX, as it is fetched, or INDEX.json.etag.PID.N.tmp. */
+static bool is_left_over(const char *name)
+{
+    const char *behind = strstr(name, ".json.");
+    const size_t n = strlen(name);
+    behind = behind ? behind + strlen(".json.") : "";
+    return (strlen(behind) == 6 && !strpbrk(behind, "._-")) ||
+           (*behind && n > 4 && !strcmp(name + n - 4, ".tmp"));
+}
+
+void ot_hub_tidy(const ot_hub *hub)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/cache", hub->dir);
+    DIR *all = opendir(path.s);
+    const struct dirent *entry;
+    while (all && (entry = readdir(all)))
+        if (is_left_over(entry->d_name))
+            unlinkat(dirfd(all), entry->d_name, 0);
+    if (all)
+        closedir(all);
+    ot_text_release(&path);
 }
 
 /* Its text, fetched if it changed, or anyway. ENOENT: there is none. `etag` has room for 128

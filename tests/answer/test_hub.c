@@ -87,6 +87,15 @@ static json_int_t push(const char *db)
     return n;
 }
 
+static void write_text(const char *path, const char *text)
+{
+    char folder[1300];
+    snprintf(folder, sizeof folder, "%s", path);
+    *strrchr(folder, '/') = 0;
+    WORKS(ot_make_dirs(folder, NULL));
+    WORKS(ot_write_file(path, text, strlen(text), NULL));
+}
+
 static char *answer_of(const char *db)
 {
     optune *o = tuning_open(db);
@@ -137,7 +146,14 @@ static void what_is_pushed_is_answered_elsewhere(void **state)
     json_decref(pulled);
     char *there = answer_of("from"), *here = answer_of("to");
     assert_string_equal(here, there);
+    const char *left[] = {"to/hubs/h/cache/hub.json.aB3xyZ",
+                          "to/hubs/h/cache/0a.json.etag.7.0.tmp"};
+    for (int i = 0; i < OT_COUNT(left); i++) /* of killed ones */
+        write_text(tuning_path(left[i]), "{");
     pulled = pull("to", OPTUNE_OK, NULL);
+    for (int i = 0; i < OT_COUNT(left); i++)
+        assert_false(ot_exists(tuning_path(left[i])));
+    assert_true(ot_exists(tuning_path("to/hubs/h/cache/hub.json")));
     assert_int_equal(tuning_int(pulled, "packs"), 0);
     assert_int_equal(tuning_int(pulled, "known"), 1);
     json_decref(pulled);
@@ -227,15 +243,6 @@ static void pushed_free(pushed *p)
 {
     ot_arena_release(&p->arena);
     free(p);
-}
-
-static void write_text(const char *path, const char *text)
-{
-    char folder[1300];
-    snprintf(folder, sizeof folder, "%s", path);
-    *strrchr(folder, '/') = 0;
-    WORKS(ot_make_dirs(folder, NULL));
-    WORKS(ot_write_file(path, text, strlen(text), NULL));
 }
 
 /* A hub with one pack of this log, signed by `file`'s key (NULL: by nobody). */
@@ -387,7 +394,8 @@ static void packs_that_lie_are_refused(void **state)
 static void the_pack(const char *hub, char path[1400])
 {
     char command[1400];
-    snprintf(command, sizeof command, "find '%s/packs' -type f ! -name .lock", tuning_path(hub));
+    snprintf(command, sizeof command, "find '%s/packs' -type f ! -name .lock",
+             tuning_path(hub));
     FILE *list = popen(command, "r");
     assert_non_null(list);
     assert_non_null(fgets(path, 1400, list));

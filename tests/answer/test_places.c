@@ -65,6 +65,33 @@ static bool answers(optune *o, const char *impl, double cost)
     return right;
 }
 
+/* Also where the process goes to another folder, in which there are such names, too. */
+static void a_relative_place_stays(void **state)
+{
+    (void)state;
+    char cwd[4096], folder[3100];
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    put("here/own", "dense_pack.x86", 3e-7);
+    put("here/pack", "dense_gemm.cpu", 2e-7);
+    put("there/own", "dense_gemm.cpu", 1e-6);
+    put("there/pack", "dense_pack.x86", 1e-6);
+    snprintf(folder, sizeof folder, "%s", tuning_path("here"));
+    assert_int_equal(chdir(folder), 0);
+    optune *first = open_list("own:pack"), *second = open_list("none:./pack");
+    assert_int_equal(chdir(tuning_path("there")), 0);
+    assert_true(answers(first, "dense_pack.x86", 3e-7)); /* opens it only now */
+    assert_true(answers(second, "dense_gemm.cpu", 2e-7));
+    assert_int_equal(chdir(tuning_path("here")), 0);
+    assert_true(answers(first, "dense_pack.x86", 3e-7));
+    assert_int_equal(chdir(cwd), 0);
+    wait_for_a_look();
+    assert_true(answers(first, "dense_pack.x86", 3e-7));
+    assert_true(answers(second, "dense_gemm.cpu", 2e-7));
+    assert_false(ot_exists(tuning_path("there/none")) || ot_exists(tuning_path("here/none")));
+    optune_close(first);
+    optune_close(second);
+}
+
 static void the_first_of_a_list_counts(void **state)
 {
     (void)state;
@@ -289,10 +316,11 @@ static void replaced_between_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_of_a_list_counts), cmocka_unit_test(unreadable_is_told),
-        cmocka_unit_test(rebuilt_under_a_handle),     cmocka_unit_test(cut_off_under_a_handle),
-        cmocka_unit_test(overwritten_under_a_handle), cmocka_unit_test(fork_after_open),
-        cmocka_unit_test(the_cache_has_a_place),      cmocka_unit_test(replaced_between_writes),
+        cmocka_unit_test(a_relative_place_stays),  cmocka_unit_test(the_first_of_a_list_counts),
+        cmocka_unit_test(unreadable_is_told),      cmocka_unit_test(rebuilt_under_a_handle),
+        cmocka_unit_test(cut_off_under_a_handle),  cmocka_unit_test(overwritten_under_a_handle),
+        cmocka_unit_test(fork_after_open),         cmocka_unit_test(the_cache_has_a_place),
+        cmocka_unit_test(replaced_between_writes),
     };
     return cmocka_run_group_tests_name("answer/places", tests, forged_setup, forged_teardown);
 }

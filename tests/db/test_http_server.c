@@ -198,6 +198,31 @@ static void what_may_pass_is_tried_again(void **state)
     assert_int_equal(times("nothing/of/that/kind"), 1);
 }
 
+/* An answer that comes packed, which nobody asked for, is unpacked, and no more of it is taken than
+ * may come; who says tomorrow is not waited for. */
+static void odd_answers(void **state)
+{
+    (void)state;
+    need_server();
+    check_ok(get(at("packed/hello"), (ot_http){0}));
+    assert_int_equal(size_of(), 60000);
+    unlink(path);
+    check_ok(get(at("packed/hello"), (ot_http){.resume = true}));
+    assert_int_equal(size_of(), 60000);
+    unlink(path);
+    assert_int_equal(get(at("packed/hello"), (ot_http){.max_bytes = 59999}), OPTUNE_ENET);
+    check_contains(err.text, "longer than 59999 bytes");
+    assert_false(ot_exists(path));
+    const double before = ot_now();
+    assert_int_equal(get(at("later/hello"), (ot_http){0}), OPTUNE_ENET);
+    assert_true(ot_now() - before < 20);
+    check_contains(err.text, "429");
+    check_contains(err.text, "it wants to be asked again in 86");
+    assert_int_equal(times("later/hello"), 1);
+    assert_int_equal(get(at("headers/x"), (ot_http){.tries = 1}), OPTUNE_ENET);
+    check_contains(err.text, "headers");
+}
+
 static void what_was_cut_is_gone_on_with(void **state)
 {
     (void)state;
@@ -338,6 +363,7 @@ int main(void)
         cmocka_unit_test(files_keep_to_them_too),
         cmocka_unit_test(folders_are_made),
         cmocka_unit_test(what_may_pass_is_tried_again),
+        cmocka_unit_test(odd_answers),
         cmocka_unit_test(what_was_cut_is_gone_on_with),
         cmocka_unit_test(another_file_is_not_joined_to_it),
         cmocka_unit_test(it_stops_when_told),

@@ -2,6 +2,8 @@
 """A file server for tests, in memory, on loopback: conditions, ranges, PUT, and all that goes wrong
 with servers. The first part of a path says what: see `Server.answer`. Prints its port."""
 
+import email.utils
+import gzip
 import hashlib
 import hmac
 import http.server
@@ -131,6 +133,15 @@ class Server(http.server.BaseHTTPRequestHandler):
             if n == 2:
                 return self.say(429, Retry_After="1")
             self.file(name) if self.command == "GET" else self.say(201)
+        elif what == "later":  # tomorrow
+            self.say(429, Retry_After=email.utils.formatdate(time.time() + 86400, usegmt=True))
+        elif what == "packed":  # whatever it was asked for
+            if self.headers.get("Accept-Encoding") != "identity":
+                return self.say(406)
+            data = gzip.compress(files[name])
+            self.say(200, data, ETag=tag(data), Content_Encoding="gzip")
+        elif what == "headers":
+            self.say(200, X="x" * 300000)
         elif what == "down":
             self.say(503, Retry_After="30")
         elif what == "cut":  # half of it, then the rest when asked for that
