@@ -268,7 +268,7 @@ void ot_source_quiet(ot_text *to)
     static const char *const warning[] = {"unused-function",       "unused-variable",
                                           "unused-const-variable", "unused-but-set-variable",
                                           "unused-parameter",      "unknown-pragmas",
-                                          "tautological-compare"};
+                                          "tautological-compare",  "type-limits"};
     ot_text_add(to,
                 "/* Bodies share headers of which each uses a part, ask whether integers are "
                 "NaN, too, and speak to gcc and OpenMP. */\n");
