@@ -209,5 +209,7 @@ int ot_open_handle(const ot_globals *globals, const char *target, optune **handl
                    optune_err *err);
 /* While `handle` is not NULL the first Ctrl-C asks its run to end, and the second one exits. */
 void ot_on_interrupt(optune *handle);
+/* crash.c: from now on a plugin whose code ends this process is named on stderr. */
+void ot_tell_crashes(const ot_globals *globals);
 
 #endif

@@ -110,6 +110,7 @@ static int execute(const ot_cmd *cmd, ot_cli *cli)
 {
     optune_err err = {0};
     int code = OT_EXIT_DONE;
+    ot_tell_crashes(cli->globals);
     if (cmd->offline)
         code = cmd->run(cli);
     else if (ot_open_handle(cli->globals, "cpu", &cli->handle, &err) < 0)

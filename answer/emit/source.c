@@ -267,9 +267,11 @@ void ot_source_quiet(ot_text *to)
 {
     static const char *const warning[] = {"unused-function",       "unused-variable",
                                           "unused-const-variable", "unused-but-set-variable",
-                                          "unused-parameter",      "unknown-pragmas"};
-    ot_text_add(to, "/* Bodies share headers of which each uses a part, and speak to gcc and "
-                    "OpenMP. */\n");
+                                          "unused-parameter",      "unknown-pragmas",
+                                          "tautological-compare",  "type-limits"};
+    ot_text_add(to,
+                "/* Bodies share headers of which each uses a part, ask whether integers are "
+                "NaN, too, and speak to gcc and OpenMP. */\n");
     for (int i = 0; i < OT_COUNT(warning); i++)
         ot_text_printf(to, "#pragma GCC diagnostic ignored \"-W%s\"\n", warning[i]);
     ot_text_add(to, "\n");

@@ -439,7 +439,7 @@ static void test_unused_functions(void **state)
 static void test_two_in_one_file(void **state)
 {
     (void)state;
-    static const char workload[] = "clip(f32[7,9], a_min=-0.5, a_max=0.25)";
+    static const char workload[] = "clip(u8[7,9], a_min=1.0, a_max=4.0)";
     steered s;
     steer(&s, "apart", workload, "clip_vector.cpu", "cpu -threads=1");
     ot_text text = {0}, said = {0};

@@ -166,6 +166,34 @@ static void loading_that_ends_the_process(void **state)
     }
 }
 
+/* What rows do runs in the process that asks: it is told whose they were. */
+static void rows_that_end_the_process(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", command_path("aborts.so"));
+    plugin_build_text(
+        FIRST "static bool applies(const optune_task *task, char *why)\n"
+              "{ (void)why; if (task->call->input[0].type.dim[0].min > 7) abort();\n"
+              "return true; }\n"
+              "static void plan(const optune_task *t, const optune_config *c, optune_plan *p)\n"
+              "{ (void)t; (void)c; (void)p; }\n"
+              "static const optune_impl one = {.op = \"relu\", .name = \"relu_aborts.cpu\",\n"
+              ".summary = \"aborts\", .applies = applies, .plan = plan,\n"
+              ".source = \"void f(void) {}\"};\n"
+              "static const optune_strategy rows = {.op = \"relu\", .key = \"cpu\", .rows =\n"
+              "(const optune_strategy_row[]){{.impl = \"relu_aborts.cpu\"}, {0}}};\n"
+              "OPTUNE_PLUGIN = {.abi = OPTUNE_ABI, .name = \"aborts\",\n"
+              ".impls = (const optune_impl *const[]){&one, 0},\n"
+              ".strategies = (const optune_strategy *const[]){&rows, 0}};\n",
+        path);
+    outcome o = optune("select", "relu(f32[8])", "--plugin", path);
+    assert_int_not_equal(o.code, 0);
+    check_contains(ot_text_str(&o.err), "optune: ended by SIGABRT in '");
+    check_contains(ot_text_str(&o.err), "aborts.so'");
+    release(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +205,7 @@ int main(void)
         cmocka_unit_test(its_operator_fuses_behind_a_convolution),
         cmocka_unit_test(twice_is_one_too_many),
         cmocka_unit_test(loading_that_ends_the_process),
+        cmocka_unit_test(rows_that_end_the_process),
     };
     return cmocka_run_group_tests(tests, build, command_teardown);
 }
