@@ -139,7 +139,61 @@ static int reverse_sequence(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
 }
 
+/* A cache with the update's rows from each sequence's own place on: each row looks up what is
+ * written there, and stays where nothing is. Circular: behind the last row comes the first. */
+static int cache_written(ot_onnx_node *n)
+{
+    value *past = ot_onnx_need(n, 0), *update = ot_onnx_need(n, 1), *from = ot_onnx_in(n, 2);
+    int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK], outer = 1, inner = 1;
+    const int rank = past && update ? ot_onnx_rank(n, past) : -1;
+    const int axis = rank < 0 ? -1 : ot_onnx_axis(n, ot_onnx_int(n, "axis", -2), rank);
+    const bool circular = !strcmp(ot_onnx_word(n, "mode", "linear"), "circular");
+    if (axis < 0 || !ot_onnx_dims(n, past, dim) || !ot_onnx_dims(n, update, some))
+        return n->err->status;
+    if (axis == 0 || ot_onnx_rank(n, update) != rank || some[axis] > dim[axis] || !some[axis] ||
+        !dim[0])
+        return ot_onnx_refuse(n, "an update of %lld rows along axis %d of a cache of %lld",
+                              (long long)some[axis], axis, (long long)dim[axis]);
+    for (int d = 0; d < rank; d++) {
+        outer *= d < axis ? dim[d] : 1;
+        inner *= d > axis ? dim[d] : 1;
+        if (d != axis && some[d] != dim[d])
+            return ot_onnx_refuse(n, "its update has %lld elements along axis %d, not %lld",
+                                  (long long)some[d], d, (long long)dim[d]);
+    }
+    const int64_t rows = dim[axis], heads = outer / dim[0];
+    value *row = ot_onnx_count_up(n, 4, 2, rows, 1), *since = row;
+    if (from && row) { /* how far behind the first that is written */
+        from = ot_onnx_reshape(n, ot_onnx_as(n, from, ot_onnx_type(n->m, row)->dtype), 4,
+                               (const int64_t[]){-1, 1, 1, 1});
+        since = ot_onnx_2(n, "subtract", row, from);
+    }
+    if (!since)
+        return n->err->status;
+    value *none = ot_onnx_2(n, "less", since, ot_onnx_number(n, since, 0));
+    if (circular && none) {
+        value *later = ot_onnx_2(n, "add", since, ot_onnx_number(n, since, (double)rows));
+        since = ot_onnx_call(n, "where", 3, (value *const[]){none, later, since}, NULL);
+    }
+    value *last = since ? ot_onnx_number(n, since, (double)(some[axis] - 1)) : NULL;
+    value *at = last ? ot_onnx_2(n, "minimum", since, last) : NULL;
+    at = at ? ot_onnx_2(n, "maximum", at, ot_onnx_number(n, at, 0)) : NULL;
+    value *there = at ? ot_onnx_2(n, "equal", at, since) : NULL;
+    at = there ? ot_onnx_2(n, "add", at, ot_onnx_count_up(n, 4, 0, dim[0], heads * some[axis]))
+               : NULL;
+    at = at ? ot_onnx_2(n, "add", at, ot_onnx_count_up(n, 4, 1, heads, some[axis])) : NULL;
+    at = ot_onnx_reshape(n, at, 3, (const int64_t[]){dim[0], heads, rows});
+    value *table = ot_onnx_reshape(n, update, 2, (const int64_t[]){outer * some[axis], inner});
+    value *in[] = {there, NULL, NULL};
+    in[1] =
+        table && at ? ot_onnx_call(n, "take", 2, (value *const[]){table, at}, "axis=0") : NULL;
+    in[2] = ot_onnx_reshape(n, past, 4, (const int64_t[]){dim[0], heads, rows, inner});
+    value *all = in[1] && in[2] ? ot_onnx_call(n, "where", 3, in, NULL) : NULL;
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
+}
+
 static const ot_onnx_op ops[] = {
+    {"TensorScatter", cache_written, NULL},
     {"ScatterElements", scatter_elements, NULL},
     {"Scatter", scatter_elements, NULL}, /* what it was called before opset 11 */
     {"ScatterND", scatter_nd, NULL},

@@ -375,7 +375,7 @@ ot_onnx_value *ot_onnx_dequantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_va
                                    ot_onnx_value *zero);
 
 /* ---- attr.c: what a node says ---------------------------------------------------------------- */
-enum { OT_ONNX_LIST = 64 };
+enum { OT_ONNX_LIST = 512 };
 typedef struct ot_onnx_list {
     int n;
     int64_t i[OT_ONNX_LIST];

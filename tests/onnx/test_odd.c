@@ -428,6 +428,44 @@ static void transposed_volume(void **state)
     }
 }
 
+/* Rows of each sequence from its own place on, past the end at the start again. */
+static void written_into_a_cache(void **state)
+{
+    static const float update[] = {7, 8, 9, 10}, past[] = {1, 2, 3, 4, 5, 6},
+                       linear[] = {1, 7, 8, 9, 10, 6}, around[] = {8, 2, 7, 9, 10, 6};
+    static const int64_t from[2][2] = {{1, 0}, {2, 0}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "2,1,2,1");
+        onnx_initializer(&g, "past", ONNX_FLOAT, "2,1,3,1", past, sizeof past);
+        onnx_initializer(&g, "from", ONNX_INT64, "2", from[i], sizeof from[i]);
+        if (i)
+            attr_text(&attrs, "mode", "circular");
+        onnx_node(&g, "TensorScatter", "only", "past x from", "y", &attrs);
+        onnx_gives(&g, 24, update, 6, i ? around : linear, 0);
+    }
+}
+
+/* A hundred parts of one element; the last one is given. */
+static void many_parts(void **state)
+{
+    enum { PARTS = 100 };
+    float x[PARTS];
+    ot_text g = {0}, names = {0};
+    (void)state;
+    for (int i = 0; i < PARTS; i++) {
+        x[i] = (float)i;
+        ot_text_add(&names, i ? i == PARTS - 1 ? " y" : " p" : "p");
+        if (i < PARTS - 1)
+            ot_text_printf(&names, "%d", i);
+    }
+    onnx_input(&g, "x", ONNX_FLOAT, "100");
+    onnx_node(&g, "Split", "only", "x", ot_text_str(&names), NULL);
+    onnx_gives(&g, 13, x, 1, (const float[]){PARTS - 1}, 0);
+    ot_text_release(&names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -446,6 +484,8 @@ int main(void)
         cmocka_unit_test(windows_put_back),
         cmocka_unit_test(around_the_middle),
         cmocka_unit_test(transposed_volume),
+        cmocka_unit_test(written_into_a_cache),
+        cmocka_unit_test(many_parts),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
