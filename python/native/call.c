@@ -8,15 +8,10 @@
  * One binary for every CPython from 3.8 on, by its stable ABI; a free-threaded one does not load
  * it, so the interpreter's lock is held everywhere but while a kernel runs.
  */
-#define Py_LIMITED_API 0x03080000
-#include <Python.h>
+#include "python/native/array.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
-
-#include "optune/types.h"
 
 typedef int run_fn(void *function, const void *const *in, void *const *out, void *err);
 
@@ -97,60 +92,7 @@ static void freed(PyObject *self)
     Py_DECREF(type);
 }
 
-/* ---- arrays --------------------------------------------------------------------------------- */
-
-/* What an array must be. */
-typedef struct spec {
-    PyObject *dtype;          /* numpy's */
-    unsigned char code, bits; /* DLPack's */
-    int place;                /* of an input among all of the workload's */
-    int rank;
-    int64_t dim[OPTUNE_MAX_RANK];
-    uintptr_t mask; /* bits that an address must not have */
-    size_t bytes;
-} spec;
-
-/* numpy's array behind the head of its object; its C interface. */
-typedef struct numpy_fields {
-    char *data;
-    int rank;
-    Py_ssize_t *dim, *stride;
-    PyObject *base, *dtype;
-    int flags;
-} numpy_fields;
-
-/* Contiguous; aligned and writable, too. */
-enum { NUMPY_IN = 0x0001, NUMPY_OUT = 0x0001 | 0x0100 | 0x0400 };
-
-/* DLPack 1's exchange of tensors without Python between. */
-typedef struct dl_tensor {
-    void *data;
-    int32_t device, device_id;
-    int32_t rank;
-    uint8_t code, bits;
-    uint16_t lanes;
-    int64_t *dim, *stride;
-    uint64_t offset;
-} dl_tensor;
-
-typedef struct dl_exchange {
-    uint32_t major, minor;
-    struct dl_exchange *previous;
-    void *(*allocate)(void), *(*managed_of)(void), *(*object_of)(void);
-    int (*tensor_of)(void *object, dl_tensor *out);
-    void *(*stream)(void);
-} dl_exchange;
-
-/* How arrays of one kind are taken. */
-typedef struct plan {
-    struct plan *next;
-    PyObject *kind;
-    size_t head; /* numpy: bytes in front of its fields; 0: by DLPack */
-    const dl_exchange *exchange;
-    PyObject *never; /* tuple of predicates, each of which must be false of an array */
-    PyObject *make, *args, *kwargs; /* a new output */
-    spec out, in[]; /* one for each input that a call has */
-} plan;
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 typedef struct caller {
     PyObject head;
@@ -161,59 +103,6 @@ typedef struct caller {
     int n; /* inputs that a call has */
     plan *plans;
 } caller;
-
-static bool numpy_takes(const plan *p, PyObject *a, const spec *s, int flags,
-                        uintptr_t *address)
-{
-    const numpy_fields *f = (const numpy_fields *)((const char *)a + p->head);
-    if (f->rank != s->rank || f->dtype != s->dtype || (f->flags & flags) != flags)
-        return false;
-    for (int i = 0; i < s->rank; i++)
-        if (f->dim[i] != s->dim[i])
-            return false;
-    *address = (uintptr_t)f->data;
-    return true;
-}
-
-static bool dlpack_takes(const plan *p, PyObject *a, const spec *s, uintptr_t *address)
-{
-    dl_tensor t;
-    const Py_ssize_t n = PyTuple_Size(p->never);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *said = PyObject_CallFunctionObjArgs(PyTuple_GetItem(p->never, i), a, NULL);
-        const bool never = said != Py_False;
-        Py_XDECREF(said);
-        if (never)
-            return false;
-    }
-    if (p->exchange->tensor_of(a, &t))
-        return false;
-    if (t.device != 1 || t.rank != s->rank || t.code != s->code || t.bits != s->bits ||
-        t.lanes != 1 || (!t.data && s->bytes))
-        return false;
-    int64_t stride = 1;
-    for (int i = s->rank - 1; i >= 0; i--) {
-        if (t.dim[i] != s->dim[i] || (t.stride && t.dim[i] != 1 && t.stride[i] != stride))
-            return false;
-        stride *= t.dim[i];
-    }
-    *address = (uintptr_t)t.data + t.offset;
-    return true;
-}
-
-/* Whether the array is what the function takes; an error that is set has no meaning here. */
-static bool takes(const plan *p, PyObject *a, const spec *s, bool written, uintptr_t *address)
-{
-    if ((PyObject *)Py_TYPE(a) != p->kind)
-        return false;
-    const bool taken = p->head ? numpy_takes(p, a, s, written ? NUMPY_OUT : NUMPY_IN, address)
-                               : dlpack_takes(p, a, s, address);
-    if (!taken && PyErr_Occurred())
-        PyErr_Clear();
-    return taken && !(*address & s->mask);
-}
-
-/* ---- calls ---------------------------------------------------------------------------------- */
 
 static PyObject *slowly(PyObject *self, PyObject *args, PyObject *kwargs)
 {
@@ -278,7 +167,7 @@ static bool all_taken(const caller *c, const plan *p, PyObject *args, PyObject *
     for (int i = 0; i < c->n; i++) {
         const spec *s = &p->in[i];
         uintptr_t source;
-        if (!takes(p, PyTuple_GetItem(args, i), s, false, &source) ||
+        if (!ot_array_taken(p, PyTuple_GetItem(args, i), s, false, &source) ||
             (out && target < source + s->bytes && source < target + p->out.bytes))
             return false;
         in[s->place] = (const void *)source;
@@ -302,7 +191,8 @@ static PyObject *caller_call(PyObject *self, PyObject *args, PyObject *kwargs)
         Py_INCREF(made);
     const void *in[OPTUNE_MAX_INPUTS] = {0}; /* constants stay NULL */
     uintptr_t target;
-    if (takes(p, made, &p->out, true, &target) && all_taken(c, p, args, out, target, in)) {
+    if (ot_array_taken(p, made, &p->out, true, &target) &&
+        all_taken(c, p, args, out, target, in)) {
         void *const outputs[] = {(void *)target, NULL};
         if (ran(c, in, outputs))
             return made;
@@ -313,60 +203,6 @@ static PyObject *caller_call(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     Py_DECREF(made);
     return slowly(self, args, kwargs);
-}
-
-static bool spec_read(PyObject *from, spec *s)
-{
-    PyObject *shape, *dtype;
-    Py_ssize_t bytes, itemsize;
-    if (!PyArg_ParseTuple(from, "iObbO!nn", &s->place, &dtype, &s->code, &s->bits,
-                          &PyTuple_Type, &shape, &itemsize, &bytes))
-        return false;
-    s->rank = (int)PyTuple_Size(shape);
-    if (s->rank > OPTUNE_MAX_RANK || s->place < 0 || s->place >= OPTUNE_MAX_INPUTS) {
-        PyErr_SetString(PyExc_ValueError, "too many dims or inputs");
-        return false;
-    }
-    for (int i = 0; i < s->rank; i++)
-        s->dim[i] = PyLong_AsLongLong(PyTuple_GetItem(shape, i));
-    s->mask = (uintptr_t)itemsize - 1;
-    s->bytes = (size_t)bytes;
-    Py_INCREF(s->dtype = dtype);
-    return !PyErr_Occurred();
-}
-
-/* What a plan holds but for its inputs' dtypes, NULL where it has none. */
-enum { PLAN_OBJECTS = 6 };
-static void plan_objects(const plan *p, PyObject *held[PLAN_OBJECTS])
-{
-    PyObject *const all[] = {p->out.dtype, p->kind, p->never, p->make, p->args, p->kwargs};
-    memcpy(held, all, sizeof all);
-}
-
-static void plan_free(plan *p, int n)
-{
-    PyObject *held[PLAN_OBJECTS];
-    plan_objects(p, held);
-    for (int i = 0; i < n; i++)
-        Py_XDECREF(p->in[i].dtype);
-    for (int i = 0; i < PLAN_OBJECTS; i++)
-        Py_XDECREF(held[i]);
-    free(p);
-}
-
-static const dl_exchange *exchange_of(PyObject *kind)
-{
-    PyObject *capsule = PyObject_GetAttrString(kind, "__dlpack_c_exchange_api__");
-    const dl_exchange *found =
-        capsule ? PyCapsule_GetPointer(capsule, "dlpack_exchange_api") : NULL;
-    Py_XDECREF(capsule); /* it lives as long as the package that it is of */
-    while (found && found->major != 1)
-        found = found->previous;
-    if (found && !found->tensor_of)
-        found = NULL;
-    if (!found && !PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "no exchange of DLPack's version 1");
-    return found;
 }
 
 /* _learn(kind, head, never, make, args, kwargs, inputs, output): takes arrays of this kind from now
@@ -394,10 +230,11 @@ static PyObject *caller_learn(PyObject *self, PyObject *args)
     if (!fine)
         PyErr_SetString(PyExc_ValueError, "other inputs than the function's");
     for (int i = 0; fine && i < c->n; i++)
-        fine = spec_read(PyTuple_GetItem(inputs, i), &p->in[i]);
-    fine = fine && spec_read(output, &p->out) && (head || (p->exchange = exchange_of(p->kind)));
+        fine = ot_spec_read(PyTuple_GetItem(inputs, i), &p->in[i]);
+    fine = fine && ot_spec_read(output, &p->out) &&
+           (head || (p->exchange = ot_exchange_of(p->kind)));
     if (!fine) {
-        plan_free(p, c->n);
+        ot_plan_free(p, c->n);
         return NULL;
     }
     p->next = c->plans;
@@ -434,7 +271,7 @@ static int caller_traverse(PyObject *self, visitproc visit, void *arg)
     const caller *c = (const caller *)self;
     for (const plan *p = c->plans; p; p = p->next) {
         PyObject *held[PLAN_OBJECTS];
-        plan_objects(p, held);
+        ot_plan_objects(p, held);
         for (int i = 0; i < c->n; i++)
             Py_VISIT(p->in[i].dtype);
         for (int i = 0; i < PLAN_OBJECTS; i++)
@@ -453,7 +290,7 @@ static int caller_clear(PyObject *self)
     c->plans = NULL;
     for (plan *p = next; p; p = next) {
         next = p->next;
-        plan_free(p, c->n);
+        ot_plan_free(p, c->n);
     }
     return 0; /* the rest has no way back here, and a step may still take the lock */
 }
@@ -533,25 +370,6 @@ static void step_free(PyObject *self)
 
 /* ---- the module ----------------------------------------------------------------------------- */
 
-/* fields(array, head): address, shape, flags and dtype of an array of numpy, as they are read
- * here. */
-static PyObject *fields(PyObject *self, PyObject *args)
-{
-    PyObject *array;
-    Py_ssize_t head;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "On", &array, &head))
-        return NULL;
-    const numpy_fields *f = (const numpy_fields *)((const char *)array + head);
-    const int rank = f->rank;
-    if (rank < 0 || rank > OPTUNE_MAX_RANK)
-        Py_RETURN_NONE;
-    PyObject *shape = PyTuple_New(rank);
-    for (int i = 0; shape && i < rank; i++)
-        PyTuple_SetItem(shape, i, PyLong_FromSsize_t(f->dim[i]));
-    return Py_BuildValue("nNiO", (Py_ssize_t)f->data, shape, f->flags, f->dtype);
-}
-
 static PyObject *forked(PyObject *self, PyObject *none)
 {
     (void)self, (void)none;
@@ -575,27 +393,23 @@ enum { COLLECTED = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC
 static PyMethodDef caller_methods[] = {{"_ready", caller_ready, METH_VARARGS, NULL},
                                        {"_learn", caller_learn, METH_VARARGS, NULL},
                                        {0}};
-static PyType_Slot caller_slots[] = {{Py_tp_call, (void *)caller_call},
-                                     {Py_tp_dealloc, (void *)caller_free},
-                                     {Py_tp_traverse, (void *)caller_traverse},
-                                     {Py_tp_clear, (void *)caller_clear},
-                                     {Py_tp_methods, caller_methods},
-                                     {0}};
-static PyType_Spec caller_spec = {"optune._native.Caller", sizeof(caller), 0,
-                                  COLLECTED, caller_slots};
+static PyType_Slot caller_slots[] = {
+    {Py_tp_call, (void *)caller_call},         {Py_tp_dealloc, (void *)caller_free},
+    {Py_tp_traverse, (void *)caller_traverse}, {Py_tp_clear, (void *)caller_clear},
+    {Py_tp_methods, caller_methods},           {0}};
+static PyType_Spec caller_spec = {"optune._native.Caller", sizeof(caller), 0, COLLECTED,
+                                  caller_slots};
 
 static PyMethodDef step_methods[] = {{"_ready", step_ready, METH_VARARGS, NULL}, {0}};
-static PyType_Slot step_slots[] = {{Py_tp_call, (void *)step_call},
-                                   {Py_tp_dealloc, (void *)step_free},
-                                   {Py_tp_traverse, (void *)step_traverse},
-                                   {Py_tp_clear, (void *)step_clear},
-                                   {Py_tp_methods, step_methods},
-                                   {0}};
-static PyType_Spec step_spec = {"optune._native.Step", sizeof(step), 0,
-                                COLLECTED, step_slots};
+static PyType_Slot step_slots[] = {
+    {Py_tp_call, (void *)step_call},         {Py_tp_dealloc, (void *)step_free},
+    {Py_tp_traverse, (void *)step_traverse}, {Py_tp_clear, (void *)step_clear},
+    {Py_tp_methods, step_methods},           {0}};
+static PyType_Spec step_spec = {"optune._native.Step", sizeof(step), 0, COLLECTED, step_slots};
 
-static PyMethodDef module_methods[] = {
-    {"fields", fields, METH_VARARGS, NULL}, {"forked", forked, METH_NOARGS, NULL}, {0}};
+static PyMethodDef module_methods[] = {{"fields", ot_array_fields, METH_VARARGS, NULL},
+                                       {"forked", forked, METH_NOARGS, NULL},
+                                       {0}};
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "_call", NULL, -1, module_methods, NULL, NULL, NULL, NULL};
 
