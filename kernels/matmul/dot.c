@@ -86,5 +86,52 @@ void dot_define(optune_plan *plan, int module, dot_step step, optune_dtype in, o
     optune_plan_define(plan, module, "OUT_HALF", narrow);
     optune_plan_define(plan, module, "DOT", step);
     optune_plan_define(plan, module, "K", k);
-    optune_plan_define(plan, module, "KW", dot_row_words(step, k));
+    optune_plan_define(plan, module, "K_WORDS", dot_row_words(step, k));
+}
+
+void dot_define_tile(optune_plan *plan, int module, const optune_config *config)
+{
+    optune_plan_define(plan, module, "DOT_MR", optune_config_int(config, "tile_m"));
+    optune_plan_define(plan, module, "DOT_NV", optune_config_int(config, "tile_n"));
+    optune_plan_define(plan, module, "DOT_KU", optune_config_int(config, "unroll_k"));
+}
+
+/* ---- tiles ------------------------------------------------------------------------------- */
+
+enum { TILE = 16, SUMS = 4 }; /* rows and columns; tiles of sums, beside those of operands */
+
+void dot_tile_knobs(optune_space *space)
+{
+    optune_space_ints(space, "tile_m", 3, (int64_t[]){1, 2, 3});
+    optune_space_ints(space, "tile_n", 3, (int64_t[]){1, 2, 4});
+}
+
+bool dot_tiles_fit(const optune_config *config, int64_t rows, int64_t columns, char *why)
+{
+    const int64_t tm = optune_config_int(config, "tile_m");
+    const int64_t tn = optune_config_int(config, "tile_n");
+    if (tm * tn > SUMS)
+        return optune_refuse(why, "%" PRId64 " tiles of sums, there are four", tm * tn);
+    return (rows > TILE * (tm - 1) && columns > TILE * (tn - 1)) ||
+           optune_refuse(why, "one of its tiles would have nothing to do");
+}
+
+void dot_choose_tiles(const optune_space *space, optune_config *config, int64_t rows,
+                      int64_t columns)
+{
+    const int64_t tm = rows > TILE ? 2 : 1;
+    optune_config_choose_int(config, space, "tile_m", tm);
+    optune_config_choose_int(config, space, "tile_n",
+                             columns <= TILE                 ? 1
+                             : tm == 1 && columns > 3 * TILE ? 4
+                                                             : 2);
+}
+
+void dot_define_tiles(optune_plan *plan, int module, const optune_config *config)
+{
+    optune_plan_define(plan, module, "TILE_M", optune_config_int(config, "tile_m"));
+    optune_plan_define(plan, module, "TILE_N", optune_config_int(config, "tile_n"));
+    optune_plan_define(plan, module, "DOT_MR", 1);
+    optune_plan_define(plan, module, "DOT_NV", optune_config_int(config, "tile_n"));
+    optune_plan_define(plan, module, "DOT_KU", 1);
 }

@@ -57,7 +57,19 @@ static inline int64_t dot_panel_bytes(dot_step step, int64_t k, int64_t columns)
 void dot_knob(const optune_task *task, optune_dtype in, optune_space *space);
 dot_step dot_chosen(const optune_config *config);
 
-/* IN_T BRAIN DTYPE OUT_T OUT_HALF DOT K KW. */
+/* The tile of registers, as macros, from the knobs of matmul_tile_knobs. */
+void dot_define_tile(optune_plan *plan, int module, const optune_config *config);
+
+/* Tiles of sums: the knobs tile_m and tile_n in tiles of 16 by 16, whether a config's are as many as
+ * there are and all have something to do, a good choice, and the macros of
+ * kernels/matmul/tiles.kernel.h. */
+void dot_tile_knobs(optune_space *space);
+bool dot_tiles_fit(const optune_config *config, int64_t rows, int64_t columns, char *why);
+void dot_choose_tiles(const optune_space *space, optune_config *config, int64_t rows,
+                      int64_t columns);
+void dot_define_tiles(optune_plan *plan, int module, const optune_config *config);
+
+/* IN_T BRAIN DTYPE OUT_T OUT_HALF DOT K K_WORDS. */
 void dot_define(optune_plan *plan, int module, dot_step step, optune_dtype in, optune_dtype out,
                 int64_t k);
 

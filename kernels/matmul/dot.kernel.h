@@ -14,14 +14,15 @@
  *     DOT_BF16  two bfloat16, as they are (AVX-512 BF16; denormals count as zero)
  *     DOT_I8    four 8-bit integers, as they are (AVX-512 VNNI). It multiplies unsigned ones by
  *               signed ones: 128 is added to those of rows, and taken back by OFFSETS, minus 128
- *               times the sum of every column, which stand in front of a panel
+ *               times the sum of every column, which stand in front of a panel. Or, with
+ *               DOT_COLUMNS_MOVED, a body adds 128 to those of columns itself
  *     DOT_TILE_BF16, DOT_TILE_I8 what tiles read (AMX): two bfloat16, four signed integers, as they
  *               are; a step of vectors is for where the system keeps tiles from a program
  *
  * Macros from the plan: IN_T (what the operands are in memory: unsigned short, signed or unsigned
  * char), BRAIN (16-bit floats are bfloat16), DTYPE (of sums: float or int), OUT_T (of the output) and
  * OUT_HALF (that is unsigned short), DOT_MR and DOT_NV (the tile: rows, vectors), DOT_KU (steps
- * unrolled), K, KW (words of a row of K).
+ * unrolled), K, K_WORDS (words of a row of K).
  * Instructions are written as such: a body includes no header of the compiler's, whose names for
  * them differ.
  */
@@ -39,12 +40,15 @@
 #define DOT_TILE_BF16 5
 #define DOT_TILE_I8 6
 
+#ifndef DOT_COLUMNS_MOVED
+#define DOT_COLUMNS_MOVED 0
+#endif
 #define DOT_NR (DOT_NV * VLEN)
 #define DOT_BYTES (DOT == DOT_I8 || DOT == DOT_TILE_I8)
 #define DOT_PLAIN (DOT >= DOT_BF16) /* words are operands as they lie in memory */
 #define WORD (DOT == DOT_WIDE ? 1 : DOT_BYTES ? 4 : 2)
 #define OFFSETS (DOT == DOT_I8)
-#define PANEL_WORDS ((KW + OFFSETS) * DOT_NR) /* of a panel */
+#define PANEL_WORDS ((K_WORDS + OFFSETS) * DOT_NR) /* of a panel */
 
 typedef u32 words __attribute__((vector_size(VEC_BYTES)));
 typedef u32 words_at __attribute__((vector_size(VEC_BYTES), aligned(1), may_alias));
@@ -58,6 +62,9 @@ INLINE vec dot_step(vec acc, u32 a, words b)
     return acc + ot_bits_float(a) * (vec)b;
 #elif DOT == DOT_BF16 || DOT == DOT_TILE_BF16
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(acc) : "v"(a - (words){0}), "v"(b));
+    return acc;
+#elif DOT_BYTES && DOT_COLUMNS_MOVED
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(b), "v"(a - (words){0}));
     return acc;
 #elif DOT_BYTES
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"((a ^ 0x80808080u) - (words){0}), "v"(b));
@@ -73,12 +80,12 @@ INLINE vec dot_step(vec acc, u32 a, words b)
 #endif
 }
 
-/* Word k of a row of K numbers, with zeros behind the last of them. */
-INLINE u32 dot_word(const IN_T *row, i64 k)
+/* The word of `n` numbers, WORD at most, `apart` in memory; zeros behind them. */
+INLINE u32 dot_word_of(const IN_T *from, i64 apart, int n)
 {
     u32 word = 0;
-    for (int i = 0; i < WORD && k * WORD + i < K; i++) {
-        const IN_T x = row[k * WORD + i];
+    for (int i = 0; i < WORD && i < n; i++) {
+        const IN_T x = from[i * apart];
 #if DOT == DOT_WIDE
         word = ot_float_bits(BRAIN ? float_of_bfloat(x) : float_of_half(x));
 #elif DOT == DOT_PAIRS
@@ -89,6 +96,12 @@ INLINE u32 dot_word(const IN_T *row, i64 k)
 #endif
     }
     return word;
+}
+
+/* Word k of a row of K numbers, with zeros behind the last of them. */
+INLINE u32 dot_word(const IN_T *row, i64 k)
+{
+    return dot_word_of(row + k * WORD, 1, (int)MIN(WORD, K - k * WORD));
 }
 
 /* VLEN words from word k on, all of them whole. */
@@ -115,11 +128,11 @@ INLINE void dot_pack_row(u32 *to, const IN_T *row, i64 end)
     for (; (k + VLEN) * WORD <= K; k += VLEN)
         *(words_at *)(to + k) = dot_words(row, k);
     for (; k < end; k++)
-        to[k] = k < KW ? dot_word(row, k) : 0;
+        to[k] = k < K_WORDS ? dot_word(row, k) : 0;
 }
 
 /* A panel of `cols` columns, rows of K numbers in memory, and zeros beside them. It has `end`
- * words, KW or more. */
+ * words, K_WORDS or more. */
 INLINE void dot_pack_panel(u32 *to, const IN_T *from, const int cols, i64 end)
 {
     for (int j = 0; j < DOT_NR; j += VLEN) {
@@ -137,7 +150,7 @@ INLINE void dot_pack_panel(u32 *to, const IN_T *from, const int cols, i64 end)
         for (; k < end; k++)
             for (int i = 0; i < VLEN; i++)
                 to[k * DOT_NR + j + i] =
-                    j + i < cols && k < KW ? dot_word(from + (j + i) * (i64)K, k) : 0;
+                    j + i < cols && k < K_WORDS ? dot_word(from + (j + i) * (i64)K, k) : 0;
     }
 }
 
@@ -154,12 +167,12 @@ INLINE void dot_offsets(u32 *to, const IN_T *from, const int cols)
 
 typedef vec dot_acc[DOT_MR][DOT_NV];
 
-/* acc[i][:] += rows a[i * a_row ..] times a panel, `depth` words of both. */
+/* acc[i][:] += words a[i * a_row + k * a_k] times those of columns at b + k * b_k, k < depth. */
 INLINE void dot_mac(dot_acc acc, const int rows, i64 depth, const word_at *a, i64 a_row,
-                    const u32 *b)
+                    i64 a_k, const u32 *b, i64 b_k)
 {
     UNROLL(DOT_KU)
-    for (i64 k = 0; k < depth; k++, b += DOT_NR) {
+    for (i64 k = 0; k < depth; k++, a += a_k, b += b_k) {
         words bv[DOT_NV];
         UNROLL(64)
         for (int j = 0; j < DOT_NV; j++)
@@ -168,7 +181,7 @@ INLINE void dot_mac(dot_acc acc, const int rows, i64 depth, const word_at *a, i6
         for (int i = 0; i < rows; i++) {
             UNROLL(64)
             for (int j = 0; j < DOT_NV; j++)
-                acc[i][j] = dot_step(acc[i][j], a[i * a_row + k], bv[j]);
+                acc[i][j] = dot_step(acc[i][j], a[i * a_row], bv[j]);
         }
     }
 }
@@ -192,6 +205,25 @@ INLINE vec dot_load(const OUT_T *p)
 #endif
 }
 
+/* The first `lanes` sums as numbers of the output. */
+INLINE void dot_put(OUT_T *out, vec sums, const int lanes)
+{
+#if OUT_HALF
+    const halves h = BRAIN ? bfloats_of_floats(sums) : halves_of_floats(sums);
+    if (lanes == VLEN)
+        *(halves_at *)out = h;
+    else
+        for (int l = 0; l < lanes; l++)
+            out[l] = h[l];
+#else
+    if (lanes == VLEN)
+        store(out, sums);
+    else
+        for (int l = 0; l < lanes; l++)
+            out[l] = sums[l];
+#endif
+}
+
 /* `lanes` sums and what is added to them, as numbers of the output from out[o] on; arg is that of
  * the stage. */
 INLINE void dot_store(OUT_T *out, i64 o, vec sums, const OUT_T *add, const int lanes,
@@ -202,21 +234,7 @@ INLINE void dot_store(OUT_T *out, i64 o, vec sums, const OUT_T *add, const int l
     else
         for (int l = 0; add && l < lanes; l++)
             sums[l] += dot_one(add[l]);
-    sums = epilogue(sums, arg, o, lanes);
-#if OUT_HALF
-    const halves h = BRAIN ? bfloats_of_floats(sums) : halves_of_floats(sums);
-    if (lanes == VLEN)
-        *(halves_at *)(out + o) = h;
-    else
-        for (int l = 0; l < lanes; l++)
-            out[o + l] = h[l];
-#else
-    if (lanes == VLEN)
-        store(out + o, sums);
-    else
-        for (int l = 0; l < lanes; l++)
-            out[o + l] = sums[l];
-#endif
+    dot_put(out + o, epilogue(sums, arg, o, lanes), lanes);
 }
 
 #endif

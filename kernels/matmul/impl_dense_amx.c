@@ -54,8 +54,7 @@ static void space(const optune_task *task, optune_space *space)
 {
     const dense_shape s = dense_shape_of(task->call);
     const bool must = must_pack(&s, dot_tiles(task, in_of(task)));
-    optune_space_ints(space, "tile_m", 3, (int64_t[]){1, 2, 3});
-    optune_space_ints(space, "tile_n", 3, (int64_t[]){1, 2, 4});
+    dot_tile_knobs(space);
     matmul_up_to(space, "block_m", counts, 7, host_ceil(s.m, TILE));
     optune_space_bools(space, "pack_data", must ? 1 : 2, (bool[]){true, false});
 }
@@ -63,13 +62,9 @@ static void space(const optune_task *task, optune_space *space)
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const dense_shape s = dense_shape_of(task->call);
-    const int64_t tm = optune_config_int(config, "tile_m");
     const int64_t tn = optune_config_int(config, "tile_n");
-    if (tm * tn > 4)
-        return optune_refuse(why, "%" PRId64 " tiles of sums, there are four", tm * tn);
-    if ((tm > 1 && s.m <= TILE * (tm - 1)) || (tn > 1 && s.n <= TILE * (tn - 1)))
-        return optune_refuse(why, "a tile of it would have nothing to do");
-    return matmul_packed_fits(weight_bytes(&s, dot_tiles(task, in_of(task)), tn),
+    return dot_tiles_fit(config, s.m, s.n, why) &&
+           matmul_packed_fits(weight_bytes(&s, dot_tiles(task, in_of(task)), tn),
                               s.n * s.k * in_of(task).bits / 8, why);
 }
 
@@ -77,12 +72,12 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     const dense_shape s = dense_shape_of(task->call);
     const dot_step step = dot_tiles(task, in_of(task));
-    const int64_t tm = s.m > TILE ? 2 : 1, tn = s.n <= TILE ? 1 : tm == 1 && s.n > 48 ? 4 : 2;
+    dot_choose_tiles(space, config, s.m, s.n);
+    const int64_t tm = optune_config_int(config, "tile_m");
+    const int64_t tn = optune_config_int(config, "tile_n");
     const int64_t row = dot_row_words(step, s.k) * 4;
     const int64_t held = matmul_block_rows(task, s.m, row, host_ceil(s.n, TILE * tn));
     const int64_t blocks = host_max(host_ceil(held, TILE * tm), 1);
-    optune_config_choose_int(config, space, "tile_m", tm);
-    optune_config_choose_int(config, space, "tile_n", tn);
     optune_config_choose_int(config, space, "block_m",
                              blocks * TILE * tm < s.m ? blocks : host_ceil(s.m, TILE));
     optune_config_nearest(config, space);
@@ -100,11 +95,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "N", s.n);
     optune_plan_define(plan, module, "BIAS", s.bias);
     optune_plan_define(plan, module, "PACK_DATA", pack_data);
-    optune_plan_define(plan, module, "TILE_M", optune_config_int(config, "tile_m"));
-    optune_plan_define(plan, module, "TILE_N", tn);
-    optune_plan_define(plan, module, "DOT_MR", 1);
-    optune_plan_define(plan, module, "DOT_NV", tn);
-    optune_plan_define(plan, module, "DOT_KU", 1);
+    dot_define_tiles(plan, module, config);
     optune_plan_define(plan, module, "ROW_BLOCKS", optune_config_int(config, "block_m"));
     const optune_arg weight = dense_pack(plan, module, &s, weight_bytes(&s, step, tn));
     const optune_arg data = pack_data ? dense_pack_data(plan, module, &s, data_bytes(&s, step))

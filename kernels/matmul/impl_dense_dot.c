@@ -77,9 +77,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "N", s.n);
     optune_plan_define(plan, module, "BIAS", s.bias);
     optune_plan_define(plan, module, "PACK_DATA", pack_data);
-    optune_plan_define(plan, module, "DOT_MR", optune_config_int(config, "tile_m"));
-    optune_plan_define(plan, module, "DOT_NV", optune_config_int(config, "tile_n"));
-    optune_plan_define(plan, module, "DOT_KU", optune_config_int(config, "unroll_k"));
+    dot_define_tile(plan, module, config);
     optune_plan_define(plan, module, "ROW_TILES", optune_config_int(config, "block_m"));
     const optune_arg weight = dense_pack(
         plan, module, &s, weight_bytes(task, &s, step, optune_config_int(config, "tile_n")));

@@ -23,19 +23,19 @@ void pack_weight(void *const *arg)
         const int cols = (int)MIN(DOT_NR, N - p * DOT_NR);
         if (OFFSETS)
             dot_offsets(to, from, cols);
-        dot_pack_panel(to + OFFSETS * DOT_NR, from, cols, KW);
+        dot_pack_panel(to + OFFSETS * DOT_NR, from, cols, K_WORDS);
     }
 }
 
 #if PACK_DATA
-/* arg: data [M][K], its words [M][KW] */
+/* arg: data [M][K], its words [M][K_WORDS] */
 void pack_data(void *const *arg)
 {
     const IN_T *data = arg[0];
     u32 *packed = arg[1];
     PARALLEL_FOR
     for (i64 i = 0; i < M; i++)
-        dot_pack_row(packed + i * KW, data + i * K, KW);
+        dot_pack_row(packed + i * K_WORDS, data + i * K, K_WORDS);
 }
 #endif
 
@@ -50,7 +50,7 @@ INLINE void tile(const word_at *a, const u32 *panel, const OUT_T *bias, OUT_T *o
         for (int j = 0; j < DOT_NV; j++)
             acc[i][j] = OFFSETS ? (vec) * (const words_at *)(panel + j * VLEN) : (vec){0};
     }
-    dot_mac(acc, rows, KW, a, KW, panel + OFFSETS * DOT_NR);
+    dot_mac(acc, rows, K_WORDS, a, K_WORDS, 1, panel + OFFSETS * DOT_NR, DOT_NR);
     UNROLL(64)
     for (int i = 0; i < rows; i++) {
         UNROLL(64)
@@ -72,7 +72,7 @@ void dot(void *const *arg)
     for (i64 p = 0; p < PANELS; p++)
         for (i64 t0 = 0; t0 < TILES; t0 += ROW_TILES)
             for (i64 t = t0; t < MIN(t0 + ROW_TILES, TILES); t++) {
-                const word_at *a = data + t * DOT_MR * KW;
+                const word_at *a = data + t * DOT_MR * K_WORDS;
                 const u32 *b = packed + p * PANEL_WORDS;
                 const OUT_T *add = BIAS ? bias + p * DOT_NR : 0;
                 const i64 o = t * DOT_MR * N + p * DOT_NR;
