@@ -17,7 +17,6 @@ bool dots_applies(const optune_task *task, conv2d_shape *s, char *why)
 dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t unit, int64_t room)
 {
     dots_planes p = {.channel_words = dot_row_words(step, s->ci_g)};
-    p.channel_planes = host_ceil(p.channel_words, unit) * unit;
     p.phase_h = s->kh == 1 ? 1 : s->sh;
     p.phase_w = s->kw == 1 ? 1 : s->sw;
     p.rows = host_ceil((s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1, s->sh);
@@ -25,7 +24,8 @@ dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t unit, i
     p.pixels = (s->oh - 1) * p.pitch + s->ow;
     /* The odd line keeps planes out of the same cache sets. */
     p.plane = (host_ceil(p.rows * p.pitch + room, 16) | 1) * 16;
-    p.bytes = s->n * s->groups * p.channel_planes * p.phase_h * p.phase_w * p.plane * 4;
+    p.bytes = s->n * s->groups * host_ceil(p.channel_words, unit) * unit * p.phase_h *
+              p.phase_w * p.plane * 4;
     return p;
 }
 
@@ -60,7 +60,7 @@ void dots_define(optune_plan *plan, int module, const optune_task *task, const c
         {"DH", s->dh},
         {"DW", s->dw},
         {"CW", p->channel_words},
-        {"CWP", p->channel_planes},
+
         {"ROWS", p->rows},
         {"PITCH", p->pitch},
         {"PLANE", p->plane},

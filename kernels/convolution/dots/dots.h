@@ -10,11 +10,11 @@
 #include "kernels/matmul/dot.h"
 
 typedef struct dots_planes {
-    int64_t channel_words, channel_planes; /* of a group; planes are a multiple of `unit` */
-    int64_t phase_h, phase_w;              /* residues by the strides */
-    int64_t rows, pitch, plane;            /* of a plane; words of a row, of all */
-    int64_t pixels;                        /* of an output, rows of `pitch` */
-    int64_t bytes;                         /* of all planes */
+    int64_t channel_words;      /* of a group */
+    int64_t phase_h, phase_w;   /* residues by the strides */
+    int64_t rows, pitch, plane; /* of a plane; pixels of a row, of all and the room behind it */
+    int64_t pixels;             /* of an output, rows of `pitch` */
+    int64_t bytes;              /* of all planes, of words filled up to `unit` */
 } dots_planes;
 
 static inline optune_dtype dots_in(const optune_task *task)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_amx.x86: convolutions of bfloat16 and of 8-bit integers by the tiles of AMX: 16 output
- * channels by 16 pixels of sums each.
+ * conv2d_amx.x86: convolutions of bfloat16 and of 8-bit integers by the tiles of AMX: 16 pixels
+ * by 16 output channels of sums each.
  */
 #include "kernels/convolution/dots/dots.h"
 
 enum { TILE = 16, TILE_BYTES = TILE * TILE * 4 };
 
-static dots_planes planes_of(const optune_task *task, const conv2d_shape *s, int64_t tn)
+static dots_planes planes_of(const optune_task *task, const conv2d_shape *s, int64_t tm)
 {
-    return dots_planes_of(s, dot_tiles(task, dots_in(task)), TILE, TILE * tn);
+    return dots_planes_of(s, dot_tiles(task, dots_in(task)), TILE, TILE * tm);
 }
 
-static int64_t weight_bytes(const conv2d_shape *s, const dots_planes *p)
+static int64_t weight_bytes(const conv2d_shape *s, const dots_planes *p, int64_t tn)
 {
-    return s->groups * host_ceil(s->co_g, TILE) * s->kh * s->kw * p->channel_planes / TILE *
-           TILE_BYTES;
+    return s->groups * host_ceil(s->co_g, TILE * tn) * tn * s->kh * s->kw *
+           host_ceil(p->channel_words, TILE) * TILE_BYTES;
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -28,8 +28,9 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs bfloat16 or int8 and the tiles of AMX for it");
     if (s.ci_g < 4 || s.co_g < 4)
         return optune_refuse(why, "needs 4 channels of a group at least: a tile has 16 words");
-    const dots_planes p = planes_of(task, &s, 4);
-    return matmul_scratch_fits(p.bytes, why) && matmul_scratch_fits(weight_bytes(&s, &p), why);
+    const dots_planes p = planes_of(task, &s, 3);
+    return matmul_scratch_fits(p.bytes, why) &&
+           matmul_scratch_fits(weight_bytes(&s, &p, 4), why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -45,16 +46,16 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    return dot_tiles_fit(config, s.co_g, planes_of(task, &s, 1).pixels, why);
+    return dot_tiles_fit(config, planes_of(task, &s, 1).pixels, s.co_g, why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    dot_choose_tiles(space, config, s.co_g, planes_of(task, &s, 1).pixels);
+    dot_choose_tiles(space, config, planes_of(task, &s, 1).pixels, s.co_g);
     optune_config_choose_int(config, space, "block_co", host_ceil(s.co_g, TILE));
-    optune_config_choose_int(config, space, "block_pixel", 1);
+    optune_config_choose_int(config, space, "block_pixel", 4);
     optune_config_nearest(config, space);
 }
 
@@ -62,13 +63,14 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    const dots_planes p = planes_of(task, &s, optune_config_int(config, "tile_n"));
+    const dots_planes p = planes_of(task, &s, optune_config_int(config, "tile_m"));
+    const int64_t tn = optune_config_int(config, "tile_n");
     const int module = optune_plan_module(plan);
     dots_define(plan, module, task, &s, dot_tiles(task, dots_in(task)), &p);
     dot_define_tiles(plan, module, config);
-    optune_plan_define(plan, module, "CO_BLOCKS", optune_config_int(config, "block_co"));
+    optune_plan_define(plan, module, "CO_PANELS", optune_config_int(config, "block_co"));
     optune_plan_define(plan, module, "PIXEL_BLOCKS", optune_config_int(config, "block_pixel"));
-    dots_stages(task, plan, module, &p, weight_bytes(&s, &p), "amx");
+    dots_stages(task, plan, module, &p, weight_bytes(&s, &p, tn), "amx");
 }
 
 OPTUNE_IMPL(convolution_dots, amx) = {

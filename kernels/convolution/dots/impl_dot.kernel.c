@@ -13,7 +13,48 @@
 #define CO_ALL CEIL_DIV(CO_G, DOT_MR) /* tiles of a group */
 #define BLOCKS CEIL_DIV(PIXELS, DOT_NR)
 #define WEIGHT_WORDS ((i64)(KH * KW * CW + OFFSETS) * DOT_MR) /* of a tile */
+#define CHANNEL_WORDS ((i64)PHASE_H * PHASE_W * PLANE)        /* of one word of channels */
+#define IMAGE_WORDS (CW * CHANNEL_WORDS)
 #define LAST_ROWS (CO_G - (CO_ALL - 1) * DOT_MR)
+
+/* One row of a plane: pixel j is column j * SW + phase - PL of the data, or padding. */
+INLINE void lay_row(u32 *to, const IN_T *row, int n, i64 phase)
+{
+    i64 j = 0;
+    for (; j < PITCH && j * SW + phase < PL; j++)
+        to[j] = ZERO_WORD;
+    for (; SW == 1 && j + VLEN <= PITCH && j + phase - PL + VLEN <= W; j += VLEN)
+        *(words_at *)(to + j) = pixel_words(row + j + phase - PL, n);
+    for (; j < PITCH && j * SW + phase - PL < W; j++)
+        to[j] = dot_word_of(row + j * SW + phase - PL, (i64)H * W, n) ^ ZERO_WORD;
+    for (; j < PITCH; j++)
+        to[j] = ZERO_WORD;
+}
+
+/* arg: data, its planes [N * GROUPS][CW][PHASE_H][PHASE_W][PLANE] */
+void lay_data(void *const *arg)
+{
+    const IN_T *data = arg[0];
+    u32 *planes = arg[1];
+    PARALLEL_FOR_N(2)
+    for (i64 image = 0; image < N * GROUPS; image++)
+        for (i64 c = 0; c < CW; c++) {
+            u32 *to = planes + image * IMAGE_WORDS + c * CHANNEL_WORDS;
+            const IN_T *from = data + (image * CI_G + c * WORD) * H * W;
+            const int n = (int)MIN(WORD, CI_G - c * WORD);
+            for (int py = 0; py < PHASE_H; py++)
+                for (int px = 0; px < PHASE_W; px++, to += PLANE)
+                    for (i64 i = 0; i < ROWS; i++) {
+                        const i64 y = i * SH + py - PT;
+                        u32 *row = to + i * PITCH;
+                        if (y >= 0 && y < H)
+                            lay_row(row, from + y * W, n, px);
+                        else
+                            for (i64 j = 0; j < PITCH; j++)
+                                row[j] = ZERO_WORD;
+                    }
+        }
+}
 
 /* arg: weight [GROUPS * CO_G][CI_G][KH][KW], packed weight, zeros at first */
 void pack_weight(void *const *arg)
