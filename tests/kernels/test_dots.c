@@ -30,7 +30,7 @@ static const char *const calls[] = {
     "conv2d(i8[2,37,9,11], const i8[19,37,3,3], padding=[1,1,1,1], out_dtype=i32)",
     "conv2d(i8[1,70,6,5], var i8[40,70,1,1], strides=[2,2], out_dtype=i32)",
     "conv2d(u8[1,5,7,8], const u8[6,5,2,3], dilation=[2,1], out_dtype=i32)",
-    "conv2d(bf16[1,40,20,19], const bf16[35,20,3,2], strides=[2,1], padding=[0,1,2,1], "
+    "conv2d(bf16[1,40,20,19], const bf16[34,20,3,2], strides=[2,1], padding=[0,1,2,1], "
     "groups=2)",
     "conv2d(bf16[1,33,5,40], const bf16[17,33,1,5], padding=[0,2,0,2], out_dtype=f32)",
     "conv2d(f16[1,3,23,18], const f16[9,3,7,7], strides=[2,3], padding=[3,3,3,3])",
