@@ -281,6 +281,11 @@ static void check(bench *b, way *w)
     bench_check(b, "conv2d_dnnl.x86", name);
 }
 
+static bool tensor_is_single(const optune_tensor *t)
+{
+    return t->dtype.code == OPTUNE_DTYPE_FLOAT && t->dtype.bits == 32 && t->dtype.lanes == 1;
+}
+
 static void *open_peer(bench *b, bool free_layout, char *how, size_t size)
 {
     static const dnnl_alg_kind_t algorithm[] = {
@@ -288,6 +293,10 @@ static void *open_peer(bench *b, bool free_layout, char *how, size_t size)
     static const char *const name[] = {"direct", "winograd", "auto"};
     enum { WAYS = 2 * OT_COUNT(algorithm) };
     problem p;
+    if (!tensor_is_single(&b->session.call.input[0].type)) {
+        snprintf(how, size, "this peer is asked for float32 only");
+        return NULL;
+    }
     describe(&b->session.call, &p);
     way w[WAYS];
     int n = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oneDNN 3.x as a peer of conv2d, dense and batch_matmul in float32. Its few declarations follow
+ * oneDNN 3.x as a peer of conv2d, dense and batch_matmul, in floats of 32 and 16 bits and 8-bit
+ * integers. Its few declarations follow
  * oneDNN's developer guide, as no header of it is needed to build a bench. For convolutions the
  * algorithms direct, winograd and auto, for products its matmul and its sgemm, each with formats of
  * its own and with plain ones; a constant weight is reordered beforehand, as ours is packed.
@@ -13,7 +14,8 @@
 
 #include "bench/peer.h"
 
-enum { F32 = 3, TAG_ANY = 1, CPU = 1, IN_ORDER = 1, INFERENCE = 96, IMPL_INFO = 8 };
+enum { F16 = 1, BF16, F32, S32, S8, U8 }; /* its numbers of types */
+enum { TAG_ANY = 1, CPU = 1, IN_ORDER = 1, INFERENCE = 96, IMPL_INFO = 8 };
 enum { QUERY_SRC = 129, QUERY_WEIGHTS = 131, QUERY_DST = 133 };
 enum { ARG_SRC = 1, ARG_WEIGHTS = 33, ARG_BIAS = 41, ARG_DST = 17, ARG_FROM = 1, ARG_TO = 17 };
 enum { DIRECT = 1, WINOGRAD = 2, AUTO = 3 };
@@ -88,7 +90,7 @@ static bool start(bench *b, char *why, size_t size)
 enum { DATA, WEIGHT, BIAS, OUT, TENSORS, RANK = 12 };
 
 typedef struct shape { /* rank 0: there is none */
-    int rank;
+    int rank, type;
     int64_t dim[RANK], stride[RANK];
     void *at; /* the caller's */
 } shape;
@@ -109,9 +111,24 @@ static shape dense_strides(shape s)
     return s;
 }
 
+/* 0: none of them. */
+static int type_of(optune_dtype t)
+{
+    return t.lanes != 1                                 ? 0
+           : t.code == OPTUNE_DTYPE_BFLOAT              ? BF16
+           : t.code == OPTUNE_DTYPE_FLOAT               ? (t.bits == 32   ? F32
+                                                           : t.bits == 16 ? F16
+                                                                          : 0)
+           : t.code == OPTUNE_DTYPE_INT                 ? (t.bits == 32  ? S32
+                                                           : t.bits == 8 ? S8
+                                                                         : 0)
+           : t.code == OPTUNE_DTYPE_UINT && t.bits == 8 ? U8
+                                                        : 0;
+}
+
 static shape shape_of(const optune_tensor *type, void *at)
 {
-    shape s = {.rank = type->rank, .at = at};
+    shape s = {.rank = type->rank, .type = type_of(type->dtype), .at = at};
     for (int i = 0; i < s.rank; i++)
         s.dim[i] = type->dim[i].min;
     return dense_strides(s);
@@ -156,9 +173,8 @@ static bool describe(const ot_session *s, problem *p, char *why, size_t size)
     const optune_call *call = &s->call;
     const char *op = call->op->name;
     for (int i = 0; i < call->n_inputs; i++)
-        if (call->input[i].type.dtype.code != OPTUNE_DTYPE_FLOAT ||
-            call->input[i].type.dtype.bits != 32) {
-            snprintf(why, size, "this peer is asked for f32 only");
+        if (!type_of(call->input[i].type.dtype) || !type_of(call->output[0].dtype)) {
+            snprintf(why, size, "this peer is not asked for such types");
             return false;
         }
     *p = (problem){.convolution = strcmp(op, "conv2d") == 0,
@@ -216,7 +232,7 @@ static void open_tensor(tensor *t, const shape *s, handle inner, bool inwards)
 {
     optune_err err = {0};
     handle outer = NULL, desc = NULL;
-    if (f.memory_desc_create_with_strides(&outer, s->rank, s->dim, F32, s->stride) ||
+    if (f.memory_desc_create_with_strides(&outer, s->rank, s->dim, s->type, s->stride) ||
         f.memory_create(&t->outer, outer, engine, s->at))
         bench_die("oneDNN refuses a memory");
     t->inner = t->outer;
@@ -294,11 +310,11 @@ static handle primitive_desc(const problem *p, int algorithm, const bool *own)
     handle desc[TENSORS] = {NULL}, made = NULL;
     for (int i = 0; i < TENSORS; i++) {
         const shape *s = &p->tensor[i];
-        const int rc =
-            !s->rank ? 0
-            : own[i]
-                ? f.memory_desc_create_with_tag(&desc[i], s->rank, s->dim, F32, TAG_ANY)
-                : f.memory_desc_create_with_strides(&desc[i], s->rank, s->dim, F32, s->stride);
+        const int rc = !s->rank ? 0
+                       : own[i] ? f.memory_desc_create_with_tag(&desc[i], s->rank, s->dim,
+                                                                s->type, TAG_ANY)
+                                : f.memory_desc_create_with_strides(&desc[i], s->rank, s->dim,
+                                                                    s->type, s->stride);
         if (rc)
             bench_die("oneDNN refuses a description of %d dims", s->rank);
     }
@@ -385,7 +401,8 @@ static void *open_peer(bench *b, bool free_layout, char *how, size_t size)
     way w[2 * OT_COUNT(convolutions)];
     int n = 0;
     const int asked = p.convolution ? OT_COUNT(convolutions) : OT_COUNT(products);
-    const bool flat = !p.convolution && p.tensor[OUT].rank == 2 && !p.tensor[BIAS].rank;
+    const bool flat = !p.convolution && p.tensor[OUT].rank == 2 && !p.tensor[BIAS].rank &&
+                      p.tensor[DATA].type == F32;
     for (int a = 0; a < asked; a++)
         for (int plain = 0; plain < 2; plain++) {
             const bool any = !plain;

@@ -73,6 +73,14 @@ void ot_cpu_features_of(const char *flags, const char *machine, ot_cpu_features 
     }
     f->avx512 = has(flags, "avx512f") && has(flags, "avx512dq") && has(flags, "avx512bw") &&
                 has(flags, "avx512vl");
+    if (f->avx512) {
+        f->dots |= has(flags, "avx512_bf16") ? OPTUNE_DOT_BF16 : 0;
+        f->dots |= has(flags, "avx512_vnni") ? OPTUNE_DOT_I8 : 0;
+        if (has(flags, "amx_tile")) {
+            f->dots |= has(flags, "amx_bf16") ? OPTUNE_DOT_TILE_BF16 : 0;
+            f->dots |= has(flags, "amx_int8") ? OPTUNE_DOT_TILE_I8 : 0;
+        }
+    }
     const bool avx2 = has(flags, "avx2") && has(flags, "fma");
     if (f->avx512) {
         f->vector_bytes = 64;

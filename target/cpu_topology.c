@@ -107,6 +107,7 @@ int ot_cpu_topology(optune_device *device, optune_err *err)
     device->memory = (int64_t)hwloc_get_root_obj(topology)->total_memory;
     device->vector_bytes = features.vector_bytes;
     device->vector_registers = features.vector_registers;
+    device->dots = features.dots;
     ot_copy(device->arch, sizeof device->arch, features.level);
     const char *model = info_of(topology, "CPUModel");
     snprintf(device->name, sizeof device->name, "%.60s, %d core%s, %s",

@@ -149,6 +149,7 @@ void ot_cpu_state(const char *root, int core, ot_text *to);
 typedef struct ot_cpu_features {
     int vector_bytes, vector_registers;
     bool avx512;                  /* F, DQ, BW, VL */
+    int dots;                     /* of optune_dots */
     char level[OPTUNE_NAME_SIZE]; /* x86-64-v4, aarch64 */
     char word[16];                /* avx512, avx2, sse2, sve, neon: for the device's key */
     uint64_t digest;              /* of all features that a compiler can use */

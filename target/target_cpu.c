@@ -119,6 +119,22 @@ static int dependencies(const optune_target *target, const optune_impl *impl, ch
 
 /* ---- the device -------------------------------------------------------------------------- */
 
+/* Those that code compiled so does not use, though the machine may have them. */
+static int dots_without(const char *macros)
+{
+    static const struct {
+        const char *macro;
+        int dot;
+    } known[] = {{"__AVX512BF16__", OPTUNE_DOT_BF16},
+                 {"__AVX512VNNI__", OPTUNE_DOT_I8},
+                 {"__AMX_BF16__", OPTUNE_DOT_TILE_BF16},
+                 {"__AMX_INT8__", OPTUNE_DOT_TILE_I8}};
+    int without = 0;
+    for (int i = 0; i < OT_COUNT(known); i++)
+        without |= strstr(macros, known[i].macro) ? 0 : known[i].dot;
+    return without;
+}
+
 /* With flags of the user's, the compiler is what knows the vector width. */
 static int widths_of_flags(const optune_target *target, optune_device *device, optune_err *err)
 {
@@ -138,6 +154,7 @@ static int widths_of_flags(const optune_target *target, optune_device *device, o
         const bool avx512 = strstr(said.s, "__AVX512F__") != NULL;
         device->vector_bytes = avx512 ? 64 : strstr(said.s, "__AVX__") ? 32 : 16;
         device->vector_registers = avx512 ? 32 : 16;
+        device->dots &= ~dots_without(said.s);
     }
     if (status >= 0 && target->arch[0])
         ot_copy(device->arch, sizeof device->arch, target->arch);

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define OPTUNE_ABI 14
+#define OPTUNE_ABI 15
 
 /* ---- plugins ----------------------------------------------------------------------------- */
 

@@ -243,6 +243,16 @@ typedef struct optune_target {
     char cflags[OPTUNE_TEXT_SIZE / 2]; /* replaces the default compiler flags when not empty */
 } optune_target;
 
+/* Instructions of a CPU that add up products of numbers narrower than the sum: pairs of bfloat16
+ * into float32, four of 8-bit integers into an int32; of vectors (AVX-512 BF16 and VNNI), and of
+ * tiles (AMX). */
+typedef enum optune_dots {
+    OPTUNE_DOT_BF16 = 1,
+    OPTUNE_DOT_I8 = 2,
+    OPTUNE_DOT_TILE_BF16 = 4,
+    OPTUNE_DOT_TILE_I8 = 8
+} optune_dots;
+
 /* What is known of a device, a field a line. This list is the struct, the bytes in a store, the
  * line of a log, the words of the worker and JSON; a field that is added at its end is in all of
  * them. X(kind, name, sentence): WORD and LABEL are texts, a LABEL of two names' length. */
@@ -266,7 +276,8 @@ typedef struct optune_target {
     X(COUNT, registers, "of a block, 32 bits wide")                                            \
     X(COUNT, cc_major, "compute capability")                                                   \
     X(COUNT, cc_minor, "compute capability")                                                   \
-    X(FLAG, no_float64, "OpenCL: it does not compute in double precision")
+    X(FLAG, no_float64, "OpenCL: it does not compute in double precision")                     \
+    X(COUNT, dots, "CPUs: bits of optune_dots, sums of narrow products in one instruction")
 
 /* What each kind of these is in C. */
 #define OPTUNE_DEVICE_LABEL(name) char name[OPTUNE_NAME_SIZE * 2];

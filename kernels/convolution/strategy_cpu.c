@@ -99,6 +99,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_im2col.cpu", .plevel = 12, .condition = few_terms},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
+    {.impl = "conv2d_dot.cpu", .plevel = 11},
+    {.impl = "conv2d_amx.x86", .plevel = 12},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
     {.impl = "conv2d_im2col.cpu", .plevel = 6, .condition = more_terms},
     {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},

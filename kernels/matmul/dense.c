@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels/matmul/dense.h declares. */
 #include "kernels/matmul/dense.h"
+#include "kernels/matmul/dot.h"
 
 bool dense_dim(const optune_call *call, const char *name, optune_dim *value)
 {
@@ -60,6 +61,21 @@ bool dense_applies(const optune_task *task, char *why)
     return true;
 }
 
+bool dense_narrow(const optune_task *task, char *why)
+{
+    const optune_call *call = task->call;
+    if (!dense_known(call))
+        return optune_refuse(why, "needs constant shapes");
+    const dense_shape s = dense_shape_of(call);
+    if (s.m < 1 || s.n < 1 || s.k < 1)
+        return optune_refuse(why, "needs dimensions of at least 1");
+    const optune_dtype in = call->input[DENSE_DATA].type.dtype, out = call->output[0].dtype;
+    return (optune_dtype_equal(in, call->input[DENSE_WEIGHT].type.dtype) &&
+            (!s.bias || optune_dtype_equal(out, call->input[DENSE_BIAS].type.dtype)))
+               ? dot_types(in, out, why)
+               : optune_refuse(why, "needs operands of one type, and a bias of the output's");
+}
+
 void dense_define(optune_plan *plan, int module, const dense_shape *s)
 {
     optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
@@ -87,6 +103,22 @@ optune_arg dense_pack(optune_plan *plan, int module, const dense_shape *s, int64
                                             .function = "pack_weight",
                                             .n_args = 2,
                                             .arg = {optune_input_arg(DENSE_WEIGHT), packed}});
+    return packed;
+}
+
+optune_arg dense_pack_data(optune_plan *plan, int module, const dense_shape *s, int64_t bytes)
+{
+    const optune_arg packed =
+        optune_scratch_arg(optune_plan_scratch(plan, "data", bytes, false));
+    optune_stage packing = {
+        .phase = OPTUNE_TIMED,
+        .module = module,
+        .function = "pack_data",
+        .n_args = 2,
+        .arg = {optune_input_arg(DENSE_DATA), packed},
+    };
+    dense_rows(&packing, s);
+    optune_plan_stage(plan, &packing);
     return packed;
 }
 

@@ -38,6 +38,10 @@ dense_shape dense_shape_of(const optune_call *call);
  * the rows may be a range is told by its `symbolic`. */
 bool dense_applies(const optune_task *task, char *why);
 
+/* What implementations of narrow numbers ask for: a solved call of constant shapes, of types that
+ * dot_types takes, its bias of the output's. */
+bool dense_narrow(const optune_task *task, char *why);
+
 static inline int64_t dense_elem(const dense_shape *s)
 {
     return s->f64 ? 8 : 4;
@@ -58,6 +62,9 @@ void dense_finish(optune_stage *stage, const dense_shape *s);
 
 /* Adds the stage `pack_weight`; returns the scratch of `bytes` that it fills. */
 optune_arg dense_pack(optune_plan *plan, int module, const dense_shape *s, int64_t bytes);
+
+/* Adds the stage `pack_data`, timed; returns the scratch of `bytes` that it fills. */
+optune_arg dense_pack_data(optune_plan *plan, int module, const dense_shape *s, int64_t bytes);
 
 /* Adds the stage that computes the output from `data` and `weight`, and offers to fuse in it. */
 void dense_compute(const optune_task *task, optune_plan *plan, int module, const char *function,

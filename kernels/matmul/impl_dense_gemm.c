@@ -107,20 +107,10 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 
     const int64_t bytes = weight_bytes(task, &s, optune_config_int(config, "tile_n"));
     const optune_arg weight = dense_pack(plan, module, &s, bytes);
-    optune_arg data = optune_input_arg(DENSE_DATA);
-    if (pack_data) {
-        data = optune_scratch_arg(optune_plan_scratch(
-            plan, "data", data_bytes(task, &s, optune_config_int(config, "tile_m")), false));
-        optune_stage packing = {
-            .phase = OPTUNE_TIMED,
-            .module = module,
-            .function = "pack_data",
-            .n_args = 2,
-            .arg = {optune_input_arg(DENSE_DATA), data},
-        };
-        dense_rows(&packing, &s);
-        optune_plan_stage(plan, &packing);
-    }
+    const optune_arg data =
+        pack_data ? dense_pack_data(plan, module, &s,
+                                    data_bytes(task, &s, optune_config_int(config, "tile_m")))
+                  : optune_input_arg(DENSE_DATA);
     dense_compute(task, plan, module, "gemm", &s, data, weight);
 }
 

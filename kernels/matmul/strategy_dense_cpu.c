@@ -21,6 +21,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "dense_nopack.x86", .plevel = 5},
     {.impl = "dense_pack.x86", .plevel = 10},
     {.impl = "dense_gemm.cpu", .plevel = 11},
+    {.impl = "dense_dot.cpu", .plevel = 11},
+    {.impl = "dense_amx.x86", .plevel = 12},
     {.impl = "dense_gemv.cpu", .plevel = 12, .when = "m <= 8", .condition = vector_pays},
     {.impl = "dense_cblas.x86", .plevel = 13},
     {.impl = NULL},

@@ -6,7 +6,7 @@
 #include "target/cuda.h"
 #include "target/target.h"
 
-enum { NUMBERS = 18 };
+enum { NUMBERS = 19 };
 
 #define PICK(rng, ...)                                                                         \
     ((const int64_t[]){                                                                        \
@@ -18,6 +18,9 @@ static void random_cpu(uint64_t *rng, optune_device *d)
     static const int features[][2] = {{0, 0}, {16, 16}, {32, 16}, {64, 32}, {16, 32}};
     const int *f = features[optune_random_below(rng, OT_COUNT(features))];
     *d = (optune_device){.vector_bytes = f[0], .vector_registers = f[1]};
+    ot_cpu_features here;
+    ot_cpu_features_here(&here); /* others could not be run */
+    d->dots = here.dots & (int)PICK(rng, 0, 3, 15);
     d->cores = (int)PICK(rng, 1, 1, 2, 3, 8, 64);
     d->threads = d->cores;
     d->l1 = PICK(rng, 0, 32 << 10, 48 << 10);
@@ -90,7 +93,8 @@ void random_device_print(const optune_device *d, char text[RANDOM_DEVICE_TEXT])
                                      d->max_block[0], d->max_block[1],
                                      d->max_block[2], d->max_shared,
                                      d->registers,    d->cc_major,
-                                     d->cc_minor,     d->no_float64};
+                                     d->cc_minor,     d->no_float64,
+                                     d->dots};
     int n = snprintf(text, RANDOM_DEVICE_TEXT, "%s", d->kind);
     for (int i = 0; i < NUMBERS; i++)
         n +=
@@ -124,7 +128,8 @@ bool random_device_parse(const char *text, optune_target *target, optune_device 
                          .registers = (int)v[14],
                          .cc_major = (int)v[15],
                          .cc_minor = (int)v[16],
-                         .no_float64 = v[17] != 0};
+                         .no_float64 = v[17] != 0,
+                         .dots = (int)v[18]};
     if (d->cc_major)
         snprintf(d->arch, sizeof d->arch, "sm_%d%d", d->cc_major, d->cc_minor);
     name(kind, target, d);

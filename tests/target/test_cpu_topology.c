@@ -35,6 +35,14 @@ static void test_features(void **state)
     ot_cpu_features_of("", "x86_64", &f);
     assert_int_equal(f.vector_bytes, 16);
 
+    /* Sums of narrow products; without AVX-512 none of them. */
+    ot_cpu_features_of("avx2 fma avx512f avx512dq avx512bw avx512vl avx512_bf16 avx512_vnni "
+                       "amx_bf16 amx_tile",
+                       "x86_64", &f);
+    assert_int_equal(f.dots, OPTUNE_DOT_BF16 | OPTUNE_DOT_I8 | OPTUNE_DOT_TILE_BF16);
+    ot_cpu_features_of("avx2 fma avx512_bf16 avx512_vnni amx_int8", "x86_64", &f);
+    assert_int_equal(f.dots, 0);
+
     /* Order and what no compiler uses do not change the digest; an instruction set does. */
     ot_cpu_features_of("avx sse2 nopl md_clear", "x86_64", &f);
     ot_cpu_features_of("sse2 avx ibrs", "x86_64", &g);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * 16-bit floats of all lanes at once, by the rules of half.kernel.h, whatever DTYPE a
+ * body has. Loops over its functions, which choose, would not become vector code.
+ */
+#ifndef OPTUNE_KERNELS_COMMON_HALF_LANES_H
+#define OPTUNE_KERNELS_COMMON_HALF_LANES_H
+
+#include "kernels/common/half.kernel.h"
+
+typedef float floats __attribute__((vector_size(VEC_BYTES)));
+typedef u32 float_bits __attribute__((vector_size(VEC_BYTES)));
+typedef unsigned short halves __attribute__((vector_size(VEC_BYTES / 2)));
+typedef unsigned short halves_at
+    __attribute__((vector_size(VEC_BYTES / 2), aligned(2), may_alias));
+
+/* yes where the mask is all ones, no where it is 0. */
+INLINE float_bits bits_where(float_bits mask, float_bits yes, float_bits no)
+{
+    return (mask & yes) | (~mask & no);
+}
+
+INLINE floats floats_of_bfloats(halves b)
+{
+    return (floats)(__builtin_convertvector(b, float_bits) << 16);
+}
+
+INLINE halves bfloats_of_floats(floats f)
+{
+    const float_bits bits = (float_bits)f, up = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return __builtin_convertvector(bits_where((float_bits)(f != f), bits >> 16 | 64, up),
+                                   halves);
+}
+
+INLINE floats floats_of_halves(halves h)
+{
+    const float_bits bits = __builtin_convertvector(h, float_bits);
+    const float_bits rest = (bits & 0x7fff) << 13;
+    const floats size = (floats)rest * 0x1p112f;
+    return (floats)((bits & 0x8000) << 16 | bits_where((float_bits)(rest >= 0x0f800000),
+                                                       rest | 0x7f800000, (float_bits)size));
+}
+
+INLINE halves halves_of_floats(floats f)
+{
+    const float_bits sign = (float_bits)f >> 16 & 0x8000, bits = (float_bits)f & 0x7fffffff;
+    const float_bits tiny = (float_bits)((floats)bits + 0.5f) - 0x3f000000;
+    const float_bits normal = (bits + 0xfff + (bits >> 13 & 1) - 0x38000000) >> 13;
+    const float_bits large = bits_where((float_bits)(bits > 0x7f800000),
+                                        0x7e00 - (float_bits){0}, 0x7c00 - (float_bits){0});
+    const float_bits finite = bits_where((float_bits)(bits < 0x38800000), tiny, normal);
+    return __builtin_convertvector(
+        sign | bits_where((float_bits)(bits >= 0x477ff000), large, finite), halves);
+}
+
+#endif

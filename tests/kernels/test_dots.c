@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of narrow numbers to the last bit: small whole numbers, whose sums all types hold, and the
+ * ends of 8-bit integers. Every implementation that takes a call is asked, its fallback and some
+ * configs; those of tiles again where the system refuses them.
+ */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/direct.h"
+#include "support/workbench.h"
+
+#include "strategy/inside.h"
+
+enum { MOST_BYTES = 1 << 17 };
+
+static const char *const calls[] = {
+    "dense(i8[37,70], const i8[51,70], out_dtype=i32)",
+    "dense(i8[17,128], var i8[40,128], i32[40], out_dtype=i32)",
+    "dense(u8[5,67], const u8[33,67], out_dtype=i32)",
+    "dense(bf16[35,33], const bf16[70,33], bf16[70])",
+    "dense(bf16[50,64], var bf16[18,64], out_dtype=f32)",
+    "dense(f16[9,37], const f16[45,37], f16[45])",
+    "conv2d(i8[2,37,9,11], const i8[19,37,3,3], padding=[1,1,1,1], out_dtype=i32)",
+    "conv2d(i8[1,70,6,5], var i8[40,70,1,1], strides=[2,2], out_dtype=i32)",
+    "conv2d(u8[1,5,7,8], const u8[6,5,2,3], dilation=[2,1], out_dtype=i32)",
+    "conv2d(bf16[1,40,20,19], const bf16[34,20,3,2], strides=[2,1], padding=[0,1,2,1], "
+    "groups=2)",
+    "conv2d(bf16[1,33,5,40], const bf16[17,33,1,5], padding=[0,2,0,2], out_dtype=f32)",
+    "conv2d(f16[1,3,23,18], const f16[9,3,7,7], strides=[2,3], padding=[3,3,3,3])",
+};
+
+/* Numbers that every type has exactly: -2 .. 2, and of 8-bit integers now and then an end. */
+static void fill(const optune_tensor *t, int turn, void *to)
+{
+    uint64_t rng = 77 + (uint64_t)turn;
+    const int64_t n = optune_tensor_elements(t);
+    for (int64_t i = 0; i < n; i++) {
+        const int x = (int)optune_random_below(&rng, 5) - 2;
+        const bool end = optune_random_below(&rng, 4) == 0;
+        if (t->dtype.bits == 8)
+            ((signed char *)to)[i] = (signed char)(end ? (x < 0 ? -128 : 127) : x);
+        else if (t->dtype.code == OPTUNE_DTYPE_INT)
+            ((int32_t *)to)[i] = x;
+        else
+            ot_elements_set(t->dtype, to, i, 1, &(double){x});
+    }
+}
+
+/* Whether what was computed is the reference's, which is exact here, rounded once. */
+static void judge(const char *name, const optune_call *call, const void *const *in,
+                  const void *out)
+{
+    const optune_tensor *t = &call->output[0];
+    const int64_t n = optune_tensor_elements(t);
+    double *want = ot_alloc((size_t)n * sizeof *want),
+           *size = ot_alloc((size_t)n * sizeof *size);
+    optune_region all = {.lo = {0}};
+    for (int d = 0; d < t->rank; d++)
+        all.hi[d] = t->dim[d].min;
+    call->op->reference(call, in, 0, &all, want, size);
+    for (int64_t i = 0; i < n; i++) {
+        char right[8] = {0};
+        ot_elements_set(t->dtype, right, 0, 1, &want[i]);
+        const int bytes = t->dtype.bits / 8;
+        if (memcmp((const char *)out + i * bytes, right, (size_t)bytes) != 0)
+            fail_msg("%s: element %ld of %s is not %g", name, (long)i, call->op->name, want[i]);
+    }
+    free(want);
+    free(size);
+}
+
+/* How often implementations whose name holds `word` were asked. */
+static int try_all(const char *word, int configs)
+{
+    static char memory[OPTUNE_MAX_INPUTS + 1][MOST_BYTES] __attribute__((aligned(64)));
+    int n, asked = 0;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int k = 0; k < OT_COUNT(calls); k++)
+        for (int i = 0; i < n; i++) {
+            const size_t op = strcspn(calls[k], "(");
+            if (!impl[i]->op || strncmp(impl[i]->op, calls[k], op) || impl[i]->op[op] ||
+                !strstr(impl[i]->name, word) || strstr(impl[i]->name, ".generic"))
+                continue;
+            for (int c = 0; c < configs; c++) {
+                direct *d = direct_open(impl[i], calls[k], c);
+                if (!d)
+                    break;
+                const optune_call *call = direct_call(d);
+                const void *in[OPTUNE_MAX_INPUTS] = {NULL};
+                for (int x = 0; x < call->n_inputs; x++) {
+                    assert_true(optune_tensor_bytes(&call->input[x].type) <= MOST_BYTES);
+                    fill(&call->input[x].type, x, memory[x]);
+                    in[x] = memory[x];
+                }
+                memset(memory[OPTUNE_MAX_INPUTS], 0xee, MOST_BYTES);
+                direct_run(d, in, (void *[]){memory[OPTUNE_MAX_INPUTS]});
+                judge(impl[i]->name, call, in, memory[OPTUNE_MAX_INPUTS]);
+                direct_close(d);
+                asked++;
+            }
+        }
+    return asked;
+}
+
+static void test_exact(void **state)
+{
+    (void)state;
+    const int asked = try_all("_dot.", 3) + try_all("_amx.", 3);
+    print_message("%d configs\n", asked);
+    assert_true(asked >= 3 * OT_COUNT(calls));
+}
+
+/* ---- where the system refuses tiles ------------------------------------------------------ */
+
+#ifdef __x86_64__
+enum { ASKS_FOR_STATE = 0x1023 };
+
+static bool refuse_tiles(void)
+{
+    struct sock_filter step[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ASKS_FOR_STATE, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = OT_COUNT(step), .filter = step};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Before the other test, whose process has been granted them. */
+static void test_refused(void **state)
+{
+    (void)state;
+    ot_cpu_features here;
+    ot_cpu_features_here(&here);
+    if (!(here.dots & (OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_TILE_I8)))
+        skip();
+    const pid_t child = fork();
+    if (child == 0) {
+        if (!refuse_tiles())
+            _exit(77);
+        _exit(try_all("_amx.", 2) > 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+#else
+static void test_refused(void **state)
+{
+    (void)state;
+    skip();
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_exact)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
