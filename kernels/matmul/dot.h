@@ -21,8 +21,8 @@ typedef enum dot_step {
     DOT_TILE_I8
 } dot_step;
 
-/* Two operands of `in`, sums as `out`: float16 or bfloat16 to the same or float32, 8-bit integers to
- * int32. */
+/* Two operands of `in`, sums as `out`: float16 or bfloat16 to the same or float32, 8-bit integers
+ * to int32. */
 bool dot_types(optune_dtype in, optune_dtype out, char *why);
 
 /* The fastest step that the device has for operands of this type, and the one that any has. */
@@ -60,8 +60,8 @@ dot_step dot_chosen(const optune_config *config);
 /* The tile of registers, as macros, from the knobs of matmul_tile_knobs. */
 void dot_define_tile(optune_plan *plan, int module, const optune_config *config);
 
-/* Tiles of sums: the knobs tile_m and tile_n in tiles of 16 by 16, whether a config's are as many as
- * there are and all have something to do, a good choice, and the macros of
+/* Tiles of sums: the knobs tile_m and tile_n in tiles of 16 by 16, whether a config's are as many
+ * as there are and all have something to do, a good choice, and the macros of
  * kernels/matmul/tiles.kernel.h. */
 void dot_tile_knobs(optune_space *space);
 bool dot_tiles_fit(const optune_config *config, int64_t rows, int64_t columns, char *why);

@@ -20,11 +20,10 @@
  *               are; a step of vectors is for where the system keeps tiles from a program
  *
  * Macros from the plan: IN_T (what the operands are in memory: unsigned short, signed or unsigned
- * char), BRAIN (16-bit floats are bfloat16), DTYPE (of sums: float or int), OUT_T (of the output) and
- * OUT_HALF (that is unsigned short), DOT_MR and DOT_NV (the tile: rows, vectors), DOT_KU (steps
- * unrolled), K, K_WORDS (words of a row of K).
- * Instructions are written as such: a body includes no header of the compiler's, whose names for
- * them differ.
+ * char), BRAIN (16-bit floats are bfloat16), DTYPE (of sums: float or int), OUT_T (of the output)
+ * and OUT_HALF (that is unsigned short), DOT_MR and DOT_NV (the tile: rows, vectors), DOT_KU (steps
+ * unrolled), K, K_WORDS (words of a row of K). Instructions are written as such: a body includes no
+ * header of the compiler's, whose names for them differ.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_DOT_H
 #define OPTUNE_KERNELS_MATMUL_DOT_H

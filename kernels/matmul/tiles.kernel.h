@@ -81,8 +81,8 @@ INLINE void tiles_end(void)
     __asm__ volatile("tilerelease");
 }
 
-/* 16 words of depth of `rows` rows, a_row words apart in a tile and a_tile from tile to tile, and of
- * DOT_NR columns, their words b_row apart. */
+/* 16 words of depth of `rows` rows, a_row words apart in a tile and a_tile from tile to tile, and
+ * of DOT_NR columns, their words b_row apart. */
 INLINE void tiles_step(const word_at *a, i64 a_row, i64 a_tile, const u32 *b, i64 b_row,
                        const int rows)
 {
@@ -142,8 +142,8 @@ INLINE void tiles_store(DTYPE *sums, const int rows)
 #endif
 }
 
-/* The same step by vectors, added to sums [rows][DOT_NR]. Unsigned by signed integers: rows have 128
- * added to them, which is taken back. */
+/* The same step by vectors, added to sums [rows][DOT_NR]. Unsigned by signed integers: rows have
+ * 128 added to them, which is taken back. */
 static __attribute__((noinline)) void tiles_step_by_vectors(const word_at *a, i64 a_row,
                                                             i64 a_tile, const u32 *b, i64 b_row,
                                                             DTYPE *sums, int rows)

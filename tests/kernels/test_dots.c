@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of narrow numbers to the last bit: small whole numbers, whose sums all types hold, and the
- * ends of 8-bit integers. Every implementation that takes a call is asked, its fallback and some
- * configs; those of tiles again where the system refuses them.
+ * Products of narrow numbers to the last bit: small whole numbers, whose sums all types hold, and
+ * the ends of 8-bit integers. Every implementation that takes a call is asked, its fallback and
+ * some configs; those of tiles again where the system refuses them.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

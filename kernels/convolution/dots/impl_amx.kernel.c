@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_amx.x86: convolutions of bfloat16 and of 8-bit integers by tiles, pixels as rows and output
- * channels as columns. Macros from the plan: CO_PANELS and PIXEL_BLOCKS (panels of DOT_NR output
- * channels, blocks of TILE_ROWS pixels, of one task), those of
+ * conv2d_amx.x86: convolutions of bfloat16 and of 8-bit integers by tiles, pixels as rows and
+ * output channels as columns. Macros from the plan: CO_PANELS and PIXEL_BLOCKS (panels of DOT_NR
+ * output channels, blocks of TILE_ROWS pixels, of one task), those of
  * kernels/convolution/dots/words.kernel.h and of kernels/matmul/tiles.kernel.h.
  *
- * The data is [N * GROUPS][CHUNKS][PHASE_H][PHASE_W][PLANE][16 words], so that 16 pixels are one tile
- * as they lie, a packed weight [GROUPS][PANELS][KH * KW][CHUNKS][16 words][DOT_NR].
+ * The data is [N * GROUPS][CHUNKS][PHASE_H][PHASE_W][PLANE][16 words], so that 16 pixels are one
+ * tile as they lie, a packed weight [GROUPS][PANELS][KH * KW][CHUNKS][16 words][DOT_NR].
  */
 #include "kernels/convolution/dots/words.kernel.h"
 #include "kernels/matmul/tiles.kernel.h"

@@ -4,8 +4,8 @@
  * DOT_NV vectors of pixels. Macros from the plan: CO_TILES and PIXEL_BLOCKS (of one task), those of
  * kernels/convolution/dots/words.kernel.h.
  *
- * A packed weight is, for each tile of output channels, [DOT_MR] offsets if OFFSETS (minus 128 times
- * the sum of a channel's weights), [KH * KW][CW][DOT_MR] words.
+ * A packed weight is, for each tile of output channels, [DOT_MR] offsets if OFFSETS (minus 128
+ * times the sum of a channel's weights), [KH * KW][CW][DOT_MR] words.
  */
 #define DOT_COLUMNS_MOVED 1
 #include "kernels/convolution/dots/words.kernel.h"

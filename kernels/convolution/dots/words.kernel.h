@@ -2,17 +2,17 @@
 /*
  * Convolutions of narrow numbers, NCHW: what bodies of vectors and of tiles share.
  *
- * The one idea: planes of words. A word is WORD channels of one pixel (kernels/matmul/dot.kernel.h),
- * and the data is laid out anew in words with the padding in them, a plane for each residue of rows
- * and columns by the strides. Then an output pixel p, counted with the pitch of a plane, meets tap
- * (y, x) of the kernel at pixel p plus a constant, whichever row it is in: pixels side by side are
- * lanes of a vector, or rows of a tile, with no column of patches made. Those beyond the end of an
- * output's row are computed and not stored; what is behind the rows of a plane is met by these alone.
+ * The one idea: planes of words. A word is WORD channels of one pixel
+ * (kernels/matmul/dot.kernel.h), and the data is laid out anew in words with the padding in them, a
+ * plane for each residue of rows and columns by the strides. Then an output pixel p, counted with
+ * the pitch of a plane, meets tap (y, x) of the kernel at pixel p plus a constant, whichever row it
+ * is in: pixels side by side are lanes of a vector, or rows of a tile, with no column of patches
+ * made. Those beyond the end of an output's row are computed and not stored; what is behind the
+ * rows of a plane is met by these alone.
  *
- * Macros from the plan: N GROUPS CI_G H W CO_G KH KW OH OW SH SW PT PL DH DW, CW (words of a group's
- * channels), PHASE_H PHASE_W (residues of rows, of
- * columns), PITCH (of a plane's rows), ROWS (of a plane), PLANE (pixels of it, and room), those of
- * dot.kernel.h.
+ * Macros from the plan: N GROUPS CI_G H W CO_G KH KW OH OW SH SW PT PL DH DW, CW (words of a
+ * group's channels), PHASE_H PHASE_W (residues of rows, of columns), PITCH (of a plane's rows),
+ * ROWS (of a plane), PLANE (pixels of it, and room), those of dot.kernel.h.
  */
 #ifndef OPTUNE_KERNELS_CONVOLUTION_WORDS_H
 #define OPTUNE_KERNELS_CONVOLUTION_WORDS_H
