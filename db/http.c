@@ -18,6 +18,7 @@
 #include "db/http_curl.h"
 
 enum { TRIES = 4, MOST_PAUSE_S = 60 };
+enum { TOO_LARGE = 100 }; /* CURLE_TOO_LARGE, which libcurl has since 8.6 */
 double ot_http_pause_s = 0.5;
 
 /* ---- what came of it --------------------------------------------------------------------- */
@@ -65,8 +66,9 @@ static bool may_pass(const ot_transfer *t, CURLcode code)
 static bool at_fault(const ot_transfer *t, CURLcode code)
 {
     const long status = t->reply->status;
-    return t->full || (code == CURLE_HTTP_RETURNED_ERROR && status >= 400 && status < 500 &&
-                       status != 401 && status != 407 && !may_pass(t, code));
+    return t->full ||
+           (code == CURLE_HTTP_RETURNED_ERROR && t->pause <= MOST_PAUSE_S && status >= 400 &&
+            status < 500 && status != 401 && status != 407 && !may_pass(t, code));
 }
 
 static int verdict(ot_transfer *t, CURLcode code, optune_err *err)
@@ -97,7 +99,7 @@ static int verdict(ot_transfer *t, CURLcode code, optune_err *err)
         return refused(t, err);
     return optune_fail(err, OPTUNE_ENET, "%s '%s' %s: %s", doing, t->host,
                        code == CURLE_OPERATION_TIMEDOUT ? "timed out" : "failed",
-                       code == CURLE_OUT_OF_MEMORY
+                       code == CURLE_OUT_OF_MEMORY || (int)code == TOO_LARGE
                            ? "no memory, or its headers are too long" /* curl says the former */
                        : *t->reason ? t->reason
                                     : ot_curl_api.curl_easy_strerror(code));

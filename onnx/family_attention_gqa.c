@@ -188,6 +188,8 @@ static int grouped(ot_onnx_node *n)
         ot_onnx_int(n, "local_window_size", -1); /* with a query's own place */
     value *side[3], *present[2] = {NULL, NULL};
     cache c;
+    if (window == 0)
+        return ot_onnx_refuse(n, "a window of no keys");
     if (refused(n) < 0 || sides(n, heads, shared, side) < 0 || measure(n, side, &c) < 0)
         return n->err->status;
     if (ot_onnx_int(n, "do_rotary", 0)) {
@@ -203,7 +205,7 @@ static int grouped(ot_onnx_node *n)
                        .mask = ot_onnx_in(n, ADDED),
                        .scale = ot_onnx_real(n, "scale", 0),
                        .softcap = ot_onnx_real(n, "softcap", 0),
-                       .view = {.causal = ot_onnx_int(n, "unidirectional", 1) != 0,
+                       .view = {.causal = true,
                                 .left = window > 0 ? window - 1 : -1,
                                 .right = -1,
                                 .past = c.total - c.rows,

@@ -233,7 +233,16 @@ static int multi_head(ot_onnx_node *n)
         .v = ot_onnx_split_heads(n, side[2], heads, v),
         .scale = ot_onnx_real(n, "scale", 0),
         .view = {.causal = ot_onnx_int(n, "unidirectional", 0) != 0, .left = -1, .right = -1}};
-    if (!h.q || !h.k || !h.v || (past && !grow(n, &h, past, ot_onnx_in(n, PAST_VALUE))))
+    if (!h.q || !h.k || !h.v)
+        return n->err->status;
+    if (h.view.causal && !past && q[2] != k[2]) {
+        /* onnxruntime counts places from the first key on, and hides none from one query alone. */
+        if (q[2] != 1)
+            return ot_onnx_refuse(n, "%lld causal queries of %lld keys", (long long)q[2],
+                                  (long long)k[2]);
+        h.view.causal = false;
+    }
+    if (past && !grow(n, &h, past, ot_onnx_in(n, PAST_VALUE)))
         return n->err->status;
     h.mask =
         sum(n, ot_onnx_in(n, ADDED), padding(n, PADDING, h.q, q[0], q[2], h.view.past + k[2]));

@@ -209,19 +209,26 @@ static value *side(ot_onnx_node *n, int at, int zero_at, int axis)
     return ot_onnx_2(n, "subtract", wide, ot_onnx_along(n, x, ot_onnx_as(n, zero, i32), axis));
 }
 
+/* Both sides less their zeros, b from input `right` on, whose zero is input `right_zero`. */
+static value *product(ot_onnx_node *n, int right, int right_zero)
+{
+    value *b = side(n, right, right_zero, -1);
+    value *sum = b ? ot_onnx_narrow_product(n, ot_onnx_need(n, 0), ot_onnx_in(n, 2), b) : NULL;
+    if (sum || n->err->status < 0)
+        return sum;
+    value *a = side(n, 0, 2, -2);
+    return ot_onnx_exact_product(n, a, b);
+}
+
 static int integer_product(ot_onnx_node *n)
 {
-    value *a = side(n, 0, 2, -2);
-    value *b = a ? side(n, 1, 3, -1) : NULL;
-    return ot_onnx_give(n, 0, ot_onnx_exact_product(n, a, b));
+    return ot_onnx_give(n, 0, product(n, 1, 3));
 }
 
 /* round(sum(a b) scale_a scale_b / scale) + zero */
 static int linear_product(ot_onnx_node *n)
 {
-    value *a = side(n, 0, 2, -2);
-    value *b = a ? side(n, 3, 5, -1) : NULL;
-    value *sum = ot_onnx_exact_product(n, a, b);
+    value *sum = product(n, 3, 5);
     value *zero = ot_onnx_need(n, 7), *by[3];
     const int at[] = {1, 4, 6};
     for (int i = 0; i < 3 && sum; i++) {

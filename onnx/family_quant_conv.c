@@ -40,8 +40,11 @@ static value *sums(ot_onnx_node *n, int weight_at, int zero_at, int weight_zero_
                        rank);
         return NULL;
     }
-    value *x = less_zero(n, slide->data, zero_at);
     weight = less_zero(n, weight, weight_zero_at);
+    value *all = ot_onnx_narrow_conv(n, slide, zero, weight);
+    if (all || n->err->status < 0)
+        return all;
+    value *x = less_zero(n, slide->data, zero_at);
     if (rank == 3)
         weight = ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
     return ot_onnx_exact_conv(n, x, weight, ot_onnx_window_text(n, slide));

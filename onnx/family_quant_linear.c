@@ -165,6 +165,20 @@ static value *less_zero(ot_onnx_node *n, value *x, int zero_at, int axis, bool f
                      : x;
 }
 
+/* Input 0 less its zero times input `right` less its own; `turns`: as the attributes say. */
+static value *product(ot_onnx_node *n, int zero_at, int right, int right_zero_at, bool turns)
+{
+    const bool turn_a = turns && ot_onnx_int(n, "transA", 0) != 0;
+    const bool turn_b = turns && ot_onnx_int(n, "transB", 0) != 0;
+    value *x = ot_onnx_need(n, 0);
+    value *b = x ? less_zero(n, ot_onnx_need(n, right), right_zero_at, -1, turn_b) : NULL;
+    value *sum = b && !turn_a ? ot_onnx_narrow_product(n, x, ot_onnx_in(n, zero_at), b) : NULL;
+    if (sum || !b || n->err->status < 0)
+        return sum;
+    value *a = less_zero(n, x, zero_at, -2, turn_a);
+    return a ? ot_onnx_exact_product(n, a, b) : NULL;
+}
+
 /* What the sums stand for: times both scales, that of the right side one for all or for each
  * column. */
 static value *scaled(ot_onnx_node *n, value *sum, value *left, value *right)
@@ -178,10 +192,7 @@ static value *scaled(ot_onnx_node *n, value *sum, value *left, value *right)
 /* alpha (a b + c); c in 32 bits, of both scales */
 static int gemm(ot_onnx_node *n)
 {
-    value *a = less_zero(n, ot_onnx_need(n, 0), 2, -2, ot_onnx_int(n, "transA", 0) != 0);
-    value *b =
-        a ? less_zero(n, ot_onnx_need(n, 3), 5, -1, ot_onnx_int(n, "transB", 0) != 0) : NULL;
-    value *c = ot_onnx_in(n, 6), *sum = b ? ot_onnx_exact_product(n, a, b) : NULL;
+    value *c = ot_onnx_in(n, 6), *sum = product(n, 2, 3, 5, true);
     if (c && sum)
         sum = ot_onnx_2(n, "add", sum, ot_onnx_as(n, c, i32));
     value *all = sum ? scaled(n, sum, ot_onnx_need(n, 1), ot_onnx_need(n, 4)) : NULL;
@@ -201,10 +212,8 @@ static int give_product(ot_onnx_node *n, value *sum, value *left, value *right, 
 
 static int product_to_float(ot_onnx_node *n)
 {
-    value *a = less_zero(n, ot_onnx_need(n, 0), 4, -2, false);
-    value *b = a ? less_zero(n, ot_onnx_need(n, 1), 5, -1, false) : NULL;
-    return give_product(n, b ? ot_onnx_exact_product(n, a, b) : NULL, ot_onnx_need(n, 2),
-                        ot_onnx_need(n, 3), 6);
+    return give_product(n, product(n, 4, 1, 5, false), ot_onnx_need(n, 2), ot_onnx_need(n, 3),
+                        6);
 }
 
 /* The left side is quantised by what its values span. */
@@ -215,8 +224,12 @@ static int dynamic_product(ot_onnx_node *n)
     value *b = a ? less_zero(n, ot_onnx_need(n, 1), 3, -1, false) : NULL;
     if (!b || !zero)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
-    a = ot_onnx_2(n, "subtract", ot_onnx_as(n, a, i32), ot_onnx_as(n, zero, i32));
-    return give_product(n, ot_onnx_exact_product(n, a, b), scale, ot_onnx_need(n, 2), 4);
+    value *sum = ot_onnx_narrow_product(n, a, zero, b);
+    if (!sum && n->err->status >= 0) {
+        a = ot_onnx_2(n, "subtract", ot_onnx_as(n, a, i32), ot_onnx_as(n, zero, i32));
+        sum = ot_onnx_exact_product(n, a, b);
+    }
+    return give_product(n, sum, scale, ot_onnx_need(n, 2), 4);
 }
 
 #define MS "com.microsoft::"

@@ -10,6 +10,8 @@ typedef ot_onnx_value value;
 
 static const optune_dtype int32 = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
 
+enum { MOST_LOOKS = 1 << 26 }; /* at elements of windows, along a dim */
+
 /* One dim: windows, and places of the image. */
 typedef struct line {
     int64_t kernel, stride, dilation, windows, before, places;
@@ -98,6 +100,11 @@ ot_onnx_value *ot_onnx_fold(ot_onnx_node *n, value *x, const ot_onnx_window *w,
                       .before = w->pad[d]};
         l[d].places = (l[d].windows - 1) * w->stride[d] + (w->kernel[d] - 1) * w->dilation[d] +
                       1 + added[d] - w->pad[d] - w->pad[2 + d];
+        if (l[d].places > MOST_LOOKS / l[d].kernel) {
+            ot_onnx_refuse(n, "an image of %lld places by windows of %lld elements in one dim",
+                           (long long)l[d].places, (long long)l[d].kernel);
+            return NULL;
+        }
         if (l[d].places < 1 || most(&l[d]) < 1) {
             ot_onnx_refuse(n, "its pads leave nothing of an image");
             return NULL;

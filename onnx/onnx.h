@@ -459,6 +459,15 @@ ot_onnx_value *ot_onnx_exact_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_
 ot_onnx_value *ot_onnx_exact_conv(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *weight,
                                   const char *attrs);
 
+/* ---- narrow.c: the same by kernels of 8-bit integers --------------------------------------- */
+/* A product of `a`, of 8 bits, less its zero (NULL: 0), and of `b` in 32-bit integers less its own.
+ * NULL: it is not for them, or the node has failed. */
+ot_onnx_value *ot_onnx_narrow_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *zero,
+                                      ot_onnx_value *b);
+/* Likewise a convolution of the window's data. */
+ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
+                                   ot_onnx_value *zero, ot_onnx_value *weight);
+
 /* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
 /* One number, or one for each place along the axis, against x. */
 ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,

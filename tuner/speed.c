@@ -59,6 +59,12 @@ double ot_speeds_at(ot_speeds *s, double pace, double known, ot_speed_again agai
     return speed ? s->times : 0;
 }
 
+void ot_speeds_settle(ot_speeds *s, double pace)
+{
+    if (pace > 0 && s->times > 0 && !met(s, pace, NEAR))
+        meet(s, pace, s->times);
+}
+
 double ot_speed_take(ot_arena *arena, ot_trial_result *result)
 {
     char value[32];

@@ -9,21 +9,15 @@
  * false: it could not be measured. */
 typedef bool (*ot_speed_again)(void *arg, double *cost, double *pace);
 
-/* A pace that was met, and how many times as long as at first everything takes there. */
-typedef struct ot_speed {
-    double pace, times;
-} ot_speed;
-enum { OT_MOST_SPEEDS = 12 };
-typedef struct ot_speeds { /* of a workload's trials; zero to start */
-    int n, next;           /* speeds below; where the next one goes once there is no room */
-    ot_speed speed[OT_MOST_SPEEDS];
-    double times; /* of the last trial; 0: none was asked about */
-} ot_speeds;
 /* How many times as long as at the pace of the first trial everything takes at this one. A pace
  * that was not met before is found out by measuring the config that `again` knows, of `known`
  * seconds at the first one's (infinity: there is none yet, or no time for it). 0: the machine
  * changed its speed meanwhile, and the trial is to be measured once more. */
 double ot_speeds_at(ot_speeds *s, double pace, double known, ot_speed_again again, void *arg);
+
+/* Everything takes as long at this pace, which was not met yet, as at that of the last trial: nothing
+ * found says otherwise. */
+void ot_speeds_settle(ot_speeds *s, double pace);
 
 /* Takes the core's pace, the first line, from what a trial tells beside its cost; 0: it does not
  * tell. */

@@ -315,7 +315,6 @@ void ot_tuning_close(ot_tuning *t)
     for (int i = 0; i < t->n_arms; i++)
         ot_arm_close(&t->arm[i]);
     ot_text_release(&t->call);
-    free(t->known);
     free(t->plan);
     free(t);
 }

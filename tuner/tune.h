@@ -172,6 +172,25 @@ typedef struct ot_run {
 /* It was the time, and nobody, that ended what the worker was asked for. */
 bool ot_run_is_late(const ot_run *run, int status);
 
+/* A pace that was met, and how many times as long as at first everything takes there. */
+typedef struct ot_speed {
+    double pace, times;
+} ot_speed;
+enum { OT_MOST_SPEEDS = 12 };
+typedef struct ot_speeds { /* of a workload's trials, see speed.h; zero to start */
+    int n, next;           /* speeds below; where the next one goes once there is no room */
+    ot_speed speed[OT_MOST_SPEEDS];
+    double times; /* of the last trial; 0: none was asked about */
+} ot_speeds;
+
+/* The best trial of a workload in this run, by which speeds are told. */
+typedef struct ot_known_trial {
+    const optune_impl *impl; /* NULL: there is none yet */
+    optune_config config;
+    ot_job job;
+    double cost; /* as at the first speed */
+} ot_known_trial;
+
 /* How one workload went. */
 typedef struct ot_tuned {
     bool done; /* something is known about it */
@@ -180,6 +199,8 @@ typedef struct ot_tuned {
     int trials;       /* stored ones included */
     int64_t space;    /* configs in all spaces together */
     int64_t unasked;  /* 1 more than the elements that a `standard` leaves; 0: it was not run */
+    ot_speeds speeds; /* that the machine had */
+    ot_known_trial known;
     bool interrupted;
     bool failed;                   /* it ended before its time, for its own problem */
     char problem[OPTUNE_ERR_SIZE]; /* why that is, or why nothing is known; empty: fine */

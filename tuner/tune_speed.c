@@ -24,68 +24,78 @@ static bool measure_known(void *arg, double *cost, double *pace)
 {
     const again *a = arg;
     ot_tuning *t = a->t;
-    ot_slot *s = t->known;
+    ot_known_trial *k = &t->tuned->known;
     ot_trial_result result = {.outcome = OPTUNE_OUTCOME_OK};
     optune_err err = {0};
     const double began = ot_now();
-    const ot_trial trial = {.impl = t->arm[s->arm].impl,
-                            .config = &s->config,
-                            .job = &s->job,
+    const ot_trial trial = {.impl = k->impl,
+                            .config = &k->config,
+                            .job = &k->job,
                             .best = INFINITY,
                             .range = t->run->spot.range};
     const bool measured =
-        ot_plan_make(&t->task, trial.impl, &s->config, t->plan, &err) >= 0 &&
-        ot_builder_renew(t->run->builder, &t->task, t->plan, &s->job, &err) >= 0 &&
-        s->job.status >= 0 && ot_watched_trial(t->run, &trial, a->arena, &result, &err) >= 0 &&
+        ot_plan_make(&t->task, k->impl, &k->config, t->plan, &err) >= 0 &&
+        ot_builder_renew(t->run->builder, &t->task, t->plan, &k->job, &err) >= 0 &&
+        k->job.status >= 0 && ot_watched_trial(t->run, &trial, a->arena, &result, &err) >= 0 &&
         result.outcome == OPTUNE_OUTCOME_OK;
     *cost = result.cost;
     *pace = measured ? ot_speed_take(a->arena, &result) : 0;
-    t->known_s += ot_now() - began;
+    t->again_s += ot_now() - began;
     return measured;
 }
 
 static bool has_time(const ot_tuning *t)
 {
     const double each = t->n_good ? t->trials_s / t->n_good : 0;
-    return t->known_s + each <= OF_ALL * (ot_now() - t->start) + AT_FIRST_S &&
+    return t->again_s + each <= OF_ALL * (ot_now() - t->start) + AT_FIRST_S &&
            !ot_tuning_is_over(t);
 }
 
 void ot_tuning_know(ot_tuning *t, const ot_slot *s, double cost)
 {
-    if (t->known && cost >= t->known_cost)
-        return;
-    t->known = t->known ? t->known : ot_alloc(sizeof *t->known);
-    *t->known = *s;
-    t->known_cost = cost;
+    ot_known_trial *k = &t->tuned->known;
+    if (!k->impl || cost < k->cost)
+        *k = (ot_known_trial){t->arm[s->arm].impl, s->config, s->job, cost};
 }
 
 int ot_tuning_trial(ot_tuning *t, const ot_trial *trial, ot_arena *arena,
                     ot_trial_result *result, double *times, optune_err *err)
 {
     again a = {t, arena};
-    double seconds = 0;
+    ot_speeds *speeds = &t->tuned->speeds;
+    const ot_known_trial *known = &t->tuned->known;
+    double seconds = 0, pace = 0;
     *times = 1;
     for (int tries = 1;; tries++) {
-        const double expected = t->speeds.times > 0 ? t->speeds.times : 1;
+        const double expected = speeds->times > 0 ? speeds->times : 1, began = ot_now();
         ot_trial at = *trial;
+        ot_trial_result one = *result;
         at.best *= expected;
-        OT_RETURN_UNLESS_OK(ot_watched_trial(t->run, &at, arena, result, err));
-        seconds += result->seconds;
-        result->seconds = seconds;
-        const double pace = ot_speed_take(arena, result);
+        const int status = ot_watched_trial(t->run, &at, arena, &one, err);
+        if (tries > 1 && ot_run_is_late(t->run, status))
+            break; /* what was found before stands */
+        OT_RETURN_UNLESS_OK(status);
+        seconds += one.seconds;
+        t->again_s += tries > 1 ? ot_now() - began : 0;
+        pace = ot_speed_take(arena, &one);
+        if (tries > 1 && (one.outcome != OPTUNE_OUTCOME_OK || !(pace > 0)))
+            break;
+        *result = one;
         if (result->outcome != OPTUNE_OUTCOME_OK || !(pace > 0))
             return OPTUNE_OK;
         const bool asks =
-            t->known && result->cost < FAR * expected * trial->best && has_time(t);
-        *times =
-            ot_speeds_at(&t->speeds, pace, asks ? t->known_cost : INFINITY, measure_known, &a);
+            known->impl && result->cost < FAR * expected * trial->best && has_time(t);
+        *times = ot_speeds_at(speeds, pace, asks ? known->cost : INFINITY, measure_known, &a);
         const bool hasty = *times > expected && result->cost < *times * trial->best &&
                            result->n_samples < t->run->policy.min_samples;
         if (tries == TRIES || (*times > 0 && !hasty) || !has_time(t))
             break;
     }
-    *times = *times > 0 ? *times : t->speeds.times;
+    if (!(*times > 0)) { /* it is the config's own pace, or one that nothing lasts at */
+        *times = speeds->times > 0 ? speeds->times : 1;
+        ot_speeds_settle(speeds, pace);
+    }
+    result->seconds = seconds;
     ot_speed_note(*times, arena, result);
     return OPTUNE_OK;
 }

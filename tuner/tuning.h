@@ -31,10 +31,7 @@ typedef struct ot_tuning {
     double load_s[OT_MAX_CANDIDATES];
     double trials_s; /* of good trials, together; and how many those are */
     int n_good;
-    ot_speeds speeds;  /* that the machine had */
-    ot_slot *known;    /* the best trial of this run, to tell speeds by; NULL: none yet */
-    double known_cost; /* as at the first speed */
-    double known_s;    /* measuring it again took */
+    double again_s; /* was spent on finding out what speeds do */
     ot_tuned *tuned;
     optune_plan *plan;
 } ot_tuning;

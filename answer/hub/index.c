@@ -91,14 +91,14 @@ static void kept_paths(const ot_hub *hub, const char *file, ot_text *path, ot_te
     ot_text_printf(etag, "%s.etag", path->s);
 }
 
-/* INDEX.json.XXXXXX, as it is fetched, or INDEX.json.etag.PID.N.tmp. */
+/* INDEX.json.XXXXXX, as it is fetched, or NAME.etag.PID.N.tmp of an index or a pack. */
 static bool is_left_over(const char *name)
 {
     const char *behind = strstr(name, ".json.");
     const size_t n = strlen(name);
     behind = behind ? behind + strlen(".json.") : "";
     return (strlen(behind) == 6 && !strpbrk(behind, "._-")) ||
-           (*behind && n > 4 && !strcmp(name + n - 4, ".tmp"));
+           (strstr(name, ".etag.") && n > 4 && !strcmp(name + n - 4, ".tmp"));
 }
 
 void ot_hub_tidy(const ot_hub *hub)

@@ -77,10 +77,18 @@ static int run_counted(profile *f, int turn, optune_err *err)
     return status;
 }
 
+static const optune_plan *no_plan(void *unused, int group)
+{
+    (void)unused;
+    (void)group;
+    return NULL;
+}
+
+/* Each group several times: none of them lies over what it reads meanwhile. */
 static int run_alone(profile *f, int turn, optune_err *err)
 {
-    const optune_program *p = f->program;
-    int status = OPTUNE_OK;
+    optune_program *p = f->program;
+    int status = ot_program_arrange(p, no_plan, NULL, err);
     for (int i = 0; i < p->partition->groups.n && status >= 0; i++) {
         if (!runs(p, i))
             continue;
@@ -98,7 +106,7 @@ static int run_alone(profile *f, int turn, optune_err *err)
         f->group[i].alone[turn] = seconds / (double)count;
         status = seconds < 0 ? OPTUNE_EIO : OPTUNE_OK;
     }
-    return status;
+    return status < 0 ? status : ot_program_arrange(p, NULL, NULL, err);
 }
 
 static int take_turns(profile *f, optune_err *err)

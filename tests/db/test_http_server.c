@@ -218,6 +218,7 @@ static void odd_answers(void **state)
     assert_true(ot_now() - before < 20);
     check_contains(err.text, "429");
     check_contains(err.text, "it wants to be asked again in 86");
+    assert_false(reply.at_fault);
     assert_int_equal(times("later/hello"), 1);
     assert_int_equal(get(at("headers/x"), (ot_http){.tries = 1}), OPTUNE_ENET);
     check_contains(err.text, "headers");

@@ -11,7 +11,7 @@
 #include "graph/attend.h"
 #include "support/onnx_file.h"
 
-enum { ONNX_UINT8 = 2, ONNX_INT32 = 6 };
+enum { ONNX_UINT8 = 2, ONNX_INT8 = 3, ONNX_INT32 = 6 };
 
 /* The graph, emptied, as a model that is read; negative: it was refused. */
 static int reads(ot_text *graph, int64_t opset, optune_graph **g, optune_err *err)
@@ -394,7 +394,7 @@ static void sums_that_floats_have(void **state)
     } rows[] = {{101, 255, {"1,101", "101,1"}, "f32[1,1] = dense("},
                 {301, 255, {"1,301", "301,1"}, "f64[1,1] = dense("},
                 {MOST, 255, {"1,40000", "40000,1"}, "i32[1,1] = dense("},
-                {MOST, 1, {"1,40000", "40000,1"}, "f32[1,1] = dense("}};
+                {MOST, 1, {"1,40000", "40000,1"}, "i32[1,1] = dense("}};
     uint8_t *x = malloc(MOST), *w = malloc(MOST);
     ot_text g = {0};
     (void)state;
@@ -426,6 +426,56 @@ static void sums_that_floats_have(void **state)
     free(w);
 }
 
+/* Numbers of 8 bits without a sign, their zero not 0, times a constant with one: windows beyond the
+ * image, and a product whose zero is told with the run. */
+static void bytes_by_bytes(void **state)
+{
+    enum { C = 9, H = 4, W = 5, CO = 2, OH = 2, OW = 5, K = 70, N = 3 };
+    static uint8_t x[C * H * W], a[2 * K], zero = 200;
+    static int8_t w[CO * C * 9], b[K * N];
+    static float want[CO * OH * OW], more[2 * N];
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < C * H * W; i++)
+        x[i] = (uint8_t)(i * 37);
+    for (int i = 0; i < CO * C * 9; i++)
+        w[i] = (int8_t)(i * 53);
+    for (int o = 0; o < CO; o++)
+        for (int y = 0; y < OH; y++)
+            for (int z = 0; z < OW; z++)
+                for (int c = 0; c < C; c++)
+                    for (int k = 0; k < 9; k++) {
+                        const int r = 2 * y + k / 3 - 1, s = z + k % 3 - 1;
+                        if (r >= 0 && r < H && s >= 0 && s < W)
+                            want[(o * OH + y) * OW + z] +=
+                                (float)((x[(c * H + r) * W + s] - zero) *
+                                        w[(o * C + c) * 9 + k]);
+                    }
+    onnx_input(&g, "x", ONNX_UINT8, "1,9,4,5");
+    onnx_initializer(&g, "w", ONNX_INT8, "2,9,3,3", w, sizeof w);
+    onnx_initializer(&g, "zero", ONNX_UINT8, "", &zero, 1);
+    attr_ints(&attrs, "pads", 4, (const int64_t[]){1, 1, 1, 1});
+    attr_ints(&attrs, "strides", 2, (const int64_t[]){2, 1});
+    onnx_node(&g, "ConvInteger", "c", "x w zero", "i", &attrs);
+    as_floats(&g);
+    gives(&g, 17, (const void *const[]){x}, CO * OH * OW, want);
+    for (int i = 0; i < 2 * K; i++)
+        a[i] = (uint8_t)(i * 29);
+    for (int i = 0; i < K * N; i++)
+        b[i] = (int8_t)(i * 31);
+    for (int i = 0; i < 2 * N; i++)
+        for (int k = 0; k < K; k++)
+            more[i] += (float)((a[i / N * K + k] - zero) * b[k * N + i % N]);
+    onnx_input(&g, "x", ONNX_UINT8, "2,1,70");
+    onnx_input(&g, "zero", ONNX_UINT8, "");
+    onnx_initializer(&g, "b", ONNX_INT8, "70,3", b, sizeof b);
+    onnx_node(&g, "MatMulInteger", "m", "x b zero", "i", NULL);
+    as_floats(&g);
+    gives(&g, 17, (const void *const[]){a, &zero}, 2 * N, more);
+    ot_text_release(&g);
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +485,7 @@ int main(void)
         cmocka_unit_test(scores_within_a_cap), cmocka_unit_test(windows_and_lengths),
         cmocka_unit_test(integer_sums),        cmocka_unit_test(linear_sums),
         cmocka_unit_test(as_llama_has_it),     cmocka_unit_test(sums_that_floats_have),
+        cmocka_unit_test(bytes_by_bytes),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
