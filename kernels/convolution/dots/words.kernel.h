@@ -63,23 +63,22 @@ INLINE u32 weight_word(const IN_T *weight, i64 o, i64 tap, i64 c)
 /* VLEN pixels from p on of one output plane; those that are none of its are left out. */
 INLINE void put_pixels(OUT_T *plane, i64 p, vec sums)
 {
-    if (PITCH == OW) {
-        if (p + VLEN <= OH * OW) {
-            dot_put(plane + p, sums, VLEN);
-        } else {
-            OUT_T lane[VLEN];
-            dot_put(lane, sums, VLEN);
-            for (i64 l = 0; l < OH * OW - p; l++)
-                plane[p + l] = lane[l];
-        }
+    const i64 y = PITCH == OW ? 0 : p / PITCH, x = PITCH == OW ? p : p % PITCH;
+    const i64 end = PITCH == OW ? OH * OW : OW; /* of what lies side by side */
+    if (x + VLEN <= end && y < OH) {
+        dot_put(plane + y * OW + x, sums, VLEN);
         return;
     }
     OUT_T lane[VLEN];
     dot_put(lane, sums, VLEN);
-    i64 y = p / PITCH, x = p % PITCH;
-    for (i64 l = 0; l < VLEN && y < OH; l += PITCH - x, x = 0, y++)
-        for (i64 k = 0; k < VLEN - l && x + k < OW; k++)
-            plane[y * OW + x + k] = lane[l + k];
+    i64 from = x, row = y;
+    for (i64 l = 0; l < VLEN && row < OH; l += PITCH - from, from = 0, row++) {
+        const i64 n = MIN(VLEN - l, end - from);
+        for (i64 k = 0; k < n; k++)
+            plane[row * OW + from + k] = lane[l + k];
+        if (PITCH == OW)
+            return;
+    }
 }
 
 #endif
