@@ -123,15 +123,16 @@ static int dependencies(const optune_target *target, const optune_impl *impl, ch
 static int dots_without(const char *macros)
 {
     static const struct {
-        const char *macro;
+        const char *macro, *other; /* gcc's name and clang's */
         int dot;
-    } known[] = {{"__AVX512BF16__", OPTUNE_DOT_BF16},
-                 {"__AVX512VNNI__", OPTUNE_DOT_I8},
-                 {"__AMX_BF16__", OPTUNE_DOT_TILE_BF16},
-                 {"__AMX_INT8__", OPTUNE_DOT_TILE_I8}};
+    } known[] = {{"__AVX512BF16__", "__AVX512BF16__", OPTUNE_DOT_BF16},
+                 {"__AVX512VNNI__", "__AVX512VNNI__", OPTUNE_DOT_I8},
+                 {"__AMX_BF16__", "__AMXBF16__", OPTUNE_DOT_TILE_BF16},
+                 {"__AMX_INT8__", "__AMXINT8__", OPTUNE_DOT_TILE_I8}};
     int without = 0;
     for (int i = 0; i < OT_COUNT(known); i++)
-        without |= strstr(macros, known[i].macro) ? 0 : known[i].dot;
+        without |=
+            strstr(macros, known[i].macro) || strstr(macros, known[i].other) ? 0 : known[i].dot;
     return without;
 }
 

@@ -11,7 +11,8 @@
  *
  * An infinity or a NaN in the data may be met by more outputs than have it in their window:
  * Winograd computes tiles of outputs from all that they see, and tensor cores multiply what is
- * beside a depthwise window by 0.
+ * beside a depthwise window by 0. Where products of bfloat16 are added up by an instruction of x86,
+ * denormals count as zero.
  */
 #include "kernels/convolution/conv2d.h"
 #include "kernels/convolution/workloads.h"

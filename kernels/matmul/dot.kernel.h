@@ -11,7 +11,8 @@
  * How a step is made (DOT, from the plan):
  *     DOT_WIDE  a number a word: floats made of 16-bit ones while packing (any CPU)
  *     DOT_PAIRS two 16-bit integers made of 8-bit ones while packing (any CPU)
- *     DOT_BF16  two bfloat16, as they are (AVX-512 BF16; denormals count as zero)
+ *     DOT_BF16  two bfloat16, as they are (AVX-512 BF16; denormals count as zero, in
+ *               tiles, too)
  *     DOT_I8    four 8-bit integers, as they are (AVX-512 VNNI). It multiplies unsigned ones by
  *               signed ones: 128 is added to those of rows, and taken back by OFFSETS, minus 128
  *               times the sum of every column, which stand in front of a panel. Or, with
@@ -68,7 +69,7 @@ INLINE vec dot_step(vec acc, u32 a, words b)
 #elif DOT_BYTES
     __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"((a ^ 0x80808080u) - (words){0}), "v"(b));
     return acc;
-#elif defined(__AVX2__)
+#elif (VEC_BYTES <= 32 && defined(__AVX2__)) || (VEC_BYTES == 64 && defined(__AVX512BW__))
     sums32 sum;
     __asm__("vpmaddwd %2, %1, %0" : "=v"(sum) : "v"(a - (words){0}), "v"(b));
     return acc + sum;

@@ -5,8 +5,9 @@
  * and TILE_N, the tiles of sums in rows and columns: 1x1, 1x2, 1x4, 2x1, 2x2 or 3x1; those of
  * kernels/matmul/dot.kernel.h, with DOT_NV = TILE_N vectors.
  *
- * The system gives a program tiles when it asks for them. Where it does not, the same sums are made
- * by vectors.
+ * The system gives a program tiles when it asks for them, all of it until it ends; signal stacks
+ * that are too small for them are refused from then on, and where one is there already the program
+ * is. Then the same sums are made by vectors.
  * Source of the instructions: Intel, Architecture Instruction Set Extensions, AMX.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_TILES_H

@@ -269,11 +269,19 @@ static void as_asked(void **state)
     every_impl(c->target, c->configs, c->thin);
 }
 
+/* An x86 that has everything. */
+static const optune_device tiles = {.name = "x86",
+                                    .cores = 1,
+                                    .threads = 1,
+                                    .vector_bytes = 64,
+                                    .vector_registers = 32,
+                                    .dots = 15};
+
 /* Where no device of this machine runs it, one that its target can assume must be in question. */
 static bool applies_somewhere(const optune_impl *impl)
 {
     static const char *const assumed[] = {"cuda -arch=sm_75", "cuda -arch=sm_80",
-                                          "cuda -arch=sm_90", "cuda -arch=sm_100"};
+                                          "cuda -arch=sm_90", "cuda -arch=sm_100", "cpu"};
     const optune_op *op = ot_op_find(impl->op);
     bool yes = false;
     for (int k = 0; k < OT_COUNT(assumed) && !yes; k++) {
@@ -283,7 +291,10 @@ static bool applies_somewhere(const optune_impl *impl)
         static optune_call call;
         if (ot_target_parse(assumed[k], &target, &err) < 0)
             return false;
-        check_ok(ot_target_find("cuda")->assume(&target, &device, &err));
+        if (strcmp(target.kind, "cpu") == 0)
+            device = tiles;
+        else
+            check_ok(ot_target_find("cuda")->assume(&target, &device, &err));
         const optune_task task = {&call, &target, &device};
         for (const char *const *sample = op->samples; *sample && !yes; sample++) {
             check_ok(ot_call_parse(*sample, &call, &err));

@@ -98,7 +98,7 @@ direct *direct_open_where(const optune_impl *impl, const char *call, int random,
         const size_t bytes = ((size_t)d->plan.scratch[i].bytes + 63) / 64 * 64;
         d->scratch[i] = aligned_alloc(64, bytes);
         assert_non_null(d->scratch[i]);
-        memset(d->scratch[i], 0, bytes);
+        memset(d->scratch[i], d->plan.scratch[i].constant ? 0 : 0xff, bytes); /* as promised */
     }
     return d;
 }
