@@ -4,8 +4,8 @@
  * constant that is, less its zero, of 8 bits with a sign.
  *
  * The one idea: a left side without a sign is moved by 128, and so is its zero; and the zero leaves
- * the sum, as the right side's sums by columns are known: sum((x - z) w) = sum(x w) - z sum(w). What
- * windows meet beside an image is the zero, which is put there before.
+ * the sum, as the right side's sums by columns are known: sum((x - z) w) = sum(x w) - z sum(w).
+ * What windows meet beside an image is the zero, which is put there before.
  */
 #include "onnx/onnx.h"
 
@@ -88,14 +88,15 @@ static bool right_of(ot_onnx_node *n, value *w, int64_t rows, int64_t terms, int
     return fits && n->err->status >= 0;
 }
 
-/* `all` less the zero times the sums, which run along an axis of it. */
-static value *less(ot_onnx_node *n, value *all, const left *l, value *sums, int axis)
+/* `all` less the zero times the sums, which have the shape that is broadcast to it. */
+static value *less(ot_onnx_node *n, value *all, const left *l, value *sums, int rank,
+                   const int64_t *shape)
 {
     if (l->known && l->number == 0)
         return all;
     value *zero = l->known ? ot_onnx_number(n, sums, l->number) : l->zero;
     value *by = ot_onnx_2(n, "multiply", sums, zero);
-    return all && by ? ot_onnx_2(n, "subtract", all, ot_onnx_along(n, all, by, axis)) : NULL;
+    return ot_onnx_2(n, "subtract", all, ot_onnx_reshape(n, by, rank, shape));
 }
 
 ot_onnx_value *ot_onnx_narrow_product(ot_onnx_node *n, value *a, value *zero, value *b)
@@ -118,7 +119,8 @@ ot_onnx_value *ot_onnx_narrow_product(ot_onnx_node *n, value *a, value *zero, va
     value *rows = ot_onnx_reshape(n, l.x, 2, (const int64_t[]){-1, dim[0]});
     value *const in[] = {rows, bytes};
     value *all = rows ? ot_onnx_call(n, "dense", 2, in, "out_dtype=i32") : NULL;
-    return ot_onnx_reshape(n, less(n, all, &l, sums, 1), rank, wide);
+    all = less(n, all, &l, sums, 1, (const int64_t[]){dim[1]});
+    return ot_onnx_reshape(n, all, rank, wide);
 }
 
 ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide, value *zero,
@@ -151,5 +153,5 @@ ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
     value *all = at.data ? ot_onnx_call(n, "conv2d", 2, in, "%s, out_dtype=i32",
                                         ot_onnx_window_text(n, &at))
                          : NULL;
-    return less(n, all, &l, sums, 1);
+    return less(n, all, &l, sums, 3, (const int64_t[]){dim[0], 1, 1});
 }

@@ -15,8 +15,8 @@ typedef bool (*ot_speed_again)(void *arg, double *cost, double *pace);
  * changed its speed meanwhile, and the trial is to be measured once more. */
 double ot_speeds_at(ot_speeds *s, double pace, double known, ot_speed_again again, void *arg);
 
-/* Everything takes as long at this pace, which was not met yet, as at that of the last trial: nothing
- * found says otherwise. */
+/* Everything takes as long at this pace, which was not met yet, as at that of the last trial:
+ * nothing found says otherwise. */
 void ot_speeds_settle(ot_speeds *s, double pace);
 
 /* Takes the core's pace, the first line, from what a trial tells beside its cost; 0: it does not
