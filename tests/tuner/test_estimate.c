@@ -159,8 +159,8 @@ static double estimate_of(const char *text, const char *impl, optune_config *con
     optune_space *space;
     on_any_gpu("cuda -arch=sm_90", &target, &device);
     check_ok(ot_call_parse(text, &call, &err));
-    check_ok(ot_space_open(&(optune_task){&call, &target, &device}, ot_impl_find(impl), &space,
-                           &err));
+    const optune_task task = {&call, &target, &device};
+    check_ok(ot_space_open(&task, ot_impl_find(impl), &space, &err));
     assert_true(ot_space_fallback(space, config, NULL));
     const double cost = ot_space_estimate(space, config);
     ot_space_close(space);
