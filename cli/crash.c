@@ -25,7 +25,9 @@ static const struct {
              {SIGABRT, "SIGABRT"}};
 enum { N_FATAL = sizeof fatal / sizeof *fatal };
 
-static const char *known[3]; /* objects that are no plugin: the program, the library, libc */
+/* Objects that are no plugin: the program, the library, libc, what stands in front of it. */
+enum { KNOWN = 4 };
+static const char *known[KNOWN];
 
 static void put(const char *text)
 {
@@ -35,7 +37,7 @@ static void put(const char *text)
 
 static bool is_known(const char *object)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < KNOWN; i++)
         if (known[i] && !strcmp(known[i], object))
             return true;
     return false;
@@ -79,6 +81,7 @@ void ot_tell_crashes(const ot_globals *globals)
     known[0] = object_of((const void *)(uintptr_t)ot_tell_crashes);
     known[1] = object_of((const void *)(uintptr_t)optune_open);
     known[2] = object_of((const void *)(uintptr_t)abort);
+    known[3] = object_of((const void *)(uintptr_t)backtrace);
     backtrace(frame, 1); /* what it loads is not to be loaded in a handler */
     const stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&other, NULL);
