@@ -60,7 +60,6 @@ void dots_define(optune_plan *plan, int module, const optune_task *task, const c
         {"DH", s->dh},
         {"DW", s->dw},
         {"CW", p->channel_words},
-
         {"ROWS", p->rows},
         {"PITCH", p->pitch},
         {"PLANE", p->plane},
