@@ -29,6 +29,12 @@ static void graphs_are_printed(void **state)
     check_contains(ot_text_str(&o.out), "x = var f32[16,64]");
     check_contains(ot_text_str(&o.out), "\nb = dense(a, c_3)\n");
     release(&o);
+    o = optune("graph", file, "--bind", "n=16", "--plain", "--precision", "bfloat16");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "x = var f32[16,64]");
+    check_contains(ot_text_str(&o.out), "const bf16[32,64]");
+    check_contains(ot_text_str(&o.out), "dtype=f32");
+    release(&o);
     o = optune("graph", file, "--bind", "n=16", "--groups");
     assert_int_equal(o.code, 0);
     check_contains(
@@ -201,8 +207,9 @@ static void wrong_words_are_refused(void **state)
     refused(2, "exclude each other", "graph", file, "--execute", "--profile");
     refused(2, "exclude each other", "select", "--graph", file, "dense(f32[1,1], f32[1,1])");
     refused(2, "select needs a workload", "select");
-    refused(2, "--bind goes with --graph", "select", "dense(f32[1,1], f32[1,1])", "--bind",
+    refused(2, "--bind and --precision go with --graph", "select", "dense(f32[1,1], f32[1,1])", "--bind",
             "n=1");
+    refused(2, "bfloat16 or float16, not 'int8'", "graph", file, "--precision", "int8");
     refused(2, "run needs an operator", "run");
     refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);
     refused(2, "dim 'n' is bound to 1 already: bind it once", "graph", file, "--bind", "n=1",
