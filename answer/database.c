@@ -139,7 +139,7 @@ static int prune(doing *d)
     ot_pruned pruned;
     ot_store *store;
     OT_RETURN_UNLESS_OK(existing(d, &store));
-    const int history = d->options->history ? d->options->history : 8;
+    const int history = d->options->history ? d->options->history : 64;
     const double days = d->options->days != 0 ? d->options->days : 30;
     OT_RETURN_UNLESS_OK(
         ot_store_prune(store, history < 0 ? 0 : history, days, &pruned, d->err));

@@ -37,6 +37,7 @@ typedef enum ot_option_type {
     OT_OPTION_TEXT,    /* const char * */
     OT_OPTION_REPEATS, /* ot_repeats */
     OT_OPTION_COUNT,   /* int, 1 or more */
+    OT_OPTION_AMOUNT,  /* int, 0 or more; 0 becomes -1, which means none */
     OT_OPTION_SECONDS, /* double; 0 becomes -1, which means no limit */
     OT_OPTION_SEED,    /* uint64_t */
     OT_OPTION_LEVEL,   /* optune_log_level */

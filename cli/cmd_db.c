@@ -19,12 +19,12 @@ static const ot_option options[] = {
      .offset = offsetof(db_values, mend),
      .help = "check: put right what is wrong, from the records and the logs"},
     {.name = "history",
-     .type = OT_OPTION_COUNT,
+     .type = OT_OPTION_AMOUNT,
      .offset = offsetof(db_values, history),
      .argument = "N",
-     .help = "prune: older measurements of one config that stay (default 8)"},
+     .help = "prune: older measurements of a workload that stay (default 64)"},
     {.name = "days",
-     .type = OT_OPTION_COUNT,
+     .type = OT_OPTION_AMOUNT,
      .offset = offsetof(db_values, days),
      .argument = "D",
      .help = "prune: failed trials of so many days stay (default 30)"},
@@ -38,6 +38,9 @@ static const ot_option options[] = {
     {.name = NULL},
 };
 
+/* Days of which nothing is left: those of a moment. */
+static const double MOMENT = 1e-9;
+
 static int run(const ot_cli *cli)
 {
     const db_values *values = cli->values;
@@ -47,7 +50,7 @@ static int run(const ot_cli *cli)
         .words = cli->words + 1,
         .mend = values->mend,
         .history = values->history,
-        .days = values->days,
+        .days = values->days < 0 ? MOMENT : values->days,
         .impl = values->impl,
     };
     const bool listed = !strcmp(cli->words[0], "rebuild");
@@ -87,8 +90,9 @@ OT_CMD(db) = {
         "comes\n"
         "back from the logs. compact writes the store anew while others read. rebuild makes "
         "it\n"
-        "from all logs of the database, or from those named. prune removes older measurements\n"
-        "and old failures from the logs and the store; what decides an answer stays. forget\n"
-        "removes the records of a workload for this target and device, for good.\n",
+        "from all logs of the database, or from those named. prune removes\n"
+        "measurements that newer ones of the same config replaced, and old failures, from the\n"
+        "logs and the store; what decides an answer stays. forget removes the records of a\n"
+        "workload for this target and device, for good.\n",
     .run = run,
 };

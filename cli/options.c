@@ -145,6 +145,12 @@ static int store(const ot_option *row, const char *spelling, const char *text, v
                          spelling, text);
         *(int *)to = (int)number;
         return 0;
+    case OT_OPTION_AMOUNT:
+        if (!read_unsigned(text, &number) || number > INT32_MAX)
+            return usage(err, "option '%s' needs a whole number of 0 or more, not '%s'",
+                         spelling, text);
+        *(int *)to = number ? (int)number : -1;
+        return 0;
     case OT_OPTION_SECONDS: {
         char *end = NULL;
         double seconds = strtod(text, &end);
@@ -313,7 +319,8 @@ void ot_help_all(void)
     print_options("options of every command", ot_global_options);
     printf("\n");
     ot_print_lines(
-        "A WORKLOAD is an operator with its types, as text; what is at its default may be left\n"
+        "A WORKLOAD is an operator with its types, as text; what is at its default may be "
+        "left\n"
         "out: 'dense(f32[128,768], const f32[3072,768])'.\n"
         "\nexit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 no such device,\n"
         "130 interrupted\n");

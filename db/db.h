@@ -159,8 +159,10 @@ typedef struct ot_pruned {
     int64_t lines, logs;       /* lines of logs that went, and logs that were written anew */
     int64_t busy;              /* logs left alone, as somebody writes to them */
 } ot_pruned;
-/* Of each config's older measurements the newest `history` stay (negative: all), and of failed
- * trials those of the last `days` (negative: all). What decides an answer always stays. */
+/* Of each question's measurements that newer ones of the same config replaced the newest `history`
+ * stay (negative: all), and of failed trials those of the last `days` (negative: all). What decides
+ * an answer always stays, and so does what a log has that is left alone: a rebuild gives the same
+ * store. */
 int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pruned,
                    optune_err *err);
 /* Those records go for good: a line in a log says so, and they are not stored again. */

@@ -23,10 +23,25 @@ double ot_http_pause_s = 0.5;
 
 /* ---- what came of it --------------------------------------------------------------------- */
 
+/* S3 refuses what is signed at another time than its own, by 15 minutes or more, with the same 403
+ * as a wrong key. */
+static bool is_skewed(const ot_transfer *t)
+{
+    enum { S3_SKEW_S = 14 * 60 };
+    return t->how->secret && t->how->region && fabs(t->apart) >= S3_SKEW_S;
+}
+
 static int refused(ot_transfer *t, optune_err *err)
 {
     const long status = t->reply->status;
     const char *doing = t->put ? "writing to" : "fetching from";
+    if (status == 403 && is_skewed(t))
+        return optune_fail(
+            err, OPTUNE_ENET,
+            "'%s' does not let us: HTTP status %ld; this machine's clock is %.0f "
+            "minutes %s the server's, and what is signed has to be within 15: "
+            "set the clock",
+            t->host, status, fabs(t->apart) / 60, t->apart > 0 ? "behind" : "ahead of");
     if (status == 404 || status == 410)
         return optune_fail(err, OPTUNE_ENOENT, "%s '%s' failed: HTTP status %ld", doing,
                            t->host, status);
@@ -115,6 +130,7 @@ static int attempt(ot_transfer *t, const char *path, bool *again, optune_err *er
     t->pause = -1;
     t->reason[0] = 0;
     t->reply->status = 0;
+    t->apart = 0;
     t->left =
         (t->how->max_bytes > 0 ? t->how->max_bytes : (int64_t)OT_HTTP_MOST_BYTES) - t->had;
     t->curl = ot_curl_api.curl_easy_init();

@@ -99,6 +99,11 @@ static size_t take_header(char *data, size_t size, size_t count, void *arg)
         if (to - from < sizeof t->reply->etag)
             snprintf(t->reply->etag, sizeof t->reply->etag, "%.*s", (int)(to - from),
                      data + from);
+    } else if (n > 5 && !strncasecmp(data, "date:", 5)) {
+        char date[64];
+        snprintf(date, sizeof date, "%.*s", (int)(n - 5), data + 5);
+        const time_t there = ot_curl_api.curl_getdate(date, NULL);
+        t->apart = there > 0 ? (double)there - ot_unix_time() : 0;
     }
     return n;
 }

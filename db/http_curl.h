@@ -22,6 +22,7 @@ enum { OT_HTTP_MOST_BYTES = 256 << 20 }; /* unless the caller says */
     X(curl_easy_setopt)                                                                        \
     X(curl_easy_strerror)                                                                      \
     X(curl_free)                                                                               \
+    X(curl_getdate)                                                                            \
     X(curl_global_init)                                                                        \
     X(curl_slist_append)                                                                       \
     X(curl_slist_free_all)                                                                     \
@@ -53,6 +54,7 @@ typedef struct ot_transfer {
     bool begun, full; /* something came; the limit was reached */
     int why;          /* errno of a failed write or read */
     double told;      /* when progress was last told */
+    double apart;     /* seconds that the server's clock is ahead of ours; 0: not known */
     double pause;     /* as the server wants it; negative: it said nothing */
     char validator[sizeof((ot_http_reply *)0)->etag]; /* of what was had */
     char reason[CURL_ERROR_SIZE];

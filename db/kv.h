@@ -319,6 +319,8 @@ int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
 const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
+#define OT_LOG_PRUNED ".pruned" /* behind a log's name: what is to take its place; who has
+                                 * claimed the log writes it, and what a killed one left goes */
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
 extern int64_t
     ot_recover_at_once; /* bytes of logs that are stored together; tests want fewer */

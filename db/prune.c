@@ -5,7 +5,9 @@
  * is left alone, and told.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,11 +27,17 @@ typedef struct trial {
     bool good, final;
 } trial;
 
+typedef struct going {
+    ot_digest digest; /* first: it is what they are sorted by */
+    bool old;         /* a measurement that a newer one replaced; else a failure */
+    bool stays;       /* a log that is left alone has it, and would bring it back */
+} going;
+
 typedef struct pruning {
     ot_store *store;
     trial *trial;
     int64_t n, capacity;
-    ot_digest *gone; /* sorted */
+    going *gone; /* sorted */
     int64_t n_gone;
     ot_stored_log *log; /* those that were written anew; names owned */
     int n_logs, logs_capacity;
@@ -42,9 +50,10 @@ static int by_digest(const void *a, const void *b)
     return memcmp(a, b, sizeof(ot_digest));
 }
 
-static bool goes(const pruning *p, const ot_digest *digest)
+static going *find(const pruning *p, const ot_digest *digest)
 {
-    return p->n_gone && bsearch(digest, p->gone, (size_t)p->n_gone, sizeof *digest, by_digest);
+    return p->n_gone ? bsearch(digest, p->gone, (size_t)p->n_gone, sizeof *p->gone, by_digest)
+                     : NULL;
 }
 
 /* ---- which ------------------------------------------------------------------------------- */
@@ -94,37 +103,92 @@ static int by_kind(const void *x, const void *y)
     return (a->time < b->time) - (a->time > b->time);
 }
 
-/* Of what succeeded the newest stays, and so many older ones; what failed among finalists refutes
- * others and stays. */
+/* The newest first. */
+static int by_time(const void *x, const void *y)
+{
+    const trial *a = *(const trial *const *)x, *b = *(const trial *const *)y;
+    return a->time != b->time ? (a->time < b->time) - (a->time > b->time)
+                              : memcmp(&a->digest, &b->digest, sizeof a->digest);
+}
+
+/* Of one question those that newer ones of the same config replaced: `history` of them stay. */
+static void end_question(pruning *p, const trial **old, int64_t *n, int64_t history)
+{
+    if (*n > history)
+        qsort(old, (size_t)*n, sizeof *old, by_time);
+    for (int64_t i = history < 0 ? *n : history; i < *n; i++)
+        p->gone[p->n_gone++] = (going){.digest = old[i]->digest, .old = true};
+    *n = 0;
+}
+
+/* Of each config's measurements the newest stays, and of all of a question so many older ones; what
+ * failed among finalists refutes others and stays. */
 static void choose(pruning *p, int64_t history, double days)
 {
     const double since = ot_unix_time() - days * 86400;
+    const trial **old = ot_alloc((size_t)(p->n + 1) * sizeof *old);
+    int64_t n_old = 0;
     p->gone = ot_alloc((size_t)(p->n + 1) * sizeof *p->gone);
     if (p->n)
         qsort(p->trial, (size_t)p->n, sizeof *p->trial, by_kind);
-    int64_t rank = 0;
     for (int64_t i = 0; i < p->n; i++) {
         const trial *t = &p->trial[i];
-        rank = i && same_kind(t, t - 1) ? rank + 1 : 0;
-        const bool old = t->good && history >= 0 && rank > history;
-        const bool failure = !t->good && !t->final && days >= 0 && t->time < since;
-        p->pruned->history += old;
-        p->pruned->failures += failure;
-        if (old || failure)
-            p->gone[p->n_gone++] = t->digest;
+        if (i && memcmp(&t->question, &t[-1].question, sizeof t->question) != 0)
+            end_question(p, old, &n_old, history);
+        if (t->good && history >= 0 && i && same_kind(t, t - 1))
+            old[n_old++] = t;
+        if (!t->good && !t->final && days >= 0 && t->time < since)
+            p->gone[p->n_gone++] = (going){.digest = t->digest};
     }
+    end_question(p, old, &n_old, history);
+    free(old);
     if (p->n_gone)
         qsort(p->gone, (size_t)p->n_gone, sizeof *p->gone, by_digest);
 }
 
 /* ---- logs -------------------------------------------------------------------------------- */
 
+enum { SOME = 1 << 20 }; /* bytes that are written at once */
+
 typedef struct sifting {
+    enum {
+        LOOKS,
+        NOTES,
+        WRITES
+    } does; /* looks for one that goes; notes these; writes the rest */
     ot_heads *heads;
     ot_said said;
-    ot_text stays;
-    int64_t gone;
+    ot_text stays; /* what was not written yet */
+    int fd;
+    int why; /* an errno: it cannot be written */
+    int64_t gone, bytes;
 } sifting;
+
+static void flush(sifting *s)
+{
+    for (size_t done = 0; done < s->stays.n && !s->why;) {
+        const ssize_t n = write(s->fd, s->stays.s + done, s->stays.n - done);
+        if (n < 0 && errno != EINTR)
+            s->why = errno;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    s->bytes += (int64_t)s->stays.n;
+    ot_text_clear(&s->stays);
+}
+
+static void keep(sifting *s, const ot_text *text, bool ended, const ot_log_line *line)
+{
+    if (line && line->head) {
+        const ot_heading heading = {line->head->name, line->head->text, line->head->n_text};
+        ot_said_say(&s->said, &heading, &s->stays);
+    }
+    if (line || !ot_line_is_head(text->s, text->n)) {
+        ot_text_add_n(&s->stays, text->s, text->n);
+        ot_text_add(&s->stays, ended ? "\n" : "");
+    }
+    if (s->stays.n >= SOME)
+        flush(s);
+}
 
 /* A head stays with the first line that leans on it and stays. */
 static void sift_line(const pruning *p, sifting *s, const ot_text *text, bool ended,
@@ -133,27 +197,22 @@ static void sift_line(const pruning *p, sifting *s, const ot_text *text, bool en
     ot_arena arena = {0};
     json_t *root = NULL;
     ot_log_line *line = ot_alloc(sizeof *line);
-    bool gone = false;
+    going *gone = NULL;
     const bool told = ot_line_parse(text->s, text->n, name, s->heads, &arena, line, &root);
     if (told && line->ours) {
         const ot_digest digest = ot_record_digest(&line->record);
-        gone = goes(p, &digest);
+        gone = find(p, &digest);
     }
-    s->gone += gone;
-    if (!gone && told && line->head) {
-        const ot_heading heading = {line->head->name, line->head->text, line->head->n_text};
-        ot_said_say(&s->said, &heading, &s->stays);
-    }
-    if (!gone && (told || !ot_line_is_head(text->s, text->n))) {
-        ot_text_add_n(&s->stays, text->s, text->n);
-        ot_text_add(&s->stays, ended ? "\n" : "");
-    }
+    s->gone += gone != NULL;
+    if (gone && s->does == NOTES)
+        gone->stays = true;
+    if (!gone && s->does == WRITES)
+        keep(s, text, ended, told ? line : NULL);
     json_decref(root);
     ot_arena_release(&arena);
     free(line);
 }
 
-/* What stays of a log. */
 static int sift(const pruning *p, const char *path, sifting *s)
 {
     const ot_log_source source = {.path = path, .stop = ot_store_stopped_by(p->store)};
@@ -164,35 +223,90 @@ static int sift(const pruning *p, const char *path, sifting *s)
     if (status < 0)
         return status;
     s->heads = ot_heads_new();
-    while ((status = ot_input_line(in, &line, &ended, p->err)) == OPTUNE_OK)
+    while ((s->does != LOOKS || !s->gone) && !s->why &&
+           (status = ot_input_line(in, &line, &ended, p->err)) == OPTUNE_OK)
         sift_line(p, s, &line, ended, path);
+    if (s->does == WRITES)
+        flush(s);
     ot_heads_free(s->heads);
     ot_said_release(&s->said);
     ot_input_close(in);
     ot_text_release(&line);
+    ot_text_release(&s->stays);
     return status < 0 ? status : OPTUNE_OK;
+}
+
+static int cannot_write(const pruning *p, const char *path, int why)
+{
+    return optune_fail(p->err, OPTUNE_EIO, "cannot write log '%s' anew: %s", path,
+                       strerror(why));
+}
+
+/* Of a log that is claimed; what stays of it takes its place in one step. */
+static int write_anew(pruning *p, const char *path, const char *name, const struct stat *info)
+{
+    ot_text fresh = {0};
+    sifting s = {.does = WRITES};
+    ot_text_printf(&fresh, "%s" OT_LOG_PRUNED, path);
+    unlink(fresh.s); /* of who was killed: nobody else has the claim */
+    s.fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                info->st_mode & 0777);
+    int status = s.fd < 0 ? cannot_write(p, path, errno) : sift(p, path, &s);
+    if (status >= 0 && !s.why && fsync(s.fd) < 0)
+        s.why = errno;
+    if (s.fd >= 0 && close(s.fd) < 0 && !s.why)
+        s.why = errno;
+    if (status >= 0 && !s.why && rename(fresh.s, path) < 0)
+        s.why = errno;
+    if (status >= 0 && s.why)
+        status = cannot_write(p, path, s.why);
+    if (status < 0) {
+        unlink(fresh.s);
+    } else {
+        p->pruned->logs++;
+        p->pruned->lines += s.gone;
+        p->log = ot_room(p->log, p->n_logs, &p->logs_capacity, sizeof *p->log);
+        p->log[p->n_logs++] = (ot_stored_log){ot_strdup(name), s.bytes};
+    }
+    ot_text_release(&fresh);
+    return status;
 }
 
 static int rewrite(void *arg, const char *path, const char *name, int64_t size)
 {
     pruning *p = arg;
-    sifting s = {0};
+    struct stat info;
     (void)size;
     const int claim = ot_log_claim(path);
-    if (claim < 0) {
-        p->pruned->busy++;
-        return OPTUNE_OK;
-    }
+    sifting s = {.does = claim < 0 ? NOTES : LOOKS};
     int status = sift(p, path, &s);
-    if (status >= 0 && s.gone) {
-        status = ot_write_file(path, ot_text_str(&s.stays), s.stays.n, p->err);
-        p->pruned->logs++;
-        p->pruned->lines += s.gone;
-        p->log = ot_room(p->log, p->n_logs, &p->logs_capacity, sizeof *p->log);
-        p->log[p->n_logs++] = (ot_stored_log){ot_strdup(name), (int64_t)s.stays.n};
+    if (claim < 0)
+        p->pruned->busy++;
+    else if (status >= 0 && s.gone)
+        status = fstat(claim, &info) < 0 ? cannot_write(p, path, errno)
+                                         : write_anew(p, path, name, &info);
+    if (claim >= 0)
+        close(claim);
+    return status;
+}
+
+/* The store after the logs; with `forget`, also what a log that is left alone has. */
+static int drop(pruning *p, bool forget)
+{
+    ot_digest digest[AT_ONCE];
+    int n = 0, status = OPTUNE_OK;
+    for (int64_t i = 0; status >= 0 && i < p->n_gone; i++) {
+        const going *g = &p->gone[i];
+        if (forget || !g->stays) {
+            digest[n++] = g->digest;
+            p->pruned->history += !forget && g->old;
+            p->pruned->failures += !forget && !g->old;
+        }
+        if (n == AT_ONCE || (n && i + 1 == p->n_gone)) {
+            status = ot_store_drop(p->store, digest, n, forget, p->err);
+            n = 0;
+        }
     }
-    close(claim);
-    ot_text_release(&s.stays);
     return status;
 }
 
@@ -200,17 +314,18 @@ static int remove_all(pruning *p, bool forget)
 {
     int status =
         p->n_gone ? ot_each_log(ot_store_dir(p->store), rewrite, p, p->err) : OPTUNE_OK;
+    if (p->n_logs) {
+        ot_text logs = {0};
+        ot_text_printf(&logs, "%s/logs", ot_store_dir(p->store));
+        ot_sync_path(logs.s);
+        ot_text_release(&logs);
+    }
     if (status >= 0)
         status = ot_store_logs_done(p->store, p->log, p->n_logs, p->err);
     for (int i = 0; i < p->n_logs; i++)
         free((char *)(uintptr_t)p->log[i].name);
     free(p->log);
-    for (int64_t i = 0; status >= 0 && i < p->n_gone; i += AT_ONCE) {
-        const int64_t left = p->n_gone - i;
-        status = ot_store_drop(p->store, p->gone + i, (int)(left < AT_ONCE ? left : AT_ONCE),
-                               forget, p->err);
-    }
-    return status;
+    return status < 0 ? status : drop(p, forget);
 }
 
 int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pruned,
@@ -270,7 +385,8 @@ int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *
         return status;
     }
     p.gone = ot_alloc((size_t)(n + 1) * sizeof *p.gone);
-    memcpy(p.gone, digest, (size_t)n * sizeof *p.gone);
+    for (int i = 0; i < n; i++)
+        p.gone[i] = (going){.digest = digest[i]};
     qsort(p.gone, (size_t)n, sizeof *p.gone, by_digest);
     status = remove_all(&p, true);
     /* Not before: who is killed here leaves it to the next one that writes. */

@@ -114,6 +114,22 @@ int ot_store_log_done(ot_store *store, const char *path, optune_err *err)
 
 /* ---- all logs ---------------------------------------------------------------------------- */
 
+/* NAME.log.pruned whose log nobody has claimed: its writer was killed. */
+static void remove_left(const char *path, size_t n)
+{
+    const size_t behind = sizeof OT_LOG_PRUNED - 1;
+    if (n <= behind || strcmp(path + n - behind, OT_LOG_PRUNED) != 0)
+        return;
+    char *log = ot_strdup(path);
+    log[n - behind] = 0;
+    const int claim = ot_log_claim(log);
+    if (claim >= 0 || !ot_exists(log))
+        unlink(path);
+    if (claim >= 0)
+        close(claim);
+    free(log);
+}
+
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err)
 {
     ot_text logs = {0}, path = {0};
@@ -132,6 +148,8 @@ int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err)
         if (status >= 0 && length > 4 && !strcmp(name + length - 4, ".log") &&
             lstat(path.s, &info) == 0 && S_ISREG(info.st_mode))
             status = fn(arg, path.s, name, info.st_size);
+        else
+            remove_left(path.s, path.n);
         free(entry[i]);
     }
     free(entry);

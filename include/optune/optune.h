@@ -496,10 +496,11 @@ typedef struct optune_database_options {
     const char *const *words; /* of rebuild: logs, NULL-terminated (NULL or none: all of the
                                  database); of forget: a workload */
     bool mend;                /* of check: put right what is wrong */
-    int history;              /* of prune: older measurements of one config that stay; 0: the
-                                 default, negative: none */
-    double days;              /* of prune: failed trials of so many days stay; 0: the default,
-                                 negative: all */
+    int history;              /* of prune: of each workload's measurements that newer ones of the
+                                 same config replaced, so many stay; 0: the default (64),
+                                 negative: none */
+    double days;              /* of prune: failed trials of so many days stay; 0: the default
+                                 (30), negative: all */
     const char *impl;         /* of forget: only its records; NULL: all of the workload's */
 } optune_database_options;
 

@@ -326,6 +326,90 @@ static void pruned_logs_match(void **state)
     assert_int_equal(stats.records, 4);
 }
 
+/* What a log has that somebody writes to would come back with a rebuild: it stays, and goes with
+ * the next pruning. */
+static void what_a_held_log_has_stays(void **state)
+{
+    (void)state;
+    int64_t refused;
+    ot_store_stats stats;
+    ot_pruned pruned;
+    log_records("a.log", 0, 20, false);
+    ot_log *held = log_records("b.log", 10, 30, true);
+    store_fill(30);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_prune(store, 3, 30, &pruned, &err));
+    assert_int_equal(pruned.busy, 1);
+    assert_int_equal(pruned.lines, 20); /* all of a.log's */
+    assert_int_equal(pruned.history, 10);
+    assert_int_equal(count_records(store), 20);
+    ot_store_close(store);
+    ot_log_close(held);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 20);
+    store = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_prune(store, 0, 30, &pruned, &err)); /* none of what was replaced */
+    assert_int_equal(pruned.busy, 0);
+    assert_int_equal(count_records(store), 1);
+    ot_store_close(store);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 1);
+}
+
+/* History is counted by the question: of two configs, measured in turns, the newest of each stay,
+ * and so many of the others, whichever they are of. */
+static void history_is_of_a_question(void **state)
+{
+    (void)state;
+    int64_t added;
+    ot_pruned pruned;
+    char path[4300];
+    ot_log *log;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    log_records("a.log", 0, 20, false); /* the older ones */
+    snprintf(path, sizeof path, "%s/logs/b.log", store_dir);
+    check_ok(ot_log_open(path, lines, &log, &err));
+    for (int i = 20; i < 40; i++) {
+        optune_record other = some_record(i);
+        other.digest = "feedfeedfeedfeedfeedfeedfeedfeed"; /* of another version of the code */
+        check_ok(ot_log_append(log, &other, &err));
+    }
+    ot_log_close(log);
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 40);
+    check_ok(ot_store_prune(store, 5, 30, &pruned, &err));
+    assert_int_equal(pruned.history, 33);
+    assert_int_equal(count_records(store), 7);
+    optune_record older = some_record(19), newer = some_record(18);
+    assert_true(ot_store_knows(store, &older)); /* it is the newest of its kind */
+    assert_false(ot_store_knows(store, &newer));
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+}
+
+/* Its log's writer lives, or it goes. */
+static void what_a_killed_pruning_left_goes(void **state)
+{
+    (void)state;
+    char left[2][4300];
+    int64_t added;
+    log_records("a.log", 0, 5, false);
+    ot_log *held = log_records("b.log", 5, 10, true);
+    for (int i = 0; i < 2; i++) {
+        snprintf(left[i], sizeof left[i], "%s/logs/%c.log.pruned", store_dir, 'a' + i);
+        check_ok(ot_write_file(left[i], "half", 4, &err));
+    }
+    ot_store *store = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_int_equal(added, 5);
+    assert_false(ot_exists(left[0]));
+    assert_true(ot_exists(left[1]));
+    ot_log_close(held);
+    check_ok(ot_store_recover(store, false, &added, &err));
+    assert_false(ot_exists(left[1]));
+    ot_store_close(store);
+}
+
 static void a_stopped_writer_is_named(void **state)
 {
     (void)state;
@@ -457,6 +541,9 @@ int main(void)
         each(compacted_and_rebuilt_beside_readers),
         each(forgotten_for_good),
         each(pruned_logs_match),
+        each(what_a_held_log_has_stays),
+        each(history_is_of_a_question),
+        each(what_a_killed_pruning_left_goes),
         each(a_stopped_writer_is_named),
         each(every_byte_flipped_is_told),
     };

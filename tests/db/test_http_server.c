@@ -332,6 +332,22 @@ static void requests_are_signed(void **state)
     assert_null(strstr(err.text, "another"));
 }
 
+/* A clock that is off is refused with the same status as a wrong key. */
+static void a_clock_that_is_off_is_named(void **state)
+{
+    (void)state;
+    need_server();
+    ot_http how = {.region = "eu-test-1", .key_id = "AKEXAMPLE", .secret = "very/secret+key"};
+    assert_int_equal(put(at("skewed/3600"), "the body", how), OPTUNE_ENET);
+    check_contains(err.text, "this machine's clock is 60 minutes behind the server's");
+    assert_int_equal(get(at("skewed/-86400"), how), OPTUNE_ENET);
+    check_contains(err.text, "this machine's clock is 1440 minutes ahead of the server's");
+    assert_int_equal(get(at("skewed/60"), how), OPTUNE_ENET);
+    check_contains(err.text, "is the S3 key one of this bucket?");
+    assert_int_equal(get(at("skewed/3600"), (ot_http){0}), OPTUNE_ENET); /* nothing is signed */
+    check_contains(err.text, "there is no token");
+}
+
 static void secrets_stay_with_their_host(void **state)
 {
     (void)state;
@@ -370,6 +386,7 @@ int main(void)
         cmocka_unit_test(it_stops_when_told),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(requests_are_signed),
+        cmocka_unit_test(a_clock_that_is_off_is_named),
         cmocka_unit_test(secrets_stay_with_their_host),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -64,6 +64,11 @@ class Server(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args):
         pass
 
+    skew = 0
+
+    def date_time_string(self, timestamp=None):
+        return super().date_time_string((timestamp or time.time()) + self.skew)
+
     def say(self, status, body=b"", **headers):
         self.send_response(status)
         for name, value in headers.items():
@@ -179,6 +184,9 @@ class Server(http.server.BaseHTTPRequestHandler):
             good = signature_holds(self, body) and (
                 self.headers.get("x-amz-security-token") == "session" or name != "session")
             self.say(200 if good else 403, b"signed")
+        elif what == "skewed":  # as S3 refuses a request of another time; `name` is its clock
+            self.skew = int(name)
+            self.say(403, b"<Error><Code>RequestTimeTooSkewed</Code></Error>")
         elif what == "times":  # how often a path was asked for
             self.say(200, str(sum(1 for item in seen if item[1] == "/" + name)).encode())
         else:
