@@ -8,8 +8,8 @@
 
 typedef struct emit_values {
     const char *output, *graph, *name;
-    ot_repeats bind;
-    bool partial, random_weights, force, json;
+    ot_graph_words words;
+    bool random_weights, force, json;
 } emit_values;
 
 static const ot_option options[] = {
@@ -26,14 +26,10 @@ static const ot_option options[] = {
      .argument = "FILE",
      .help = "a whole graph or model.onnx instead of one workload",
      .files = true},
-    {.name = "bind",
-     .type = OT_OPTION_REPEATS,
-     .offset = offsetof(emit_values, bind),
-     .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},
+    OT_GRAPH_OPTIONS(emit_values, words),
     {.name = "partial",
      .type = OT_OPTION_FLAG,
-     .offset = offsetof(emit_values, partial),
+     .offset = offsetof(emit_values, words.partial),
      .help = "what can be of a model, which computes something else; the rest is named"},
     {.name = "name",
      .type = OT_OPTION_TEXT,
@@ -57,8 +53,7 @@ static int emit_graph(const ot_cli *cli, optune_result **result, optune_err *err
     const emit_values *values = cli->values;
     optune_graph *graph = NULL;
     optune_partition *partition = NULL;
-    int status = (values->partial ? ot_open_partial
-                                  : ot_open_graph)(values->graph, &values->bind, &graph, err);
+    int status = ot_open_graph(values->graph, &values->words, &graph, err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &partition, err);
     if (status >= 0 && values->random_weights)
@@ -84,10 +79,10 @@ static int run(const ot_cli *cli)
                             "f32[3072,768])', or --graph FILE");
     if (values->graph && cli->n_words)
         return ot_say_usage(cli->cmd, "--graph names all workloads: no workload beside it");
-    if (!values->graph && (values->bind.n || values->partial || values->name ||
+    if (!values->graph && (ot_graph_words_given(&values->words) || values->name ||
                            values->random_weights || values->force))
-        return ot_say_usage(cli->cmd, "--bind, --partial, --name, --random-weights and --force "
-                                      "go with --graph");
+        return ot_say_usage(cli->cmd, "--bind, --precision, --partial, --name, "
+                                      "--random-weights and --force go with --graph");
     ot_on_interrupt(cli->handle);
     const int status =
         values->graph ? emit_graph(cli, &result, &err)

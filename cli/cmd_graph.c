@@ -6,16 +6,12 @@
 #include "cli/graph_words.h"
 
 typedef struct graph_values {
-    ot_repeats bind;
+    ot_graph_words words;
     bool gradient, plain, groups, execute, profile, json;
 } graph_values;
 
 static const ot_option options[] = {
-    {.name = "bind",
-     .type = OT_OPTION_REPEATS,
-     .offset = offsetof(graph_values, bind),
-     .argument = "DIM=N",
-     .help = "give the symbolic dim ?DIM a value, or a range LOW..HIGH"},
+    OT_GRAPH_OPTIONS(graph_values, words),
     {.name = "grad",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(graph_values, gradient),
@@ -99,7 +95,7 @@ static int run(const ot_cli *cli)
     if (values->groups + values->execute + values->profile > 1)
         return ot_say_usage(cli->cmd, "--groups, --execute and --profile exclude each other");
     bool wrong = false;
-    int status = ot_open_graph(cli->words[0], &values->bind, &graph, &err);
+    int status = ot_open_graph(cli->words[0], &values->words, &graph, &err);
     if (status >= 0 && values->gradient)
         status = differentiate(&graph, &err);
     if (status >= 0 && (values->groups || values->execute || values->profile))

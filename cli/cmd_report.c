@@ -9,7 +9,7 @@
 
 typedef struct report_values {
     const char *graph, *tune, *output;
-    ot_repeats bind;
+    ot_graph_words words;
     bool json;
 } report_values;
 
@@ -20,11 +20,7 @@ static const ot_option options[] = {
      .argument = "FILE",
      .help = "every operator of this graph",
      .files = true},
-    {.name = "bind",
-     .type = OT_OPTION_REPEATS,
-     .offset = offsetof(report_values, bind),
-     .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value; may be repeated"},
+    OT_GRAPH_OPTIONS(report_values, words),
     {.name = "tune",
      .type = OT_OPTION_TEXT,
      .offset = offsetof(report_values, tune),
@@ -68,7 +64,7 @@ static int of_graph(const ot_cli *cli)
     optune_graph *graph = NULL;
     const char *slash = strrchr(values->graph, '/');
     optune_report_options how = {.title = slash ? slash + 1 : values->graph};
-    int status = ot_open_graph(values->graph, &values->bind, &graph, &err);
+    int status = ot_open_graph(values->graph, &values->words, &graph, &err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &how.partition, &err);
     const int code = status < 0 ? ot_say_failure(&err) : give(cli, &how);
@@ -96,8 +92,8 @@ static int run(const ot_cli *cli)
         return ot_say_usage(cli->cmd,
                             "report needs one of: workloads, an operator, --graph FILE, "
                             "--tune NAME");
-    if (values->bind.n && !values->graph)
-        return ot_say_usage(cli->cmd, "--bind goes with --graph");
+    if (ot_graph_words_given(&values->words) && !values->graph)
+        return ot_say_usage(cli->cmd, "--bind and --precision go with --graph");
     if (values->graph)
         return of_graph(cli);
     if (values->tune)

@@ -12,8 +12,8 @@
 
 typedef struct run_values {
     const char *preset, *graph;
-    ot_repeats impls, bind;
-    bool partial;
+    ot_repeats impls;
+    ot_graph_words words;
     ot_tuning_values how;
 } run_values;
 
@@ -38,14 +38,10 @@ static const ot_option options[] = {
      .argument = "FILE",
      .help = "every distinct workload of this graph, instead of one operator's",
      .files = true},
-    {.name = "bind",
-     .type = OT_OPTION_REPEATS,
-     .offset = offsetof(run_values, bind),
-     .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},
+    OT_GRAPH_OPTIONS(run_values, words),
     {.name = "partial",
      .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, partial),
+     .offset = offsetof(run_values, words.partial),
      .help = "tune what can be of a model; what is left out is named"},
     OT_TUNING_OPTIONS(run_values),
 };
@@ -82,8 +78,7 @@ static int tune_graph(const ot_cli *cli, const char *path)
     const char *const *workloads;
     int code = OT_EXIT_DONE;
     ot_progress_show(NULL, &(optune_progress){.phase = "starting", .left = -1});
-    int status =
-        (values->partial ? ot_open_partial : ot_open_graph)(path, &values->bind, &graph, &err);
+    int status = ot_open_graph(path, &values->words, &graph, &err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
@@ -113,8 +108,8 @@ static int run(const ot_cli *cli)
     if (!cli->n_words)
         return ot_say_usage(cli->cmd,
                             "run needs an operator; 'optune ops' lists them; or --graph FILE");
-    if (values->bind.n || values->partial)
-        return ot_say_usage(cli->cmd, "--bind and --partial go with --graph");
+    if (ot_graph_words_given(&values->words))
+        return ot_say_usage(cli->cmd, "--bind, --precision and --partial go with --graph");
     if (!is_workload(cli->words[0]))
         return tune(cli, cli->words[0], cli->n_words > 1 ? cli->words + 1 : NULL, NULL);
     if (values->preset)

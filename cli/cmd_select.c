@@ -9,7 +9,7 @@
 
 typedef struct select_values {
     const char *graph;
-    ot_repeats bind;
+    ot_graph_words words;
     bool explain, batch, json;
 } select_values;
 
@@ -20,11 +20,7 @@ static const ot_option options[] = {
      .argument = "FILE",
      .help = "for every operator of this graph instead of one workload",
      .files = true},
-    {.name = "bind",
-     .type = OT_OPTION_REPEATS,
-     .offset = offsetof(select_values, bind),
-     .argument = "DIM=N",
-     .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},
+    OT_GRAPH_OPTIONS(select_values, words),
     {.name = "explain",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(select_values, explain),
@@ -42,7 +38,7 @@ static int select_graph(const ot_cli *cli, const select_values *values)
     optune_err err = {0};
     optune_graph *graph = NULL;
     optune_partition *partition = NULL;
-    int status = ot_open_graph(values->graph, &values->bind, &graph, &err);
+    int status = ot_open_graph(values->graph, &values->words, &graph, &err);
     if (status >= 0)
         status = optune_partition_open(cli->handle, graph, &partition, &err);
     if (status >= 0)
@@ -82,9 +78,9 @@ static int answer(const ot_cli *cli, const char *workload, optune_err *err)
 static int run(const ot_cli *cli)
 {
     const select_values *values = cli->values;
-    if (values->batch && (values->graph || cli->n_words || values->bind.n))
-        return ot_say_usage(cli->cmd,
-                            "--batch reads workloads from stdin: no word, --graph or --bind");
+    if (values->batch &&
+        (values->graph || cli->n_words || ot_graph_words_given(&values->words)))
+        return ot_say_usage(cli->cmd, "--batch reads workloads from stdin: no word, no graph");
     if (values->batch)
         return ot_batch_run(cli, answer);
     if (!values->graph == !cli->n_words)
@@ -94,8 +90,8 @@ static int run(const ot_cli *cli)
                                       "const f32[3072,768])', or --graph FILE");
     if (values->graph)
         return select_graph(cli, values);
-    if (values->bind.n)
-        return ot_say_usage(cli->cmd, "--bind goes with --graph");
+    if (ot_graph_words_given(&values->words))
+        return ot_say_usage(cli->cmd, "--bind and --precision go with --graph");
     optune_err err = {0};
     optune_selection *selection = NULL;
     if (optune_select(cli->handle, cli->words[0], &selection, &err) < 0)

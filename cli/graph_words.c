@@ -83,23 +83,41 @@ static int open_by(read_function *read, const char *path, const ot_repeats *bind
     return status;
 }
 
-int ot_open_graph(const char *path, const ot_repeats *bind, optune_graph **graph,
-                  optune_err *err)
+static void say_left_out(const optune_graph *graph)
 {
-    return open_by(optune_graph_read_bound, path, bind, graph, err);
-}
-
-int ot_open_partial(const char *path, const ot_repeats *bind, optune_graph **graph,
-                    optune_err *err)
-{
-    const int status = open_by(optune_graph_read_partial, path, bind, graph, err);
-    const char *line = status < 0 ? "" : optune_graph_left_out(*graph);
+    const char *line = optune_graph_left_out(graph);
     while (*line) {
         const int n = (int)strcspn(line, "\n");
         ot_say("left out: %.*s", n, line);
         line += n + (line[n] == '\n');
     }
+}
+
+/* The graph becomes the one that computes the same in fewer bits. */
+static int narrow(optune_graph **graph, const char *precision, optune_err *err)
+{
+    optune_graph *made = NULL;
+    const int status = optune_graph_narrow(*graph, precision, &made, err);
+    optune_graph_close(*graph);
+    *graph = made;
     return status;
+}
+
+int ot_open_graph(const char *path, const ot_graph_words *words, optune_graph **graph,
+                  optune_err *err)
+{
+    int status = open_by(words->partial ? optune_graph_read_partial : optune_graph_read_bound,
+                         path, &words->bind, graph, err);
+    if (status >= 0 && words->partial)
+        say_left_out(*graph);
+    if (status >= 0 && words->precision && strcmp(words->precision, "float32") != 0)
+        status = narrow(graph, words->precision, err);
+    return status;
+}
+
+bool ot_graph_words_given(const ot_graph_words *words)
+{
+    return words->bind.n || words->precision || words->partial;
 }
 
 bool ot_is_file(const char *word)

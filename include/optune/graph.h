@@ -154,6 +154,17 @@ OPTUNE_API const char *optune_graph_json(optune_graph *graph);
 OPTUNE_API int optune_graph_gradient(const optune_graph *graph, const int *wrt, int n,
                                      optune_graph **gradient, optune_err *err);
 
+/* ---- precision --------------------------------------------------------------------------- */
+
+/* A new graph that computes the same in fewer bits, its inputs and outputs of the same types:
+ * products of float32 (convolutions, dense and batched ones, attention) take and give `dtype`,
+ * "bfloat16" or "float16", and what only maps or moves their results stays in it; sums, norms,
+ * softmax and what says where something is stay in float32, with casts between. Constants are
+ * rounded; what is finite stays finite. It needs nothing of this graph any longer. EUSAGE: another
+ * dtype. */
+OPTUNE_API int optune_graph_narrow(const optune_graph *graph, const char *dtype,
+                                   optune_graph **narrow, optune_err *err);
+
 /* ---- meaning ----------------------------------------------------------------------------- */
 
 /* The same nodes; `wide`: every floating type becomes f64, so that evaluation shows what exact

@@ -108,9 +108,10 @@ def function(workload: str, constants: Constants = None) -> Function:
     return default().function(workload, constants)
 
 
-def graph(source: Path, bind: Optional[Mapping[str, int]] = None) -> Graph:
+def graph(source: Path, bind: Optional[Mapping[str, Bound]] = None,
+          precision: Optional[str] = None) -> Graph:
     """:meth:`Optune.graph` of the default handle."""
-    return default().graph(source, bind)
+    return default().graph(source, bind, precision)
 
 
 def dispatch(workload_or_file: str) -> Dispatch:

@@ -69,12 +69,16 @@ class Graph(Here):
 
     A dim that is a range, ``bind={"batch": (1, 64)}``, may have another size in every call: that of
     the arrays. What comes out is as large as they make it.
+
+    ``precision="bfloat16"`` or ``"float16"`` computes products of float32 in fewer bits; inputs
+    and outputs stay what they are.
     """
 
     _again = "read it again with graph()"
 
     def __init__(self, handle: Counted, source: Union[str, Path],
-                 bind: Optional[Mapping[str, Bound]] = None) -> None:
+                 bind: Optional[Mapping[str, Bound]] = None,
+                 precision: Optional[str] = None) -> None:
         self._graph: Optional[Counted] = None
         self._partition: Optional[Counted] = None
         self._program: Optional[Counted] = None
@@ -93,17 +97,27 @@ class Graph(Here):
                              (Binding * len(given))(*given), len(given))
         self._graph = Counted("graph", pointer, lib.optune_graph_close)
         err = Err()
-        with self._graph as g, handle as o:
+        with self._graph as g:
             for dim, value in numbers.items():
                 check(lib.optune_graph_bind(g, encode(dim), value, byref(err)), err)
             check(lib.optune_graph_infer(g, byref(err)), err)
             for dim, (low, high) in ranges.items():
                 check(lib.optune_graph_bound(g, encode(dim), low, high, byref(err)), err)
                 check(lib.optune_graph_infer(g, byref(err)), err)
+        if precision is not None and precision != "float32":
+            self._narrow(precision)
+        with self._graph as g:
             self._read(json.loads(lib.optune_graph_json(g)))
         self._renew(handle)
         handle.__enter__()  # until close()
         self._used = handle
+
+    def _narrow(self, precision: str) -> None:
+        wide = self._graph
+        with self._live(wide) as g:
+            pointer = opened(lib.optune_graph_narrow, g, encode(precision))
+        self._graph = Counted("graph", pointer, lib.optune_graph_close)
+        wide.close()
 
     def _renew(self, handle: Counted) -> None:
         """As it is computed by what the database says now: layouts are decided here, once."""

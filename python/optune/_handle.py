@@ -367,10 +367,11 @@ class Optune(Here):
         the input's number."""
         return Function(self._counted, workload, constants)
 
-    def graph(self, source: Path, bind: Optional[Mapping[str, Bound]] = None) -> Graph:
+    def graph(self, source: Path, bind: Optional[Mapping[str, Bound]] = None,
+              precision: Optional[str] = None) -> Graph:
         """A graph from a file, or from text that has a line break; ``bind`` gives its symbolic dims
-        numbers, or ranges, ``(1, 64)``. See :class:`optune.Graph`."""
-        return Graph(self._counted, os.fspath(source), bind)
+        numbers, or ranges, ``(1, 64)``; ``precision``: see :class:`optune.Graph`."""
+        return Graph(self._counted, os.fspath(source), bind, precision)
 
     # ---- symbolic shapes ----
 

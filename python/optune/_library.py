@@ -176,6 +176,7 @@ _FUNCTIONS = {
     "optune_function_close": (None, [_P]),
     "optune_graph_read_bound": (c_int, [_S, POINTER(Binding), c_int, _OUT, _E]),
     "optune_graph_parse": (c_int, [_S, _S, _OUT, _E]),
+    "optune_graph_narrow": (c_int, [_P, _S, _OUT, _E]),
     "optune_graph_close": (None, [_P]),
     "optune_graph_infer": (c_int, [_P, _E]),
     "optune_graph_bind": (c_int, [_P, _S, c_int64, _E]),

@@ -182,6 +182,9 @@ static void graphs(void **state)
     REFUSED(optune_graph_gradient, g, NULL, 0, NULL);
     REFUSED(optune_graph_gradient, g, id, -1, &other);
     REFUSED(optune_graph_gradient, g, (const int[]){99}, 1, &other);
+    REFUSED(optune_graph_narrow, none, "bf16", &other);
+    REFUSED(optune_graph_narrow, g, NULL, &other);
+    REFUSED(optune_graph_narrow, g, "bf16", NULL);
     REFUSED(optune_graph_copy, none, false, &other);
     REFUSED(optune_graph_copy, g, false, NULL);
     REFUSED(optune_graph_set_data, none, 0, NULL);

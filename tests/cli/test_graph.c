@@ -29,6 +29,12 @@ static void graphs_are_printed(void **state)
     check_contains(ot_text_str(&o.out), "x = var f32[16,64]");
     check_contains(ot_text_str(&o.out), "\nb = dense(a, c_3)\n");
     release(&o);
+    o = optune("graph", file, "--bind", "n=16", "--plain", "--precision", "bfloat16");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "x = var f32[16,64]");
+    check_contains(ot_text_str(&o.out), "const bf16[32,64]");
+    check_contains(ot_text_str(&o.out), "dtype=f32");
+    release(&o);
     o = optune("graph", file, "--bind", "n=16", "--groups");
     assert_int_equal(o.code, 0);
     check_contains(
@@ -112,8 +118,9 @@ static void what_has_no_table_is_told(void **state)
     (void)state;
     static const char *const graph[] = {
         "x = var f32[?n:0..4,16]\noutput relu(x)\n",
-        FOUR(a, b, c, d) FOUR(e, f, g, h) FOUR(i, j, k, l) FOUR(m, n, o, p) RANGE(q)
-        "output concatenate(xa, xb, xc, xd, xe, xf, xg, xh, xi, xj, xk, xl, xm, xn, xo, xp, xq)\n",
+        FOUR(a, b, c, d) FOUR(e, f, g, h) FOUR(i, j, k, l) FOUR(m, n, o, p)
+            RANGE(q) "output concatenate(xa, xb, xc, xd, xe, xf, xg, xh, xi, xj, xk, xl, xm, "
+                     "xn, xo, xp, xq)\n",
         "x = var f32[?n:0..4,16]\noutput dense(concatenate(x, x), const f32[8,16])\n",
         "x = var f32[?n:0..4,16]\ny = var f32[4,4]\noutput relu(x), relu(y)\n",
     };
@@ -201,8 +208,9 @@ static void wrong_words_are_refused(void **state)
     refused(2, "exclude each other", "graph", file, "--execute", "--profile");
     refused(2, "exclude each other", "select", "--graph", file, "dense(f32[1,1], f32[1,1])");
     refused(2, "select needs a workload", "select");
-    refused(2, "--bind goes with --graph", "select", "dense(f32[1,1], f32[1,1])", "--bind",
-            "n=1");
+    refused(2, "--bind and --precision go with --graph", "select", "dense(f32[1,1], f32[1,1])",
+            "--bind", "n=1");
+    refused(2, "bfloat16 or float16, not 'int8'", "graph", file, "--precision", "int8");
     refused(2, "run needs an operator", "run");
     refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);
     refused(2, "dim 'n' is bound to 1 already: bind it once", "graph", file, "--bind", "n=1",

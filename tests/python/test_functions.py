@@ -291,6 +291,14 @@ def test_graph(o, dense):
             g["v"] = w
     with pytest.raises(optune.UsageError, match="closed"):
         g(x)
+    with o.graph(text, bind={"n": 16}, precision="float16") as g:
+        assert list(g.constants) == ["w_f16"]
+        g["w_f16"] = w.astype(numpy.float16)
+        y, again = g(x)
+        assert y.dtype == numpy.float32 and close(again, x)
+        assert abs(y - numpy.maximum(want, 0)).max() < 4e-3 * abs(want).max()
+    with pytest.raises(optune.UsageError, match="bfloat16 or float16"):
+        o.graph(text, precision="int8")
     with pytest.raises(optune.Error):
         o.graph(text, bind={"q": 1})
     with o.graph(text.replace(":1..64", "")) as g:

@@ -48,7 +48,7 @@ INLINE tile_copies tile_copies_of(GLOBAL const ELEM *matrix, int chunks, INDEX r
     tile_copies next;
     next.row = row + THREAD_X / chunks;
     next.col = col + THREAD_X % chunks * EACH;
-    next.from = matrix + (next.row * cols + next.col);
+    next.from = matrix + ((i64)next.row * cols + next.col);
     return next;
 }
 
@@ -74,7 +74,7 @@ INLINE void fill_tile(tile_copies *next, LOCAL byte *to, int across, int count, 
                 down = MIN(down, rows - 1 - next->row);
             copy_chunk(step % TILE_PERIOD == 0 ? first + i * step * chunks * 16
                                                : to + tile_place(chunks, r, c),
-                       next->from + down * cols, have, whole);
+                       next->from + (i64)down * cols, have, whole);
         }
     }
     if (across) {

@@ -151,8 +151,8 @@ INLINE void tile_multiply(LOCAL const DTYPE *a, LOCAL const DTYPE *b, int ty, in
  * tiles, too. A pipeline (TILE_PIPELINE below) goes through these in turns.
  */
 #define TILE_SLOTS (TILE_AHEAD > 1 ? 4 : 2)
-/* Steps that are straight code. */
-#define TILE_CHUNK MIN(TILE_DEPTH, MAX(UNROLL_K, TILE_SLOTS))
+/* Steps that are straight code: tiles are skewed between four steps and the next. */
+#define TILE_CHUNK MIN(TILE_DEPTH, MAX(UNROLL_K, 4))
 
 VECTOR(quad, DTYPE, 4);
 
