@@ -231,17 +231,17 @@ static int64_t as_written(const sized *at, const optune_dim *dim)
 }
 
 /* What a group gives becomes known, and is what the C takes it for. */
-static int take_outputs(sized *at, int node, const optune_call *call, optune_err *err)
+static int take_outputs(sized *at, const ot_group *group, const optune_call *call,
+                        optune_err *err)
 {
+    const int node = group->node[group->n_nodes - 1];
     const ot_node *last = &at->e->graph->node[node];
     for (int o = 0; o < last->n_out && o < call->n_outputs; o++) {
-        const int front = last->out[o].rank - call->output[o].rank;
         optune_tensor *type = &at->type[node][o];
-        *type = last->out[o];
+        *type = ot_group_output_type(at->e->graph, group, call, o);
         for (int d = 0; d < type->rank; d++) {
             const optune_dim *dim = &last->out[o].dim[d];
             const ot_emitted_dim *own = find(at->e, dim->name);
-            type->dim[d] = d < front ? optune_dim_of(1) : call->output[o].dim[d - front];
             if (own && own->formula && !optune_dim_known(dim))
                 at->dim[own - at->e->dim] = type->dim[d];
             if (as_written(at, dim) != type->dim[d].min)
@@ -257,14 +257,15 @@ static int fit_group(sized *at, int i, optune_call *call, optune_err *err)
     const ot_group *group = &at->e->partition->groups.group[i];
     *call = *group->call;
     for (int k = 0; k < group->n_in; k++)
-        call->input[k].type = at->type[group->in[k].node][group->in[k].output];
+        call->input[k].type =
+            ot_group_input_type(group, k, &at->type[group->in[k].node][group->in[k].output]);
     for (int o = 0; o < call->n_outputs; o++)
         call->output[o] = (optune_tensor){.rank = -1};
     const int status = ot_call_infer(call, err);
     if (status < 0)
         return status;
     return status ? optune_fail(err, OPTUNE_ETYPE, "its types are not known")
-                  : take_outputs(at, group->node[group->n_nodes - 1], call, err);
+                  : take_outputs(at, group, call, err);
 }
 
 static int fit(sized *at, optune_call *call, optune_err *err)

@@ -207,6 +207,11 @@ typedef struct ot_groups {
 } ot_groups;
 /* True when dims of the group's tensors follow from values. */
 bool ot_group_is_open(const optune_graph *g, const ot_group *group);
+/* Its input k, which is of this type in the graph, as its call has it: that may lack dims of 1 in
+ * front. And its output o, which this call of it gives, as the graph has it. */
+optune_tensor ot_group_input_type(const ot_group *group, int k, const optune_tensor *is);
+optune_tensor ot_group_output_type(const optune_graph *g, const ot_group *group,
+                                   const optune_call *call, int o);
 /* Whether a fused call can be computed at all. */
 typedef bool (*ot_accepts)(void *arg, const optune_call *call);
 /* Of a graph whose types are inferred. accepts NULL: nothing is fused. */

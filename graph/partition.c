@@ -197,6 +197,31 @@ void ot_groups_release(ot_groups *groups)
     *groups = (ot_groups){0};
 }
 
+optune_tensor ot_group_input_type(const ot_group *group, int k, const optune_tensor *is)
+{
+    optune_tensor type = *is;
+    const int rank = group->call->input[k].type.rank, more = is->rank - rank;
+    if (rank < 0 || more <= 0 || more > ones(is))
+        return type;
+    for (int d = 0; d < rank; d++)
+        type.dim[d] = is->dim[d + more];
+    type.rank = rank;
+    return type;
+}
+
+optune_tensor ot_group_output_type(const optune_graph *g, const ot_group *group,
+                                   const optune_call *call, int o)
+{
+    const optune_tensor *is = &call->output[o];
+    optune_tensor type = g->node[group->node[group->n_nodes - 1]].out[o];
+    const int front = type.rank - is->rank;
+    if (front <= 0)
+        return *is;
+    for (int d = 0; d < type.rank; d++)
+        type.dim[d] = d < front ? optune_dim_of(1) : is->dim[d - front];
+    return type;
+}
+
 bool ot_group_is_open(const optune_graph *g, const ot_group *group)
 {
     const ot_node *last = &g->node[group->node[group->n_nodes - 1]];

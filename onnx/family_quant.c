@@ -180,6 +180,7 @@ value *ot_onnx_quantised_itself(ot_onnx_node *n, value *x, value **scale, value 
     value *middle = ot_onnx_2(n, "divide", ot_onnx_1(n, "negative", ends[0]), by);
     middle = ot_onnx_call(n, "clip", 1, &middle, "a_min=0.0, a_max=255.0");
     middle = ot_onnx_1(n, "round", middle);
+    *scale = by;
     *zero = middle ? ot_onnx_as(n, middle, u8) : NULL;
     return ot_onnx_quantised(n, x, by, middle, u8);
 }

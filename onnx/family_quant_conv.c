@@ -82,6 +82,7 @@ static int linear_conv(ot_onnx_node *n)
 static const ot_onnx_op ops[] = {
     {"ConvInteger", integer_conv, NULL},
     {"QLinearConv", linear_conv, NULL},
+    {"com.microsoft::QLinearConv", linear_conv, NULL},
     {NULL, NULL, NULL},
 };
 

@@ -120,9 +120,6 @@ static int global_pool(ot_onnx_node *n)
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
-    const bool last = ot_onnx_int(n, "channels_last", 0) != 0;
-    if (last)
-        return ot_onnx_refuse(n, "channels behind the image are not supported");
     if (ot_onnx_slide(n, NULL, &w) < 0)
         return n->err->status;
     w.data = real_of(n, w.data, 1);

@@ -28,7 +28,7 @@ static int lay_out(ot_onnx_node *n, const char *name, int dims, int64_t row, int
 static int pad_same(ot_onnx_node *n, bool upper, ot_onnx_window *w)
 {
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!ot_onnx_dims_at(n, ot_onnx_in(n, 0), ~3u, dim))
+    if (!ot_onnx_dims_at(n, w->data, ~3u, dim))
         return OPTUNE_EUNSUPPORTED;
     for (int d = 2 - w->dims; d < 2; d++) {
         const int64_t extent = dim[w->dims + d], stride = w->stride[d];
@@ -69,6 +69,22 @@ static int pads(ot_onnx_node *n, ot_onnx_window *w)
                                   : ot_onnx_refuse(n, "'auto_pad' is '%.40s'", how);
 }
 
+/* onnxruntime's optimizer writes windows over images whose channels come last. */
+static bool channels_last(const ot_onnx_node *n)
+{
+    return ot_onnx_int(n, "channels_last", strstr(n->op->name, "::Nhwc") != NULL) != 0;
+}
+
+/* The same with channels in front of `dims` dims, or behind them again. */
+static ot_onnx_value *turned(ot_onnx_node *n, ot_onnx_value *x, int dims, bool back)
+{
+    int axes[4] = {0};
+    for (int d = 0; d < dims; d++)
+        axes[back ? 1 + d : 2 + d] = back ? 2 + d : 1 + d;
+    axes[back ? 1 + dims : 1] = back ? 1 : 1 + dims;
+    return ot_onnx_transpose(n, x, 2 + dims, axes);
+}
+
 int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
 {
     *w = (ot_onnx_window){.data = ot_onnx_need(n, 0)};
@@ -78,6 +94,8 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
     w->dims = rank - 2;
     if (w->dims != 1 && w->dims != 2)
         return ot_onnx_refuse(n, "over %d dims: only 1 and 2 are supported here", w->dims);
+    if (channels_last(n) && !(w->data = turned(n, w->data, w->dims, false)))
+        return n->err->status;
     int status = lay_out(n, "strides", w->dims, 1, 1, w->stride);
     if (status >= 0)
         status = lay_out(n, "dilations", w->dims, 1, 1, w->dilation);
@@ -103,7 +121,9 @@ int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w)
 
 ot_onnx_value *ot_onnx_unslide(ot_onnx_node *n, const ot_onnx_window *w, ot_onnx_value *value)
 {
-    return w->dims == 2 ? value : ot_onnx_call(n, "squeeze", 1, &value, "axis=[2]");
+    if (w->dims == 1)
+        value = ot_onnx_call(n, "squeeze", 1, &value, "axis=[2]");
+    return value && channels_last(n) ? turned(n, value, w->dims, true) : value;
 }
 
 const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w)

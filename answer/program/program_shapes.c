@@ -56,13 +56,14 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
     optune_call *call = ot_alloc(2 * sizeof *call), *sized = call + 1;
     *call = *group->call;
     for (int k = 0; k < group->n_in; k++)
-        call->input[k].type = p->type[group->in[k].node][group->in[k].output];
+        call->input[k].type =
+            ot_group_input_type(group, k, &p->type[group->in[k].node][group->in[k].output]);
     *sized = *call;
     int status = ot_call_widen(sized, &inner); /* the kernel's: bounds where values decide */
     if (status >= 0)
         status = find_shape(p, group, call, &inner);
     for (int o = 0; o < call->n_outputs && status >= 0; o++)
-        p->type[last][o] = call->output[o];
+        p->type[last][o] = ot_group_output_type(g, group, call, o);
     if (status >= 0)
         status = ot_program_take_row(p, i, sized, &inner);
     if (status >= 0)
@@ -156,19 +157,21 @@ static int check_given(const given *all, int id, const optune_tensor *is, optune
 static bool settle_group(optune_program *p, const ot_group *group, optune_call *call,
                          bool *const settled)
 {
+    const optune_graph *g = p->partition->graph;
     const int last = group->node[group->n_nodes - 1];
     *call = *group->call;
     for (int k = 0; k < group->n_in; k++) {
         if (!settled[group->in[k].node])
             return false;
-        call->input[k].type = p->type[group->in[k].node][group->in[k].output];
+        call->input[k].type =
+            ot_group_input_type(group, k, &p->type[group->in[k].node][group->in[k].output]);
     }
     for (int o = 0; o < call->n_outputs; o++)
         call->output[o] = (optune_tensor){.rank = -1};
     if (ot_call_infer_dims(call, NULL) < 0 || !ot_call_static(call))
         return false;
     for (int o = 0; o < call->n_outputs; o++)
-        p->type[last][o] = call->output[o];
+        p->type[last][o] = ot_group_output_type(g, group, call, o);
     return true;
 }
 

@@ -148,6 +148,23 @@ static void test_sizes_that_a_node_refuses(void **state)
     sized_close(&of);
 }
 
+/* What a group computes may lack dims of 1 in front that its operands and its value have. */
+static void test_ones_in_front(void **state)
+{
+    (void)state;
+    sized of =
+        sized_open(NULL, "x = var f32[2,?n:1..5,4]\n"
+                         "z = var f32[1,?n,4]\n"
+                         "s = strided_slice(x, begin=[1,0,0], end=[2,5,4], strides=[1,1,1])\n"
+                         "a = add(z, squeeze(s, axis=[0]))\n"
+                         "t = transpose(a, axes=[1,0,2])\n"
+                         "output t\n");
+    sized_run(of.g, of.program, "f32[2,5,4] f32[1,5,4]");
+    sized_run(of.g, of.program, "f32[2,1,4] f32[1,1,4]");
+    sized_run(of.g, of.program, "f32[2,3,4] f32[1,3,4]");
+    sized_close(&of);
+}
+
 static void test_bounds_are_given_later(void **state)
 {
     (void)state;
@@ -412,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_equal_by_expression),
         cmocka_unit_test(test_more_inputs_than_a_call_has),
         cmocka_unit_test(test_sizes_that_a_node_refuses),
+        cmocka_unit_test(test_ones_in_front),
         cmocka_unit_test(test_bounds_are_given_later),
         cmocka_unit_test(test_why_there_is_no_memory),
         cmocka_unit_test(test_clones_have_sizes_of_their_own),

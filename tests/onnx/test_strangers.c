@@ -183,6 +183,46 @@ static void integers_one_by_one(void **state)
     }
 }
 
+/* What the optimizer writes for images whose channels come last, here q as 1x2 pixels of two
+ * channels; weights keep their own order. */
+static void channels_come_last(void **state)
+{
+    static const int64_t pair[] = {1, 2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    /* 2 4 - 4 8 = -24, 1 4 + 6 8 = 52 eighths, by channel 1: 2 2, 1 2 */
+    begin(&g, "1,1,2,2", "2,2,1,1");
+    attr_int(&attrs, "channels_last", 1);
+    onnx_contrib(&g, "QLinearConv", "q half ten r quarter none tenth hundred", &attrs);
+    gives_bytes(&g, "QLinearConv", 4, (const uint8_t[]){70, 105, 165, 102});
+    /* SAME of two pads one behind with ten: 2 4 + 1 8 - 4 2, 1 4 + 6 2 */
+    begin(&g, "1,1,2,2", "1,2,1,2");
+    attr_text(&attrs, "auto_pad", "SAME_UPPER");
+    attr_int(&attrs, "channels_last", 1);
+    onnx_contrib(&g, "QLinearConv", "q half ten r quarter none tenth hundred", &attrs);
+    gives_bytes(&g, "QLinearConv SAME", 2, (const uint8_t[]){110, 120});
+    begin(&g, "1,1,2,2", "4");
+    attr_ints(&attrs, "kernel_shape", 2, pair);
+    onnx_contrib(&g, "NhwcMaxPool", "q", &attrs);
+    gives_bytes(&g, "NhwcMaxPool", 2, (const uint8_t[]){12, 16});
+    begin(&g, "1,2,2", "4");
+    attr_ints(&attrs, "kernel_shape", 1, pair + 1);
+    attr_int(&attrs, "channels_last", 1);
+    onnx_contrib(&g, "QLinearAveragePool", "q half ten tenth hundred", &attrs);
+    gives_bytes(&g, "QLinearAveragePool", 2, (const uint8_t[]){108, 105});
+}
+
+/* Nothing but zeros is quantised by a scale of 1, as onnxruntime has it. */
+static void zeros_have_a_scale(void **state)
+{
+    static const float none[4] = {0};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_node(&g, "DynamicQuantizeLinear", "q", "x", "integers y zero", NULL);
+    onnx_gives(&g, 17, none, 1, (const float[]){1}, 0);
+}
+
 /* 2 4 - 4 8 + 1 2 + 6 0 = -22, and 2; each an eighth. */
 static void integers_in_products(void **state)
 {
@@ -437,6 +477,8 @@ int main(void)
         cmocka_unit_test(shrinks_smoothly),
         cmocka_unit_test(places_that_are_hit_again),
         cmocka_unit_test(integers_one_by_one),
+        cmocka_unit_test(channels_come_last),
+        cmocka_unit_test(zeros_have_a_scale),
         cmocka_unit_test(integers_in_products),
         cmocka_unit_test(several_nodes_as_one),
         cmocka_unit_test(turned_by_their_place),
