@@ -262,6 +262,8 @@ bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);
 /* Fresh, in $TMPDIR or /tmp; what killed processes left there a day ago or more is removed. */
 int ot_temp_dir(char *path, size_t size, optune_err *err);
+/* What processes of ours left there that were killed and are gone, which they made just now. */
+void ot_temp_dirs_remove(const pid_t *pid, int n);
 /* Directory of the shared object or program that holds this code, for finding what is installed
  * beside it. */
 int ot_self_dir(char *path, size_t size);
@@ -342,6 +344,8 @@ void ot_child_kill(ot_child *child); /* the whole group; waits for it */
 void ot_child_release(ot_child *child);
 /* All at once: OPTUNE_OK when it exits 0; output in `text` in any case. */
 int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err *err);
+int ot_run_program_in(char *const *argv, const char *temp, double limit_s, ot_text *text,
+                      optune_err *err); /* as ot_child_start_in */
 
 /* ---- message.c: length-prefixed messages on a socket ------------------------------------- */
 enum { OT_MESSAGE_LIMIT = 64 << 20 };

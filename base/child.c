@@ -290,8 +290,14 @@ void ot_child_release(ot_child *child)
 
 int ot_run_program(char *const *argv, double limit_s, ot_text *text, optune_err *err)
 {
+    return ot_run_program_in(argv, NULL, limit_s, text, err);
+}
+
+int ot_run_program_in(char *const *argv, const char *temp, double limit_s, ot_text *text,
+                      optune_err *err)
+{
     ot_child child;
-    int status = ot_child_start(&child, argv, limit_s, err);
+    int status = ot_child_start_in(&child, argv, temp, limit_s, err);
     if (status < 0)
         return status;
     ot_child *one = &child;

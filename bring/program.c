@@ -178,6 +178,29 @@ static int meet_words(const ot_words *words, places *met, optune_err *err)
     return status;
 }
 
+/* A word that is nothing but a place becomes the words of a value, which have to be such. */
+static int check_values(ot_brought *b, const ot_words *words, optune_err *err)
+{
+    for (int k = 0; k < b->n_knobs; k++) {
+        const ot_brought_knob *knob = &b->knob[k];
+        const char *place = ot_arena_printf(&b->arena, "{%s}", knob->name);
+        int at = 0;
+        while (at < words->n && strcmp(words->word[at], place) != 0)
+            at++;
+        for (int v = 0; v < knob->list.n && at < words->n; v++) {
+            ot_words parts = {0};
+            optune_err own = {0};
+            if (knob->list.item[v].kind == OT_VALUE_WORD &&
+                ot_words_add(&parts, knob->list.item[v].s, &b->arena, &own) < 0)
+                return ot_fail_at(knob->spot, own.status, err,
+                                  "a value of knob '%s', the words of which take the place of "
+                                  "%s: %s",
+                                  knob->name, place, own.text);
+        }
+    }
+    return OPTUNE_OK;
+}
+
 static ot_words env_words(const ot_program *p)
 {
     ot_words words = {.n = p->n_env};
@@ -196,6 +219,9 @@ static int meet_all(ot_brought *b, optune_err *err)
     OT_RETURN_UNLESS_OK(meet_words(&p->run, &run, err));
     OT_RETURN_UNLESS_OK(meet_words(&p->check, &run, err));
     OT_RETURN_UNLESS_OK(meet_words(&env, &run, err));
+    OT_RETURN_UNLESS_OK(check_values(b, &p->build, err));
+    OT_RETURN_UNLESS_OK(check_values(b, &p->run, err));
+    OT_RETURN_UNLESS_OK(check_values(b, &p->check, err));
     memcpy(p->built, built.met, sizeof p->built);
     for (int i = 0; i < b->n_knobs; i++)
         if (!built.met[OT_BROUGHT_SIZES + i] && !run.met[OT_BROUGHT_SIZES + i])

@@ -55,6 +55,7 @@ typedef struct ot_option {
     bool narrowed;             /* those of the command's first word, where it has such */
     const char *const *values; /* these, NULL-terminated */
     bool files;                /* paths */
+    bool standard;             /* and `-`, which is standard output */
 } ot_option;
 
 /* Rows and the struct their offsets count from. */

@@ -4,6 +4,8 @@
  * lines. The global options --target, --threads, --device and --policy say which records, when
  * they are given. Never changes the database.
  */
+#include <string.h>
+
 #include "cli/cli.h"
 
 typedef struct export_values {
@@ -39,8 +41,9 @@ static const ot_option options[] = {
      .type = OT_OPTION_TEXT,
      .offset = offsetof(export_values, output),
      .argument = "FILE",
-     .help = "write here instead of stdout",
-     .files = true},
+     .help = "write here instead of stdout, which is '-'",
+     .files = true,
+     .standard = true},
     OT_JSON_OPTION(export_values),
     {.name = NULL},
 };
@@ -48,7 +51,8 @@ static const ot_option options[] = {
 static int run(const ot_cli *cli)
 {
     const export_values *values = cli->values;
-    if (values->json && !values->output)
+    const char *path = values->output && strcmp(values->output, "-") ? values->output : NULL;
+    if (values->json && !path)
         return ot_say_usage(cli->cmd, "export --json needs -o FILE: without it the log, lines "
                                       "of JSON, is what goes to stdout");
     optune_err err = {0};
@@ -56,7 +60,7 @@ static int run(const ot_cli *cli)
     optune_export_options wanted = ot_wanted_records(cli, values->impl);
     wanted.best = values->best;
     wanted.tvm = values->tvm;
-    wanted.path = values->output;
+    wanted.path = path;
     wanted.format = values->format;
     if (optune_export_records(cli->handle, &wanted, &result, &err) < 0)
         return ot_say_failure(&err);

@@ -114,6 +114,37 @@ static int store_level(const char *text, optune_log_level *level, optune_err *er
                  "");
 }
 
+/* A text as it may stand: `-` is no file's name, lest one be made that is hard to be rid of. */
+static int check_text(const ot_option *row, const char *spelling, const char *text,
+                      optune_err *err)
+{
+    if (!*text)
+        return usage(err, "option '%s' needs %s, not an empty text", spelling, row->argument);
+    if (row->files && !row->standard && strcmp(text, "-") == 0)
+        return usage(
+            err,
+            "option '%s' needs %s, and neither reads nor writes a standard stream; one "
+            "that is called '-' is './-'",
+            spelling, row->argument);
+    return 0;
+}
+
+static int count(const char *spelling, const char *text, uint64_t least, int *to,
+                 optune_err *err)
+{
+    uint64_t number = 0;
+    const bool read = read_unsigned(text, &number);
+    if (*text && !text[strspn(text, "0123456789")] && (!read || number > INT32_MAX))
+        return usage(err, "option '%s' takes 2147483647 at most, not '%s'", spelling, text);
+    if (!read || number < least)
+        return usage(err,
+                     least ? "option '%s' needs a whole number of 1 or more, not '%s'"
+                           : "option '%s' needs a whole number of 0 or more, not '%s'",
+                     spelling, text);
+    *to = (int)number;
+    return 0;
+}
+
 static int store(const ot_option *row, const char *spelling, const char *text, void *values,
                  optune_err *err)
 {
@@ -124,32 +155,25 @@ static int store(const ot_option *row, const char *spelling, const char *text, v
         *(bool *)to = true;
         return 0;
     case OT_OPTION_TEXT:
-        if (!*text)
-            return usage(err, "option '%s' needs %s, not an empty text", spelling,
-                         row->argument);
+        if (check_text(row, spelling, text, err))
+            return OT_EXIT_USAGE;
         *(const char **)to = text;
         return 0;
     case OT_OPTION_REPEATS: {
         ot_repeats *list = to;
         if (list->n == OT_MAX_REPEATS)
             return usage(err, "option '%s' is repeated too often%s", spelling, "");
-        if (!*text)
-            return usage(err, "option '%s' needs %s, not an empty text", spelling,
-                         row->argument);
+        if (check_text(row, spelling, text, err))
+            return OT_EXIT_USAGE;
         list->item[list->n++] = text;
         return 0;
     }
     case OT_OPTION_COUNT:
-        if (!read_unsigned(text, &number) || number < 1 || number > INT32_MAX)
-            return usage(err, "option '%s' needs a whole number of 1 or more, not '%s'",
-                         spelling, text);
-        *(int *)to = (int)number;
-        return 0;
+        return count(spelling, text, 1, to, err);
     case OT_OPTION_AMOUNT:
-        if (!read_unsigned(text, &number) || number > INT32_MAX)
-            return usage(err, "option '%s' needs a whole number of 0 or more, not '%s'",
-                         spelling, text);
-        *(int *)to = number ? (int)number : -1;
+        if (count(spelling, text, 0, to, err))
+            return OT_EXIT_USAGE;
+        *(int *)to = *(int *)to ? *(int *)to : -1;
         return 0;
     case OT_OPTION_SECONDS: {
         char *end = NULL;

@@ -219,7 +219,10 @@ static int cache_head(ot_recording *r, const json_t *head)
         const json_t *values = json_object_get(params, json_string_value(key));
         if (!json_is_array(values) || !json_array_size(values))
             return optune_fail(r->err, OPTUNE_ESYNTAX,
-                               "'%s': parameter %zu has no list of values", r->path, i + 1);
+                               "'%s': parameter %zu, '%.40s', has no list of values in "
+                               "\"tune_params\"",
+                               r->path, i + 1,
+                               json_is_string(key) ? json_string_value(key) : "?");
         status = add_knob(r, json_string_value(key));
         json_array_foreach(values, k,
                            item) if (status >= 0 && digit_of(r, &r->to->knob[i], item) < 0)

@@ -241,12 +241,11 @@ static void add_line(ot_text *to, const unit *u, const char *line, size_t n)
 static void take_message(unit *u)
 {
     const ot_child *child = &u->compiler->child;
-    const char *text = ot_text_str(&child->text), *error = strstr(text, "error:");
+    size_t n = 0;
+    const char *text = ot_text_str(&child->text), *error = ot_compiler_error(text, &n);
     ot_text line = {0};
     if (error) {
-        while (error > text && error[-1] != '\n')
-            error--;
-        add_line(&line, u, error, strcspn(error, "\n"));
+        add_line(&line, u, error, n);
     } else {
         const char *start = text + strlen(text);
         for (int lines = 0; start > text; start--)

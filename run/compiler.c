@@ -132,3 +132,34 @@ void ot_compilers_end_idle(ot_compilers *all, double seconds)
         end(c);
     }
 }
+
+static const char *line_of(const char *text, const char *at)
+{
+    while (at > text && at[-1] != '\n')
+        at--;
+    return at;
+}
+
+/* What gcc and clang say for themselves behind what the linker said. */
+static bool is_of_linker(const char *line, size_t n)
+{
+    static const char *const words[] = {"ld returned", "linker command failed"};
+    for (int i = 0; i < OT_COUNT(words); i++)
+        if (memmem(line, n, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+const char *ot_compiler_error(const char *text, size_t *n)
+{
+    const char *error = strstr(text, "error:");
+    if (!error)
+        return NULL;
+    error = line_of(text, error);
+    *n = strcspn(error, "\n");
+    if (error > text && (is_of_linker(error, *n))) {
+        error = line_of(text, error - 1);
+        *n = strcspn(error, "\n");
+    }
+    return error;
+}

@@ -36,6 +36,9 @@ bool ot_compiler_done(ot_compiler *compiler);
 bool ot_compiler_succeeded(const ot_compiler *compiler);
 /* The compiler is idle from here on or, when it ended or still runs its command, ended. */
 void ot_compiler_put(ot_compilers *all, ot_compiler *compiler);
+/* The first line of what a compiler said that names an error, *n bytes of it: where that only tells
+ * that the linker failed, the linker's last word, which is in front of it. NULL: no line does. */
+const char *ot_compiler_error(const char *text, size_t *n);
 /* Ends those that were idle for longer than `seconds`. */
 void ot_compilers_end_idle(ot_compilers *all, double seconds);
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "bring/bring.h"
+#include "run/compiler.h"
 #include "run/standard.h"
 #include "run/standard_check.h"
 #include "target/process.h"
@@ -98,10 +99,14 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
             status = row->compile(&s->target, &s->device, flag, module->n_flags, source, name,
                                   &argv, err);
         if (status >= 0 && ot_run_program(argv.word, patience(s, COMPILE_S), &said, err) < 0) {
-            const char *error = strstr(ot_text_str(&said), "error:");
+            size_t length = strcspn(ot_text_str(&said), "\n");
+            const char *line = ot_compiler_error(ot_text_str(&said), &length);
+            line = line ? line : ot_text_str(&said);
+            /* In front of it stands the name of the temporary file. */
+            const char *error = memmem(line, length, "error:", strlen("error:"));
             status = optune_fail(err, OPTUNE_ETOOL, "it cannot be compiled: %.*s",
-                                 (int)strcspn(error ? error : ot_text_str(&said), "\n"),
-                                 error ? error : ot_text_str(&said));
+                                 (int)(error ? line + length - error : (ptrdiff_t)length),
+                                 error ? error : line);
         }
         ot_text_release(&said);
         unlink(source);

@@ -15,7 +15,7 @@ static int compile(const optune_target *target, const optune_device *device,
     if (status >= 0)
         status = row->compile(target, device, NULL, 0, from, to, &argv, err);
     if (status >= 0)
-        status = ot_run_program(argv.word, 20, NULL, err);
+        status = ot_run_program_in(argv.word, dir, 20, NULL, err);
     optune_argv_release(&argv);
     return status;
 }

@@ -14,7 +14,7 @@
 
 #include "target/target.h"
 
-enum { CANARY = 0xA5, ALIGNMENT = 64, HUGE_PAGE = 2 << 20, LINE = 64 };
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, LINE = 64 };
 
 struct ot_cpu_buffer {
     char *map; /* the whole mapping */
@@ -51,6 +51,12 @@ static void wish_huge_pages(char *address, size_t bytes)
         madvise(address, bytes, MADV_HUGEPAGE); /* advice: refused is fine */
 }
 
+/* By its address, as elements lie behind it. */
+static char canary_at(const char *p)
+{
+    return (char)(OT_CANARY >> ((uintptr_t)p % 2 ? 8 : 0));
+}
+
 static bool open_guarded(ot_cpu_buffer *b)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -65,7 +71,8 @@ static bool open_guarded(ot_cpu_buffer *b)
         return false;
     wish_huge_pages(b->open, middle);
     b->address = b->open + middle - b->bytes;
-    memset(b->open, CANARY, (size_t)(b->address - b->open));
+    for (char *p = b->open; p < b->address; p++)
+        *p = canary_at(p);
     return true;
 }
 
@@ -199,7 +206,7 @@ void *ot_cpu_buffer_address(const ot_cpu_buffer *b)
 bool ot_cpu_buffer_intact(const ot_cpu_buffer *b)
 {
     for (const char *p = b->open; b->guarded && p < b->address; p++)
-        if ((unsigned char)*p != CANARY)
+        if (*p != canary_at(p))
             return false;
     return true;
 }

@@ -23,8 +23,7 @@ bool ot_gpu_module_is_host(const char *path); /* a shared object of this machine
 /* Words of a name for a device's key: lower case, letters, digits, '.' and '_', the rest '-'. */
 void ot_gpu_key_word(ot_text *key, const char *name);
 
-/* What surrounds a guarded buffer, on both sides. Read as a float of any width it is
- * no number, so that reading outside shows in what is computed. */
+/* What surrounds a guarded buffer, on both sides: OT_CANARY. */
 enum { OT_GPU_PAD = 64 << 10 };
 const void *ot_gpu_canary(void); /* OT_GPU_PAD bytes */
 bool ot_gpu_canary_intact(const void *pad);

@@ -99,7 +99,7 @@ const void *ot_gpu_canary(void)
 {
     if (!canary[0])
         for (int i = OT_COUNT(canary) - 1; i >= 0; i--)
-            canary[i] = 0xFFA7;
+            canary[i] = OT_CANARY;
     return canary;
 }
 

@@ -160,6 +160,9 @@ void ot_cpu_features_here(ot_cpu_features *f); /* from /proc/cpuinfo, read once 
 /* cpu_buffer.c: memory for CPU kernels. A guarded buffer ends where OT_GUARD_BYTES that nobody
  * may touch begin, and starts after as many; canaries fill what alignment leaves over. */
 enum { OT_GUARD_BYTES = 1 << 20 };
+/* Every 16 bits of what surrounds guarded buffers: no number as a float of any width, so that
+ * reading outside shows in what is computed. */
+enum { OT_CANARY = 0xFFFB };
 typedef struct ot_cpu_buffer ot_cpu_buffer;
 typedef struct ot_cpu_buffers { /* a list of open ones; zeroed: empty */
     ot_cpu_buffer *first;

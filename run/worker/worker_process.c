@@ -68,6 +68,8 @@ void ot_process_stop(ot_process *p)
     kill(-p->pid, SIGKILL);
     while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
         continue;
+    ot_temp_dirs_remove(p->runners, p->n_runners);
+    p->n_runners = 0;
     p->pid = 0;
     p->fd = -1;
 }

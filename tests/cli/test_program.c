@@ -285,6 +285,10 @@ static void words_that_are_wrong(void **state)
             "tune", "--knob", "n=1", "--objective", "1/rate", "--", script, "{n}");
     refused(2, "a quote has no end", "tune", "--knob", "n=1", "--build", "cc 'x", "--", script,
             "{n}");
+    refused(2,
+            "a value of knob 'n', the words of which take the place of {n}: a quote has no "
+            "end: it's",
+            "tune", "--knob", "n=1,it's", "--", script, "{n}");
     refused(2, "is no NAME=VALUE", "tune", "--knob", "n=1", "--env", "{n}", "--", script);
     refused(3, "which is no file", "tune", "--knob", "n=1", "--depends", "/not/there", "--",
             script, "{n}");

@@ -61,7 +61,7 @@ static void a_loop_nest_in_c(void **state)
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "tuned");
     release(&o);
-    o = optune("export", "matmul", ONE);
+    o = optune("export", "matmul", "-o", "-", ONE);
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "TILE_K");
     release(&o);
@@ -710,6 +710,12 @@ static void kernels_that_are_wrong(void **state)
         "void wrong8(const float *x, float *y) { munmap((void *)((long)y & -4096L), 4096); "
         "y[0] = 1; }\n",
         1, "has taken away the memory of output 0");
+    /* What is in front of an input is no zero. */
+    bad("wrong9.c",
+        HEAD("wrong9") REFERENCE RIGHT
+        "void wrong9(const float *x, float *y) { for (int i = 0; i < N; i++) "
+        "y[i] = 2 * x[i] + (i ? 0 : x[-1]); }\n",
+        1, "(1 of 64 wrong)");
     bad("wrong6.c", HEAD("wrong6") "// optune: knob A = [0, 1]\n// optune: where A > 1\n" BODY,
         3, "wrong6.c: none of its 2 configs is valid: 'A > 1' refuses 2");
     refused(3, "no such file", "tune", "/not/there.c");

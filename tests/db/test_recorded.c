@@ -252,6 +252,8 @@ static void damage_is_named_with_its_place(void **state)
     refused("", "is empty");
     refused("[1, 2]", "neither a Kernel Tuner cache nor T4 results");
     refused("{\"log\": []}", "neither a Kernel Tuner cache");
+    refused("{\"tune_params_keys\": [\"b\"], \"tune_params\": {}, \"cache\": {}}",
+            "parameter 1, 'b', has no list of values in \"tune_params\"");
     refused("{\"cache\": {}}", "before \"cache\" come \"tune_params_keys\"");
     refused("{\"results\": [{\"configuration\": 1}]}", "entry 1: a T4 result has");
     refused("{\"results\": [", "truncated");

@@ -197,6 +197,31 @@ static int serve(void)
     return 0;
 }
 
+static void what_went_wrong(void **state)
+{
+    (void)state;
+    static const char *const said[][2] = {
+        {"a.c: In function 'f':\na.c:1:2: error: no\na.c:2:2: error: more\n",
+         "a.c:1:2: error: no"},
+        {"/usr/bin/ld: cannot find -lx: No such file\ncollect2: error: ld returned 1 exit "
+         "status\n",
+         "/usr/bin/ld: cannot find -lx: No such file"},
+        {"ld.lld: unable to find library -lx\nclang: error: linker command failed with exit "
+         "code 1\n",
+         "ld.lld: unable to find library -lx"},
+        {"collect2: error: ld returned 1 exit status\n",
+         "collect2: error: ld returned 1 exit status"},
+    };
+    for (int i = 0; i < OT_COUNT(said); i++) {
+        char line[128];
+        size_t n = 0;
+        const char *error = ot_compiler_error(said[i][0], &n);
+        snprintf(line, sizeof line, "%.*s", (int)n, error);
+        assert_string_equal(line, said[i][1]);
+    }
+    assert_null(ot_compiler_error("warning: all is well\n", &(size_t){0}));
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--compile") == 0)
@@ -211,6 +236,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(limit),
         cmocka_unit_test(other_commands_end),
         cmocka_unit_test(served_enough),
+        cmocka_unit_test(what_went_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row `cpu`: probing, compiling, guards, running modules, libraries. */
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -261,7 +262,12 @@ static void test_guarded_buffer(void **state)
         assert_int_equal(touch_in_child(p + sizes[i]), SIGSEGV);
         assert_int_equal(touch_in_child(p + sizes[i] + OT_GUARD_BYTES - 1), SIGSEGV);
         assert_int_equal(touch_in_child(p - 4096 - 64), SIGSEGV);
-        if (sizes[i] % 4096) { /* in front of it, on its page, a canary */
+        if (sizes[i] % 4096) { /* in front of it, on its page, a canary, which is no number */
+            float one;
+            double two;
+            memcpy(&one, p - sizeof one, sizeof one);
+            memcpy(&two, p - sizeof two, sizeof two);
+            assert_true(isnan(one) && isnan(two));
             p[-1]++;
             assert_false(ot_cpu_buffer_intact(b));
         }
