@@ -256,6 +256,38 @@ static int add_record(void *arg, const optune_record *record)
 
 /* ---- all --------------------------------------------------------------------------------- */
 
+static bool was_given(const ot_hub *hub, const char *name)
+{
+    json_t *given = ot_hub_given(hub), *entries, *entry;
+    const char *device;
+    size_t i;
+    bool found = false;
+    json_object_foreach(given, device, entries) json_array_foreach(entries, i, entry)
+    {
+        const char *pack = json_string_value(json_object_get(entry, "pack"));
+        found = found || (pack && !strcmp(pack, name));
+    }
+    json_decref(given);
+    return found;
+}
+
+/* A push that was killed behind its pack's sending has not kept what was in it, which would be
+ * pushed once more. */
+static int finish_killed(pushing *p)
+{
+    ot_text path = {0};
+    ot_pack pack = {.name = ""};
+    ot_hub_taken taken;
+    int status = OPTUNE_OK;
+    path_of(p, "pack", &path);
+    if (ot_exists(path.s) && ot_pack_read(path.s, &pack, NULL) >= 0 &&
+        !json_object_get(p->hub.taken, pack.name) && was_given(&p->hub, pack.name))
+        status = ot_hub_take(&p->hub, p->deed, path.s, &pack, false, &taken, p->err);
+    ot_pack_release(&pack);
+    ot_text_release(&path);
+    return status;
+}
+
 static int prepare(pushing *p)
 {
     optune *o = p->deed->o;
@@ -269,7 +301,8 @@ static int prepare(pushing *p)
     OT_RETURN_UNLESS_OK(ot_context_device(o, p->err));
     OT_RETURN_UNLESS_OK(ot_context_reader(o, &p->store, NULL, p->err));
     ot_text_printf(&p->dir, "%s/sending", p->hub.dir);
-    ot_remove_tree(p->dir.s); /* of a push that was killed */
+    OT_RETURN_UNLESS_OK(finish_killed(p));
+    ot_remove_tree(p->dir.s);
     OT_RETURN_UNLESS_OK(ot_make_dirs(p->dir.s, p->err));
     const int status = ot_store_open(p->hub.dir, OT_STORE_READ, &p->known, p->err);
     return status == OPTUNE_ENOENT ? OPTUNE_OK : status;

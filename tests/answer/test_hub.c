@@ -623,6 +623,19 @@ static void what_is_ones_own_stays(void **state)
     assert_null(strstr(log.s, "secret"));
     ot_text_release(&log);
     ot_pack_release(&pack);
+    /* Nor is what was sent when its push was killed, before it was kept here. */
+    ot_text bytes = {0};
+    WORKS(ot_read_file(path, &bytes, 1 << 20, NULL));
+    fresh("private/hubs/h/logs");
+    fresh("private/hubs/h/store");
+    ot_format(path, sizeof path, "%s/private/hubs/h/packs-%s", tuning_path("."),
+              optune_version());
+    assert_int_equal(unlink(path), 0);
+    ot_format(path, sizeof path, "%s/private/hubs/h/sending/pack", tuning_path("."));
+    WORKS(ot_make_dirs(tuning_path("private/hubs/h/sending"), NULL));
+    WORKS(ot_write_file(path, bytes.s, bytes.n, NULL));
+    assert_int_equal(push("private"), 0);
+    ot_text_release(&bytes);
     pushed_free(p);
 }
 
