@@ -598,7 +598,7 @@ static void what_is_ones_own_stays(void **state)
     r[2].op = "secret_kernel";
     r[2].call = "secret_kernel(f32[16,64])";
     r[3].source = "/home/somebody/else.log";
-    /* What every hub would refuse, this one's own folder among them, is not given again and again. */
+    /* What every hub would refuse, this one's own folder among them, is not given once more. */
     r[4].time = ot_unix_time() + 30 * 86400;
     ot_format(r[5].config.entity[0].name, sizeof r[5].config.entity[0].name, "no_such_knob");
     store_records("private", p, r, 6);
