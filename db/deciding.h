@@ -37,6 +37,9 @@ void ot_briefs_add(ot_briefs *all, const ot_bytes *key, const ot_bytes *value);
 int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all);
 /* Of a question whose entries this transaction has changed. */
 int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err);
+/* The same; *bytes counts what was read and written for it. */
+int ot_summary_make_counted(ot_writer *writer, const ot_digest *asked, int64_t *bytes,
+                            optune_err *err);
 /* summed.c: its bytes. Serial, number of entries that are listed, those, a checksum; 0 listed: all
  * have to be looked at. */
 enum {

@@ -80,6 +80,13 @@ int ot_briefs_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all, 
 
 int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err)
 {
+    int64_t bytes = 0;
+    return ot_summary_make_counted(writer, asked, &bytes, err);
+}
+
+int ot_summary_make_counted(ot_writer *writer, const ot_digest *asked, int64_t *bytes,
+                            optune_err *err)
+{
     if (memcmp(asked->byte, ot_summary_all_key.data, DIGEST) == 0)
         return OPTUNE_OK; /* of a damaged key: nobody asks that, and it would say something else */
     ot_briefs all = {0};
@@ -89,8 +96,10 @@ int ot_summary_make(ot_writer *writer, const ot_digest *asked, optune_err *err)
     int status = ot_briefs_read(&reader, asked, &all, err);
     ot_writer_view_end(&reader);
     if (status >= 0) {
+        *bytes += (int64_t)all.n * (OT_BEST_KEY + OT_BEST_VALUE);
         ot_deciding(all.at, all.n);
         ot_summary_print(asked, writer->serial, &all, &text);
+        *bytes += (int64_t)text.n;
         status = ot_writer_put(writer, OT_TABLE_SUMMARY, (ot_bytes){asked->byte, DIGEST},
                                (ot_bytes){text.s, text.n}, NULL, err);
     }

@@ -12,8 +12,11 @@
 
 enum {
     DIGEST = 16,
-    MADE = 512, /* at most in a transaction: what a sync of the disk takes, about */
-    LOOKED = 8 * MADE
+    /* At most in a transaction: what a sync of the disk takes, about. */
+    MADE = 512,
+    LOOKED = 8 * MADE,
+    /* Read and written for them, as a question may have any number of entries. */
+    BYTES = 512 << 10,
 };
 
 typedef struct summing {
@@ -37,14 +40,15 @@ static int read_summing(ot_writer *w, summing *s, optune_err *err)
     return status < 0 ? status : OPTUNE_OK;
 }
 
-/* Of the question at the place, if it has none; *made counts. */
-static int make_missing(ot_writer *w, const ot_digest *asked, int *made, optune_err *err)
+/* Of the question at the place, if it has none; *made and *bytes count. */
+static int make_missing(ot_writer *w, const ot_digest *asked, int *made, int64_t *bytes,
+                        optune_err *err)
 {
     ot_bytes none;
     const int status =
         ot_writer_get(w, OT_TABLE_SUMMARY, (ot_bytes){asked->byte, DIGEST}, &none, err);
     *made += status == 1;
-    return status == 1 ? ot_summary_make(w, asked, err) : status;
+    return status == 1 ? ot_summary_make_counted(w, asked, bytes, err) : status;
 }
 
 /* 1: it is through. */
@@ -53,15 +57,16 @@ static int make_some(ot_writer *w, ot_snapshot *reader, summing *s, optune_err *
     unsigned char behind[OT_BEST_KEY];
     ot_bytes key = {s->next, DIGEST}, value;
     int made = 0, looked = 0;
+    int64_t bytes = 0;
     int status = ot_snapshot_seek(reader, OT_TABLE_BEST, &key, &value, err);
-    while (status == OPTUNE_OK && made < MADE && looked++ < LOOKED) {
+    while (status == OPTUNE_OK && made < MADE && looked++ < LOOKED && bytes < BYTES) {
         if (key.n != OT_BEST_KEY) { /* damaged: of no question */
             status = ot_snapshot_next(reader, OT_TABLE_BEST, &key, &value, err);
             continue;
         }
         ot_digest asked;
         memcpy(asked.byte, key.data, DIGEST);
-        OT_RETURN_UNLESS_OK(make_missing(w, &asked, &made, err));
+        OT_RETURN_UNLESS_OK(make_missing(w, &asked, &made, &bytes, err));
         memcpy(behind, asked.byte, DIGEST);
         memset(behind + DIGEST, 0xff, sizeof behind - DIGEST);
         key = (ot_bytes){behind, sizeof behind};

@@ -33,9 +33,22 @@ typedef struct pushing {
     int64_t in_pack;
     char *call_text; /* the last that was looked at */
     bool call_ours;
-    int64_t records, packs, bytes, own, elsewhere, told;
+    ot_vet *vet; /* of vet_device */
+    char vet_device[2 * OPTUNE_NAME_SIZE], unfit_why[OPTUNE_WHY_SIZE];
+    int64_t records, packs, bytes, own, elsewhere, unfit, told;
     optune_err *err;
 } pushing;
+
+static int describe(pushing *p, const char *device, optune_device *about, optune_err *err)
+{
+    if (ot_context_stored(p->deed->o, device, about, NULL) >= 0)
+        return OPTUNE_OK;
+    if (!p->deed->o->have_device || strcmp(p->deed->o->device.key, device) != 0)
+        return optune_fail(err, OPTUNE_ENOENT, "the database does not describe the device '%s'",
+                           device);
+    *about = p->deed->o->device;
+    return OPTUNE_OK;
+}
 
 /* ---- what may leave ---------------------------------------------------------------------- */
 
@@ -64,6 +77,27 @@ static bool measured_here(const optune *o, const optune_record *r)
            n > tail && strcmp(r->source + n - tail, imported) != 0;
 }
 
+/* Would who pulls take it? What he refuses, and so does this database of its own pack, would be
+ * new at every push. */
+static bool fits(pushing *p, const optune_record *r)
+{
+    char why[OPTUNE_WHY_SIZE] = "";
+    optune_device about;
+    if (!p->vet || strcmp(p->vet_device, r->device) != 0) {
+        ot_vet_close(p->vet);
+        p->vet = NULL;
+        if (describe(p, r->device, &about, NULL) < 0)
+            return true; /* its pack cannot begin, which is told */
+        p->vet = ot_vet_open(p->deed->o, &about);
+        snprintf(p->vet_device, sizeof p->vet_device, "%s", r->device);
+    }
+    if (ot_vet_record(p->vet, r, why))
+        return true;
+    if (!p->unfit++)
+        snprintf(p->unfit_why, sizeof p->unfit_why, "%s", why);
+    return false;
+}
+
 static bool wanted(pushing *p, const optune_record *r)
 {
     const optune *o = p->deed->o;
@@ -88,7 +122,7 @@ static bool wanted(pushing *p, const optune_record *r)
         p->own++;
         return false;
     }
-    return !p->known || !ot_store_knows(p->known, r);
+    return (!p->known || !ot_store_knows(p->known, r)) && fits(p, r);
 }
 
 /* ---- one pack ---------------------------------------------------------------------------- */
@@ -109,12 +143,7 @@ static int begin_pack(pushing *p, const char *device)
 {
     ot_text path = {0}, line = {0};
     optune_device about;
-    if (ot_context_stored(p->deed->o, device, &about, NULL) < 0) {
-        if (!p->deed->o->have_device || strcmp(p->deed->o->device.key, device) != 0)
-            return optune_fail(p->err, OPTUNE_ENOENT,
-                               "the database does not describe the device '%s'", device);
-        about = p->deed->o->device;
-    }
+    OT_RETURN_UNLESS_OK(describe(p, device, &about, p->err));
     ot_device_line(&about, &line);
     path_of(p, "log", &path);
     p->log = fopen(path.s, "we");
@@ -227,6 +256,38 @@ static int add_record(void *arg, const optune_record *record)
 
 /* ---- all --------------------------------------------------------------------------------- */
 
+static bool was_given(const ot_hub *hub, const char *name)
+{
+    json_t *given = ot_hub_given(hub), *entries, *entry;
+    const char *device;
+    size_t i;
+    bool found = false;
+    json_object_foreach(given, device, entries) json_array_foreach(entries, i, entry)
+    {
+        const char *pack = json_string_value(json_object_get(entry, "pack"));
+        found = found || (pack && !strcmp(pack, name));
+    }
+    json_decref(given);
+    return found;
+}
+
+/* A push that was killed behind its pack's sending has not kept what was in it, which would be
+ * pushed once more. */
+static int finish_killed(pushing *p)
+{
+    ot_text path = {0};
+    ot_pack pack = {.name = ""};
+    ot_hub_taken taken;
+    int status = OPTUNE_OK;
+    path_of(p, "pack", &path);
+    if (ot_exists(path.s) && ot_pack_read(path.s, &pack, NULL) >= 0 &&
+        !json_object_get(p->hub.taken, pack.name) && was_given(&p->hub, pack.name))
+        status = ot_hub_take(&p->hub, p->deed, path.s, &pack, false, &taken, p->err);
+    ot_pack_release(&pack);
+    ot_text_release(&path);
+    return status;
+}
+
 static int prepare(pushing *p)
 {
     optune *o = p->deed->o;
@@ -240,7 +301,8 @@ static int prepare(pushing *p)
     OT_RETURN_UNLESS_OK(ot_context_device(o, p->err));
     OT_RETURN_UNLESS_OK(ot_context_reader(o, &p->store, NULL, p->err));
     ot_text_printf(&p->dir, "%s/sending", p->hub.dir);
-    ot_remove_tree(p->dir.s); /* of a push that was killed */
+    OT_RETURN_UNLESS_OK(finish_killed(p));
+    ot_remove_tree(p->dir.s);
     OT_RETURN_UNLESS_OK(ot_make_dirs(p->dir.s, p->err));
     const int status = ot_store_open(p->hub.dir, OT_STORE_READ, &p->known, p->err);
     return status == OPTUNE_ENOENT ? OPTUNE_OK : status;
@@ -264,12 +326,15 @@ static void tell(pushing *p)
     if (p->elsewhere)
         ot_text_printf(text, "  %lld records came from elsewhere and stay here (--imported)\n",
                        (long long)p->elsewhere);
+    if (p->unfit)
+        ot_text_printf(text, "  %lld records that nobody would take stay here: %s\n",
+                       (long long)p->unfit, p->unfit_why);
     json_array_append_new(p->deed->json,
-                          json_pack("{s:s, s:I, s:I, s:I, s:s, s:I, s:I}", "hub", p->hub.name,
-                                    "records", (json_int_t)p->records, "packs",
+                          json_pack("{s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:I}", "hub",
+                                    p->hub.name, "records", (json_int_t)p->records, "packs",
                                     (json_int_t)p->packs, "bytes", (json_int_t)p->bytes, "key",
                                     p->signer.key, "own", (json_int_t)p->own, "elsewhere",
-                                    (json_int_t)p->elsewhere));
+                                    (json_int_t)p->elsewhere, "unfit", (json_int_t)p->unfit));
 }
 
 int ot_hub_push(ot_hub_deed *deed)
@@ -293,6 +358,7 @@ int ot_hub_push(ot_hub_deed *deed)
         fclose(p->log);
     json_decref(p->ops);
     ot_store_close(p->known);
+    ot_vet_close(p->vet);
     ot_signer_forget(&p->signer);
     if (p->dir.n)
         ot_remove_tree(p->dir.s);

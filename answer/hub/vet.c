@@ -11,8 +11,11 @@
 #include "answer/hub/hub.h"
 #include "run/run.h"
 
+static const double DAY_S = 86400;
+
 struct ot_vet {
     optune *o;
+    double now;
     optune_device device;
     /* Records of one question follow one another: what was found out of the last is kept. */
     char *call_text, *target_text, *impl_name;
@@ -28,6 +31,7 @@ ot_vet *ot_vet_open(optune *o, const optune_device *device)
 {
     ot_vet *vet = ot_alloc(sizeof *vet);
     vet->o = o;
+    vet->now = ot_unix_time();
     vet->device = *device;
     return vet;
 }
@@ -124,6 +128,8 @@ bool ot_vet_record(ot_vet *vet, const optune_record *record, char *why)
     if (!record->call || !record->op || !record->target || !record->impl || !record->digest ||
         !record->policy || strlen(record->digest) != 32)
         return optune_refuse(why, "it does not say what was measured");
+    if (record->time > vet->now + DAY_S)
+        return optune_refuse(why, "its time is yet to come");
     if (!same(record->device, vet->device.key))
         return optune_refuse(why, "it is of another device than its pack");
     if (!settle_call(vet, record, why) || !settle_impl(vet, record, why))

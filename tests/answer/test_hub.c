@@ -584,8 +584,9 @@ static void what_is_ones_own_stays(void **state)
 {
     (void)state;
     pushed *p = the_pushed();
-    optune_record r[4] = {good_of(p), good_of(p), good_of(p), good_of(p)};
-    for (int i = 0; i < 4; i++)
+    optune_record r[6] = {good_of(p), good_of(p), good_of(p),
+                          good_of(p), good_of(p), good_of(p)};
+    for (int i = 0; i < 6; i++)
         r[i].source = "run";
     r[0].outcome = OPTUNE_OUTCOME_COMPILE;
     r[0].message = "/home/somebody/private.c: error";
@@ -597,7 +598,10 @@ static void what_is_ones_own_stays(void **state)
     r[2].op = "secret_kernel";
     r[2].call = "secret_kernel(f32[16,64])";
     r[3].source = "/home/somebody/else.log";
-    store_records("private", p, r, 4);
+    /* What every hub would refuse, this one's own folder among them, is not given once more. */
+    r[4].time = ot_unix_time() + 30 * 86400;
+    ot_format(r[5].config.entity[0].name, sizeof r[5].config.entity[0].name, "no_such_knob");
+    store_records("private", p, r, 6);
     fresh("given");
     add("private", "given", key);
     json_t *all = deed("private", (optune_hub_options){.what = "push", .words = WORDS("h")},
@@ -605,7 +609,9 @@ static void what_is_ones_own_stays(void **state)
     assert_int_equal(tuning_int(json_array_get(all, 0), "records"), 1);
     assert_int_equal(tuning_int(json_array_get(all, 0), "own"), 2);
     assert_int_equal(tuning_int(json_array_get(all, 0), "elsewhere"), 1);
+    assert_int_equal(tuning_int(json_array_get(all, 0), "unfit"), 2);
     json_decref(all);
+    assert_int_equal(push("private"), 0);
     char path[1400];
     ot_pack pack;
     ot_text log = {0};
@@ -617,6 +623,19 @@ static void what_is_ones_own_stays(void **state)
     assert_null(strstr(log.s, "secret"));
     ot_text_release(&log);
     ot_pack_release(&pack);
+    /* Nor is what was sent when its push was killed, before it was kept here. */
+    ot_text bytes = {0};
+    WORKS(ot_read_file(path, &bytes, 1 << 20, NULL));
+    fresh("private/hubs/h/logs");
+    fresh("private/hubs/h/store");
+    ot_format(path, sizeof path, "%s/private/hubs/h/packs-%s", tuning_path("."),
+              optune_version());
+    assert_int_equal(unlink(path), 0);
+    ot_format(path, sizeof path, "%s/private/hubs/h/sending/pack", tuning_path("."));
+    WORKS(ot_make_dirs(tuning_path("private/hubs/h/sending"), NULL));
+    WORKS(ot_write_file(path, bytes.s, bytes.n, NULL));
+    assert_int_equal(push("private"), 0);
+    ot_text_release(&bytes);
     pushed_free(p);
 }
 

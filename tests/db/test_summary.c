@@ -243,8 +243,9 @@ static void who_has_none_has_no_entries(void **state)
     ot_store_close(store);
 }
 
-/* As a version did that knows none: of question i, whose digest is made up, for each i below n. */
-static void index_as_before(ot_store *store, int n)
+/* As a version did that knows none: of question i, whose digest is made up, for each i below n so
+ * many entries. */
+static void index_as_before(ot_store *store, int n, int each)
 {
     env *e = store->env;
     const optune_record r = trial(0, 5);
@@ -256,8 +257,12 @@ static void index_as_before(ot_store *store, int n)
     for (int i = 0; i < n; i++) {
         const uint64_t hash = ot_hash64(&i, sizeof i);
         memcpy(entry.key, &hash, sizeof hash);
-        MDB_val key = {sizeof entry.key, entry.key}, value = {sizeof entry.value, entry.value};
-        assert_int_equal(mdb_put(txn, e->table[OT_TABLE_BEST], &key, &value, 0), 0);
+        for (int k = 0; k < each; k++) {
+            memcpy(entry.key + sizeof entry.key - sizeof k, &k, sizeof k);
+            MDB_val key = {sizeof entry.key, entry.key};
+            MDB_val value = {sizeof entry.value, entry.value};
+            assert_int_equal(mdb_put(txn, e->table[OT_TABLE_BEST], &key, &value, 0), 0);
+        }
     }
     assert_int_equal(mdb_txn_commit(txn), 0);
 }
@@ -286,7 +291,7 @@ static void what_is_missing_is_made(void **state)
     (void)state;
     enum { MANY = 1100 };
     ot_store *store = open_store(OT_STORE_WRITE);
-    index_as_before(store, MANY);
+    index_as_before(store, MANY, 1);
     put(store, 2, 0, 30);
     assert_false(has_all(store));
     put(store, 2, 30, 31);
@@ -322,6 +327,21 @@ static void what_is_not_believed_is_made(void **state)
     put(store, 2, 30, 31);              /* and goes on from there */
     assert_true(listed(store, 0) && listed(store, 2) && listed(store, 3));
     assert_int_equal(faults(store), 1);
+    ot_store_close(store);
+}
+
+/* Nor does it where questions are large: those of a write are bounded by bytes, too. */
+static void a_few_large_ones_are_made(void **state)
+{
+    (void)state;
+    enum { LARGE = 24, ENTRIES = 1500, WRITES = 12 };
+    int writes = 0;
+    ot_store *store = open_store(OT_STORE_WRITE);
+    index_as_before(store, LARGE, ENTRIES);
+    while (writes < WRITES && !has_all(store))
+        put(store, 2, writes, writes + 1), writes++;
+    assert_in_range(writes, 3, WRITES - 1);
+    assert_int_equal(summaries_missing(store), 0);
     ot_store_close(store);
 }
 
@@ -604,6 +624,7 @@ int main(void)
         each(a_hint_is_looked_for),
         each(what_is_not_believed_is_made),
         each(what_is_missing_is_made),
+        each(a_few_large_ones_are_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
