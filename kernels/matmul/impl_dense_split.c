@@ -118,6 +118,7 @@ OPTUNE_IMPL(matmul, dense_split) = {
     .op = "dense",
     .name = "dense_split.x86",
     .summary = "float32 as three of bfloat16 each by the tiles of AMX",
+    .fewer_operations = true, /* of float32's units */
     .applies = applies,
     .space = space,
     .fallback = fallback,

@@ -2,8 +2,8 @@
 /*
  * dense_split.x86: products of float32 as sums of products of bfloat16, by tiles. Rows of the data
  * are split for a block at a time, which all columns of a part then use; the weight is split once.
- * Macros from the plan: M N K, BIAS, ROW_BLOCK (panels of 32 rows of a task), PARTS (of the columns,
- * a task each), CHUNK (steps of depth that a block is split for at a time).
+ * Macros from the plan: M N K, BIAS, ROW_BLOCK (panels of 32 rows of a task), PARTS (of the
+ * columns, a task each), CHUNK (steps of depth that a block is split for at a time).
  */
 #include "kernels/matmul/split.kernel.h"
 
@@ -91,15 +91,32 @@ static __attribute__((noinline)) void exact(const DTYPE *data, i64 rows, const u
     }
 }
 
-INLINE void finish(const DTYPE *sums, const DTYPE *bias, DTYPE *out, i64 o, i64 rows,
-                   i64 columns, void *const *arg)
+struct pending {
+    const u32 *panel;  /* of the weight */
+    const DTYPE *data; /* its first row */
+    const DTYPE *bias;
+    DTYPE *sums;
+    void *const *arg;
+    i64 o, rows, columns;
+    u32 panel_least, data_least;
+    int granted;
+};
+
+static __attribute__((noinline)) void finish(struct pending *w, i64 from, i64 to)
 {
-    for (i64 i = 0; i < rows; i++, o += N)
-        for (i64 j = 0; j < columns; j += 16) {
-            vec v = load(sums + i * 32 + j);
+    if (w->rows == 0)
+        return;
+    if (from == 0 && (!w->granted || split_lost(w->sums, w->panel_least, w->data_least)))
+        exact(w->data, w->rows, w->panel, w->panel_least == 0, w->sums);
+    DTYPE *out = (DTYPE *)w->arg[2];
+    i64 o = w->o + from * N;
+    for (i64 i = from; i < MIN(to, w->rows); i++, o += N)
+        for (i64 j = 0; j < w->columns; j += 16) {
+            const i64 n = w->columns - j;
+            vec v = load(w->sums + i * 32 + j);
             if (BIAS)
-                v += split_some(bias + j, columns - j);
-            put_some(out + o + j, epilogue_some(v, arg, o + j, columns - j), columns - j);
+                v += split_some(w->bias + j, n);
+            put_some(out + o + j, epilogue_some(v, w->arg, o + j, n), n);
         }
 }
 
@@ -108,7 +125,6 @@ void split(void *const *arg)
 {
     const DTYPE *data = arg[0], *bias = BIAS ? arg[5] : 0;
     const u32 *packed = arg[1];
-    DTYPE *out = arg[2];
     const int granted = tiles_granted();
     PARALLEL_FOR
     for (i64 task = 0; task < ROW_BLOCKS * PARTS; task++) {
@@ -118,6 +134,10 @@ void split(void *const *arg)
         const i64 p0 = part * PANELS / PARTS, p1 = (part + 1) * PANELS / PARTS;
         u32 *mine = (u32 *)arg[3] + (i64)THREAD * ROW_BLOCK * CHUNK * STEP_WORDS;
         DTYPE *held = (DTYPE *)arg[4] + (i64)THREAD * ROW_BLOCK * PART_PANELS * SUMS;
+        DTYPE here[2][SUMS] __attribute__((aligned(64)));
+        struct pending pending[2]; /* the last block and this one */
+        int turn = 0;
+        pending[1].rows = 0;
         u32 least[ROW_BLOCK];
         for (i64 q = q0; q < q1; q++)
             least[q - q0] = SIZE_NONE;
@@ -126,29 +146,41 @@ void split(void *const *arg)
         for (i64 s0 = 0; s0 < STEPS; s0 += CHUNK) {
             const i64 s1 = MIN(s0 + CHUNK, STEPS);
             for (i64 q = q0; q < q1; q++) {
-                const u32 here = pack_rows(mine + (q - q0) * CHUNK * STEP_WORDS,
+                const u32 more = pack_rows(mine + (q - q0) * CHUNK * STEP_WORDS,
                                            data + q * 32 * K, M - q * 32, s0, s1);
-                least[q - q0] = MIN(least[q - q0], here);
+                least[q - q0] = MIN(least[q - q0], more);
             }
             for (i64 p = p0; p < p1; p++)
                 for (i64 q = q0; q < q1; q++) {
+                    struct pending *const w = &pending[turn], *last = 0;
                     const u32 *panel = packed + HEAD + p * PANEL_WORDS;
+                    DTYPE *sums = CHUNK < STEPS ? held + ((p - p0) * ROW_BLOCK + q - q0) * SUMS
+                                                : here[turn];
                     const i64 rows = MIN(32, M - q * 32), columns = MIN(32, N - p * 32);
-                    DTYPE here[SUMS] __attribute__((aligned(64)));
-                    DTYPE *sums =
-                        CHUNK < STEPS ? held + ((p - p0) * ROW_BLOCK + q - q0) * SUMS : here;
+                    if (s1 == STEPS) {
+                        last = &pending[turn ^ 1];
+                        *w = (struct pending){.panel = panel,
+                                              .data = data + q * 32 * K,
+                                              .bias = BIAS ? bias + p * 32 : 0,
+                                              .sums = sums,
+                                              .arg = arg,
+                                              .o = q * 32 * N + p * 32,
+                                              .rows = rows,
+                                              .columns = columns,
+                                              .panel_least = packed[p],
+                                              .data_least = least[q - q0],
+                                              .granted = granted};
+                    }
                     if (granted)
                         split_block(mine + (q - q0) * CHUNK * STEP_WORDS,
-                                    panel + s0 * STEP_WORDS, s1 - s0, sums, s0 == 0, (int)rows,
+                                    panel + s0 * STEP_WORDS, s1 - s0, sums, s0 == 0, last, rows,
                                     columns);
-                    if (s1 < STEPS)
-                        continue;
-                    if (!granted || split_lost(sums, least[q - q0], packed[p]))
-                        exact(data + q * 32 * K, rows, panel, packed[p] == 0, sums);
-                    finish(sums, BIAS ? bias + p * 32 : 0, out, q * 32 * N + p * 32, rows,
-                           columns, arg);
+                    else if (last)
+                        finish(last, 0, 32);
+                    turn ^= s1 == STEPS;
                 }
         }
+        finish(&pending[turn ^ 1], 0, 32);
         if (granted)
             tiles_end();
     }

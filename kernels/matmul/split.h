@@ -8,7 +8,7 @@
 
 #include "kernels/matmul/dot.h"
 
-/* Rows or columns of a panel; depth of a step; bytes of a step of a panel, and of a block's sums. */
+/* Rows or columns of a panel; depth of a step; bytes of a panel's step, and of a block's sums. */
 enum { SPLIT_PANEL = 32, SPLIT_DEPTH = 32, SPLIT_STEP_BYTES = 6144, SPLIT_SUM_BYTES = 4096 };
 
 static inline bool split_here(const optune_task *task, char *why)

@@ -20,10 +20,10 @@
  *
  * A panel is 32 rows or columns, a step 32 of depth: [step][part h, m, l][half of the rows or
  * columns][16][16 words]. Word j has depth j of its step in its lower half and depth 16 + j in the
- * upper one, so that packing moves no lane: a line of a panel of rows is a row, its lanes words; one
- * of a panel of columns is a word, its lanes columns. Operands that are kept (weights) have in front
- * of their panels a number for each, the least size in it as split_least has it: 0 says that the
- * panel has its numbers as they are, x where h would be and y where m would be.
+ * upper one, so that packing moves no lane: a line of a panel of rows is a row, its lanes words;
+ * one of a panel of columns is a word, its lanes columns. Operands that are kept (weights) have in
+ * front of their panels a number for each, the least size in it as split_least has it: 0 says that
+ * the panel has its numbers as they are, x where h would be and y where m would be.
  *
  * Macros from the plan: K.
  */
@@ -166,10 +166,15 @@ INLINE void split_plain(u32 *to, const DTYPE *line)
     if (tm > 1 && tn > 1)                                                                      \
     TILE_DOT(3, 5, 7)
 
+/* A block whose sums are made, and its rows `from` to `to` as the output: the body's. That happens
+ * between the steps of the next one, as vectors have little to do while tiles are multiplied. */
+struct pending;
+static void finish(struct pending *w, i64 from, i64 to);
+
 /* sums += the steps of a panel of rows and one of columns, of which tm and tn halves matter; the
- * first sums where `first`. */
+ * first sums where `first`. Finishes `w` meanwhile, or nothing where it is NULL. */
 INLINE void split_steps(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int first,
-                        const int tm, const int tn)
+                        struct pending *w, const int tm, const int tn)
 {
     if (first) {
         tiles_zero();
@@ -179,7 +184,7 @@ INLINE void split_steps(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int 
         TILE_LOAD(2, sums + 16, DOT_NR);
         TILE_LOAD(3, sums + 16 * DOT_NR + 16, DOT_NR);
     }
-    for (; steps > 0; steps--, a += STEP_WORDS, b += STEP_WORDS) {
+    for (i64 s = 0; s < steps; s++, a += STEP_WORDS, b += STEP_WORDS) {
         SPLIT_LOAD_A(0);
         SPLIT_LOAD_B(2);
         SPLIT_DOTS; /* h l */
@@ -187,6 +192,8 @@ INLINE void split_steps(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int 
         SPLIT_DOTS; /* h m */
         SPLIT_LOAD_A(1);
         SPLIT_DOTS; /* m m */
+        if (w && s * 32 / steps < (s + 1) * 32 / steps)
+            finish(w, s * 32 / steps, (s + 1) * 32 / steps);
         SPLIT_LOAD_B(0);
         SPLIT_DOTS; /* m h */
         SPLIT_LOAD_A(2);
@@ -197,17 +204,17 @@ INLINE void split_steps(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int 
     tiles_store(sums, 32);
 }
 
-INLINE void split_block(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int first, int rows,
-                        i64 columns)
+INLINE void split_block(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int first,
+                        struct pending *w, i64 rows, i64 columns)
 {
     if (rows > 16 && columns > 16)
-        split_steps(a, b, steps, sums, first, 2, 2);
+        split_steps(a, b, steps, sums, first, w, 2, 2);
     else if (rows > 16)
-        split_steps(a, b, steps, sums, first, 2, 1);
+        split_steps(a, b, steps, sums, first, w, 2, 1);
     else if (columns > 16)
-        split_steps(a, b, steps, sums, first, 1, 2);
+        split_steps(a, b, steps, sums, first, w, 1, 2);
     else
-        split_steps(a, b, steps, sums, first, 1, 1);
+        split_steps(a, b, steps, sums, first, w, 1, 1);
 }
 
 /* Whether sums of operands whose least sizes these are must be made by vectors. */

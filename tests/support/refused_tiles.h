@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From here on the system refuses this process the tiles of AMX, as one does whose signal stacks are
+/* From here on the system refuses this process the tiles of AMX, as it does where signal stacks are
  * too small for them. */
 #ifndef OPTUNE_TESTS_REFUSED_TILES_H
 #define OPTUNE_TESTS_REFUSED_TILES_H

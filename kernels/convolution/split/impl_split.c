@@ -93,7 +93,7 @@ static void space(const optune_task *task, optune_space *space)
     matmul_up_to(space, "block_pixel", counts, 5, planes_of(&s).panels);
     matmul_up_to(space, "parts", counts, 5, host_min(channel_panels(&s), 32));
     matmul_up_to(space, "block_k", chunks, 4, split_steps(depth_of(&s)));
-    optune_space_bools(space, "expect", 2, (bool[]){true, false});
+    optune_space_bools(space, "expect", 2, (bool[]){false, true});
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -115,8 +115,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape_of(task->call, &s);
     const int64_t all = planes_of(&s).panels, steps = split_steps(depth_of(&s));
     const int64_t room = host_l2(task) / 2 / SPLIT_STEP_BYTES, threads = host_threads(task);
-    const int64_t least = host_min(all, 4);
-    const int64_t chunk = steps * least <= room ? steps : host_min(steps, all < 4 ? 64 : 32);
+    const int64_t held = room / host_min(all, 8); /* steps of so many panels */
+    const int64_t chunk = steps <= held ? steps : held >= 64 ? 64 : held >= 32 ? 32 : 16;
     const int64_t most = host_min(16, host_max(1, room / chunk));
     const int64_t tasks = s.n * s.groups * host_ceil(all, most);
     optune_config_choose_int(config, space, "block_pixel", host_min(all, most));
@@ -178,6 +178,7 @@ OPTUNE_IMPL(convolution_split, split) = {
     .op = "conv2d",
     .name = "conv2d_split.x86",
     .summary = "float32 as three of bfloat16 each by the tiles of AMX",
+    .fewer_operations = true, /* of float32's units */
     .applies = applies,
     .space = space,
     .fallback = fallback,

@@ -180,14 +180,30 @@ INLINE int runs_of(run *to, i64 p)
     return n;
 }
 
-INLINE void finish(const DTYPE *sums, const run *runs, int n, DTYPE *out, i64 o, i64 rows,
-                   void *const *arg)
+struct pending {
+    const u32 *panel;  /* of the weight */
+    const DTYPE *data; /* of the group */
+    DTYPE *sums;
+    void *const *arg;
+    i64 p, o, rows; /* the first pixel, the first channel's output, channels */
+    u32 panel_least, data_least;
+    int granted, n;
+    run runs[32];
+};
+
+static __attribute__((noinline)) void finish(struct pending *w, i64 from, i64 to)
 {
-    for (i64 i = 0; i < rows; i++, o += OH * OW)
-        for (int r = 0; r < n; r++) {
-            const vec v = load(sums + i * 32 + runs[r].at);
-            put_some(out + o + runs[r].o, epilogue_some(v, arg, o + runs[r].o, runs[r].n),
-                     runs[r].n);
+    if (w->rows == 0)
+        return;
+    if (from == 0 && (!w->granted || split_lost(w->sums, w->panel_least, w->data_least)))
+        exact(w->panel, w->panel_least == 0, w->data, w->p, w->sums);
+    DTYPE *out = (DTYPE *)w->arg[2];
+    i64 o = w->o + from * OH * OW;
+    for (i64 i = from; i < MIN(to, w->rows); i++, o += OH * OW)
+        for (int r = 0; r < w->n; r++) {
+            const run one = w->runs[r];
+            const vec v = load(w->sums + i * 32 + one.at);
+            put_some(out + o + one.o, epilogue_some(v, w->arg, o + one.o, one.n), one.n);
         }
 }
 
@@ -196,7 +212,6 @@ void conv2d(void *const *arg)
 {
     const DTYPE *data = arg[0];
     const u32 *packed = arg[1];
-    DTYPE *out = arg[2];
     const int granted = tiles_granted();
     PARALLEL_FOR
     for (i64 task = 0; task < (i64)N * GROUPS * BLOCKS * PARTS; task++) {
@@ -208,6 +223,10 @@ void conv2d(void *const *arg)
         const DTYPE *from = data + image * CI_G * CHANNEL;
         u32 *mine = (u32 *)arg[3] + (i64)THREAD * BLOCK * CHUNK * STEP_WORDS;
         DTYPE *held = (DTYPE *)arg[4] + (i64)THREAD * BLOCK * PART_PANELS * SUMS;
+        DTYPE here[2][SUMS + 16] __attribute__((aligned(64)));
+        struct pending pending[2]; /* the last block and this one */
+        int turn = 0;
+        pending[1].rows = 0;
         words least[BLOCK];
         for (i64 q = q0; q < q1; q++)
             least[q - q0] = (words){0} - 1;
@@ -221,32 +240,36 @@ void conv2d(void *const *arg)
                                                 from, s * 32, q * 32, least[q - q0]);
             for (i64 p = p0; p < p1; p++)
                 for (i64 q = q0; q < q1; q++) {
-                    const u32 *panel = packed + HEAD + (kept + p) * PANEL_WORDS;
-                    const i64 rows = MIN(32, CO_G - p * 32);
-                    const i64 o = (image * CO_G + p * 32) * OH * OW;
-                    DTYPE here[SUMS + 16] __attribute__((aligned(64)));
-                    DTYPE *sums =
-                        CHUNK < STEPS ? held + ((p - p0) * BLOCK + q - q0) * SUMS : here;
-                    run runs[32];
-                    int n = 0;
-                    if (s1 == STEPS)
-                        n = runs_of(runs, q * 32);
-                    if (EXPECT)
-                        for (i64 i = 0; n > 0 && i < rows; i++)
-                            expect(out, arg, o + i * OH * OW + runs[0].o,
-                                   runs[n - 1].o + runs[n - 1].n - runs[0].o);
+                    struct pending *const w = &pending[turn], *last = 0;
+                    w->panel = packed + HEAD + (kept + p) * PANEL_WORDS;
+                    w->sums =
+                        CHUNK < STEPS ? held + ((p - p0) * BLOCK + q - q0) * SUMS : here[turn];
+                    w->rows = MIN(32, CO_G - p * 32);
+                    if (s1 == STEPS) {
+                        last = &pending[turn ^ 1];
+                        w->data = from;
+                        w->arg = arg;
+                        w->p = q * 32;
+                        w->o = (image * CO_G + p * 32) * OH * OW;
+                        w->panel_least = packed[kept + p];
+                        w->granted = granted;
+                        w->data_least = split_least(least[q - q0]);
+                        w->n = runs_of(w->runs, q * 32);
+                        const run *end = w->runs + w->n - 1;
+                        for (i64 i = 0; EXPECT && i < w->rows; i++)
+                            expect((DTYPE *)arg[2], arg, w->o + i * OH * OW + w->runs[0].o,
+                                   end->o + end->n - w->runs[0].o);
+                    }
                     if (granted)
-                        split_block(panel + s0 * STEP_WORDS,
-                                    mine + (q - q0) * CHUNK * STEP_WORDS, s1 - s0, sums,
-                                    s0 == 0, (int)rows, PIXELS - q * 32);
-                    if (s1 < STEPS)
-                        continue;
-                    if (!granted ||
-                        split_lost(sums, packed[kept + p], split_least(least[q - q0])))
-                        exact(panel, packed[kept + p] == 0, from, q * 32, sums);
-                    finish(sums, runs, n, out, o, rows, arg);
+                        split_block(w->panel + s0 * STEP_WORDS,
+                                    mine + (q - q0) * CHUNK * STEP_WORDS, s1 - s0, w->sums,
+                                    s0 == 0, last, w->rows, PIXELS - q * 32);
+                    else if (last)
+                        finish(last, 0, 32);
+                    turn ^= s1 == STEPS;
                 }
         }
+        finish(&pending[turn ^ 1], 0, 32);
         if (granted)
             tiles_end();
     }
