@@ -91,14 +91,15 @@ static bool other_rows(const optune_task *task, char *why)
     return winograd_rows(task, why);
 }
 
-/* Tiles need rows and columns to fill, and a weight that is split once. */
+/* Tiles need rows and columns to fill, a weight that is split once, and output channels enough to
+ * pay for splitting the data. */
 static bool fills_tiles(const optune_task *task, char *why)
 {
     conv2d_shape s;
     return (conv2d_most_of(task->call, &s) && task->call->input[CONV2D_WEIGHT].is_const &&
-            s.co_g >= 32 && s.ci_g >= 32 && s.oh * s.ow >= 32) ||
+            s.co_g >= 64 && s.ci_g >= 32 && s.oh * s.ow >= 32) ||
            optune_refuse(why,
-                         "tiles want 32 channels of a group on both sides, 32 pixels, and a "
+                         "tiles want 32 channels of a group and 64 of output, 32 pixels and a "
                          "const weight");
 }
 
