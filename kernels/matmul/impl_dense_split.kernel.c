@@ -116,7 +116,7 @@ static __attribute__((noinline)) void finish(struct pending *w, i64 from, i64 to
             vec v = load(w->sums + i * 32 + j);
             if (BIAS)
                 v += split_some(w->bias + j, n);
-            put_some(out + o + j, epilogue_some(v, w->arg, o + j, n), n);
+            split_put(out + o + j, epilogue(v, w->arg, o + j, (int)MIN(n, 16)), n);
         }
 }
 

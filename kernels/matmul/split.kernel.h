@@ -41,9 +41,7 @@
 #define TILE_M 2
 #define TILE_N 2
 #define K_WORDS CEIL_DIV(K, 2)
-#define LANES 16
 
-#include "kernels/convolution/direct/lanes.kernel.h"
 #include "kernels/matmul/tiles.kernel.h"
 
 #define PART_WORDS 512
@@ -53,6 +51,9 @@
 #define PANEL_WORDS ((i64)STEPS * STEP_WORDS)
 #define SUMS 1024 /* of a block, [32][32] */
 
+typedef float floats16 __attribute__((vector_size(64)));
+#define FIRST_OF_16(n) ((unsigned short)((1u << (n)) - 1))
+
 /* The first n of 16 numbers, none where n is not positive, and zeros. */
 INLINE vec split_some(const DTYPE *from, i64 n)
 {
@@ -60,8 +61,17 @@ INLINE vec split_some(const DTYPE *from, i64 n)
         return load(from);
     if (n <= 0)
         return (vec){0};
-    return (vec)__builtin_ia32_loadups512_mask((const float *)from, (masked_vec){0},
-                                               FIRST_LANES(n));
+    return (vec)__builtin_ia32_loadups512_mask((const float *)from, (floats16){0},
+                                               FIRST_OF_16(n));
+}
+
+/* Stores the first n lanes, all where n is more. */
+INLINE void split_put(DTYPE *to, vec v, i64 n)
+{
+    if (n >= 16)
+        store(to, v);
+    else
+        __builtin_ia32_storeups512_mask((float *)to, (floats16)v, FIRST_OF_16(n));
 }
 
 /* ---- parts ------------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@
  * of depth that a block is split for at a time), EXPECT (lines of output are asked for ahead).
  */
 #define K (CI_G * KH * KW)
+#define LANES 16
+#include "kernels/convolution/direct/lanes.kernel.h"
 #include "kernels/matmul/split.kernel.h"
 
 #define PIXELS ((OH - 1) * PITCH + OW) /* of an output, those that are not stored among them */
@@ -203,7 +205,7 @@ static __attribute__((noinline)) void finish(struct pending *w, i64 from, i64 to
         for (int r = 0; r < w->n; r++) {
             const run one = w->runs[r];
             const vec v = load(w->sums + i * 32 + one.at);
-            put_some(out + o + one.o, epilogue_some(v, w->arg, o + one.o, one.n), one.n);
+            split_put(out + o + one.o, epilogue_some(v, w->arg, o + one.o, one.n), one.n);
         }
 }
 
