@@ -91,6 +91,24 @@ static bool other_rows(const optune_task *task, char *why)
     return winograd_rows(task, why);
 }
 
+/* Tiles need rows and columns to fill, a weight that is split once, and output channels enough to
+ * pay for splitting the data. */
+static bool fills_tiles(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_most_of(task->call, &s) && task->call->input[CONV2D_WEIGHT].is_const &&
+            s.co_g >= 64 && s.ci_g >= 32 && s.oh * s.ow >= 32) ||
+           optune_refuse(why,
+                         "tiles want 32 channels of a group and 64 of output, 32 pixels and a "
+                         "const weight");
+}
+
+static bool other_tiles(const optune_task *task, char *why)
+{
+    return !fills_tiles(task, why) ||
+           optune_refuse(why, "it fills tiles, which has a row of its own");
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "depthwise_conv2d_planes.cpu", .plevel = 14, .condition = long_rows},
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
@@ -101,6 +119,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_direct.cpu", .plevel = 11},
     {.impl = "conv2d_dot.cpu", .plevel = 11},
     {.impl = "conv2d_amx.x86", .plevel = 12},
+    {.impl = "conv2d_split.x86", .plevel = 13, .condition = fills_tiles},
+    {.impl = "conv2d_split.x86", .plevel = 3, .condition = other_tiles},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
     {.impl = "conv2d_im2col.cpu", .plevel = 6, .condition = more_terms},
     {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},

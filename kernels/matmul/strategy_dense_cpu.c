@@ -17,12 +17,22 @@ static bool vector_pays(const optune_task *task, char *why)
                          "a const weight is packed once, a GEMM reads it for more than 2 rows");
 }
 
+/* Tiles of fewer rows are mostly zeros, and the weight is read for little. */
+static bool tiles_pay(const optune_task *task, char *why)
+{
+    const dense_shape s = dense_shape_of(task->call);
+    return (s.m >= 16 && s.n >= 16 && s.k >= 32 && task->call->input[DENSE_WEIGHT].is_const) ||
+           optune_refuse(why, "it has less than 16 rows or columns, a depth below 32, or a weight "
+                              "that is split in each run");
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "dense_nopack.x86", .plevel = 5},
     {.impl = "dense_pack.x86", .plevel = 10},
     {.impl = "dense_gemm.cpu", .plevel = 11},
     {.impl = "dense_dot.cpu", .plevel = 11},
     {.impl = "dense_amx.x86", .plevel = 12},
+    {.impl = "dense_split.x86", .plevel = 12, .condition = tiles_pay},
     {.impl = "dense_gemv.cpu", .plevel = 12, .when = "m <= 8", .condition = vector_pays},
     {.impl = "dense_cblas.x86", .plevel = 13},
     {.impl = NULL},

@@ -4,16 +4,12 @@
  * the ends of 8-bit integers. Every implementation that takes a call is asked, its fallback and
  * some configs; those of tiles again where the system refuses them.
  */
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/check.h"
 #include "support/direct.h"
+#include "support/refused_tiles.h"
 #include "support/workbench.h"
 
 #include "strategy/inside.h"
@@ -120,23 +116,6 @@ static void test_exact(void **state)
 /* ---- where the system refuses tiles ------------------------------------------------------ */
 
 #ifdef __x86_64__
-enum { ASKS_FOR_STATE = 0x1023 };
-
-static bool refuse_tiles(void)
-{
-    struct sock_filter step[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_arch_prctl, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ASKS_FOR_STATE, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {.len = OT_COUNT(step), .filter = step};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 /* Before the other test, whose process has been granted them. */
 static void test_refused(void **state)
 {

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of float32 by tiles of bfloat16 (AMX), as accurate as by float32's own arithmetic.
+ *
+ * The one idea: a float32 has 24 significant bits and is exactly h + m + l, three bfloat16 of eight
+ * bits each: h is x rounded to eight, m is x - h rounded to eight, l is what is left. Of the nine
+ * products of two such sums, tiles add six in float32: what is left out (m*l, l*m, l*l) is at most
+ * 2^-24 of x*y, no more than what float32 rounds a product by. A tile adds 32 products, the larger
+ * of a step last, before the sum that lasts is touched, so that long sums are rounded less often
+ * than one by one.
+ *
+ * A tile takes a number below 2^-126 for zero, and loses what is below that in its sums; infinity
+ * and NaN have no such parts. So blocks are computed again by vectors, float32's own arithmetic,
+ *     where an operand is not zero and below 2^-100 (its parts are not all normal numbers),
+ *     where a sum is not finite (an operand is not, or a product or its parts are too large),
+ *     where a sum is not zero and below 2^-80, and operands of the block may be so small that
+ *     a part of their product is lost,
+ * and all blocks where the system keeps tiles from the program. What is lost beside that is at most
+ * 2^-126 for each product.
+ *
+ * A panel is 32 rows or columns, a step 32 of depth: [step][part h, m, l][half of the rows or
+ * columns][16][16 words]. Word j has depth j of its step in its lower half and depth 16 + j in the
+ * upper one, so that packing moves no lane: a line of a panel of rows is a row, its lanes words;
+ * one of a panel of columns is a word, its lanes columns. Operands that are kept (weights) have in
+ * front of their panels a number for each, the least size in it as split_least has it: 0 says that
+ * the panel has its numbers as they are, x where h would be and y where m would be.
+ *
+ * Macros from the plan: K.
+ */
+#ifndef OPTUNE_KERNELS_MATMUL_SPLIT_H
+#define OPTUNE_KERNELS_MATMUL_SPLIT_H
+
+#define IN_T unsigned short
+#define OUT_T float
+#define BRAIN 1
+#define OUT_HALF 0
+#define DOT 5
+#define DOT_MR 1
+#define DOT_NV 2
+#define DOT_KU 1
+#define TILE_M 2
+#define TILE_N 2
+#define K_WORDS CEIL_DIV(K, 2)
+
+#include "kernels/matmul/tiles.kernel.h"
+
+#define PART_WORDS 512
+#define STEP_WORDS (3 * PART_WORDS)
+#define STEPS CEIL_DIV(K, 32)
+#undef PANEL_WORDS
+#define PANEL_WORDS ((i64)STEPS * STEP_WORDS)
+#define SUMS 1024 /* of a block, [32][32] */
+
+typedef float floats16 __attribute__((vector_size(64)));
+#define FIRST_OF_16(n) ((unsigned short)((1u << (n)) - 1))
+
+/* The first n of 16 numbers, none where n is not positive, and zeros. */
+INLINE vec split_some(const DTYPE *from, i64 n)
+{
+    if (n >= 16)
+        return load(from);
+    if (n <= 0)
+        return (vec){0};
+    return (vec)__builtin_ia32_loadups512_mask((const float *)from, (floats16){0},
+                                               FIRST_OF_16(n));
+}
+
+/* Stores the first n lanes, all where n is more. */
+INLINE void split_put(DTYPE *to, vec v, i64 n)
+{
+    if (n >= 16)
+        store(to, v);
+    else
+        __builtin_ia32_storeups512_mask((float *)to, (floats16)v, FIRST_OF_16(n));
+}
+
+/* ---- parts ------------------------------------------------------------------------------- */
+
+/* Sizes as integers in their order, without the sign, minus 1: zero is the largest. */
+#define SIZE_OF(exponent) (((u32)(127 + (exponent)) << 24) - 1)
+#define SIZE_NONE 0xffffffffu
+
+INLINE words least_of(words a, words b)
+{
+    words least;
+    __asm__("vpminud %2, %1, %0" : "=v"(least) : "v"(a), "v"(b));
+    return least;
+}
+
+INLINE words size_of(vec v)
+{
+    return (words)v + (words)v - 1;
+}
+
+INLINE u32 split_least(words size)
+{
+    u32 least = SIZE_NONE;
+    for (int l = 0; l < VLEN; l++)
+        least = MIN(least, size[l]);
+    return least;
+}
+
+/* Lanes of depth j and of depth 16 + j as words of the three parts. */
+INLINE void split_store(u32 *to, vec x, vec y)
+{
+    words a = (words)x, b = (words)y;
+    UNROLL(2)
+    for (int part = 0; part < 2; part++) {
+        const words high = (a + 0x8000) & 0xffff0000, other = (b + 0x8000) & 0xffff0000;
+        *(words_at *)(to + part * PART_WORDS) = high >> 16 | other;
+        a = (words)((vec)a - (vec)high);
+        b = (words)((vec)b - (vec)other);
+    }
+    *(words_at *)(to + 2 * PART_WORDS) = a >> 16 | (b & 0xffff0000);
+}
+
+/* The same, and the least size among them. */
+INLINE words split_small(u32 *to, vec x, vec y, words least)
+{
+    split_store(to, x, y);
+    return least_of(least, least_of(size_of(x), size_of(y)));
+}
+
+/* What split_store was given, or a panel has as it is. */
+INLINE void split_join(const u32 *from, int plain, vec *x, vec *y)
+{
+    const words h = *(const words_at *)from, m = *(const words_at *)(from + PART_WORDS);
+    const words l = *(const words_at *)(from + 2 * PART_WORDS);
+    *x = plain ? (vec)h : (vec)(h << 16) + ((vec)(m << 16) + (vec)(l << 16));
+    *y = plain ? (vec)m
+               : (vec)(h & 0xffff0000) + ((vec)(m & 0xffff0000) + (vec)(l & 0xffff0000));
+}
+
+/* Packs a step of an operand that is kept from `line` [32][x, y][16], as split_store takes lines
+ * that go to [half][16]; gives the least size, 0 where a number has no parts. */
+INLINE u32 split_step(u32 *to, const DTYPE *line)
+{
+    words least = (words){0} - 1, most = {0};
+    for (int i = 0; i < 32; i++, line += 32) {
+        const vec x = load(line), y = load(line + 16);
+        least = split_small(to + i * 16, x, y, least);
+        most = ~least_of(~most, least_of(~((words)x + (words)x), ~((words)y + (words)y)));
+    }
+    return split_least(~most) <= ~SIZE_OF(127) || split_least(least) < SIZE_OF(-100)
+               ? 0
+               : split_least(least);
+}
+
+/* The same as it is. */
+INLINE void split_plain(u32 *to, const DTYPE *line)
+{
+    for (int i = 0; i < 32; i++, line += 32) {
+        *(words_at *)(to + i * 16) = (words)load(line);
+        *(words_at *)(to + PART_WORDS + i * 16) = (words)load(line + 16);
+    }
+}
+
+/* ---- blocks of 32 by 32 sums ------------------------------------------------------------- */
+
+#define SPLIT_A(part, i) (a + (part)*PART_WORDS + (i)*256)
+#define SPLIT_B(part, j) (b + (part)*PART_WORDS + (j)*256)
+#define SPLIT_LOAD_A(part)                                                                     \
+    TILE_LOAD(4, SPLIT_A(part, 0), 16);                                                        \
+    if (tm > 1)                                                                                \
+    TILE_LOAD(5, SPLIT_A(part, 1), 16)
+#define SPLIT_LOAD_B(part)                                                                     \
+    TILE_LOAD(6, SPLIT_B(part, 0), 16);                                                        \
+    if (tn > 1)                                                                                \
+    TILE_LOAD(7, SPLIT_B(part, 1), 16)
+#define SPLIT_DOTS                                                                             \
+    TILE_DOT(0, 4, 6);                                                                         \
+    if (tm > 1)                                                                                \
+        TILE_DOT(1, 5, 6);                                                                     \
+    if (tn > 1)                                                                                \
+        TILE_DOT(2, 4, 7);                                                                     \
+    if (tm > 1 && tn > 1)                                                                      \
+    TILE_DOT(3, 5, 7)
+
+/* A block whose sums are made, and its rows `from` to `to` as the output: the body's. That happens
+ * between the steps of the next one, as vectors have little to do while tiles are multiplied. */
+struct pending;
+static void finish(struct pending *w, i64 from, i64 to);
+
+/* sums += the steps of a panel of rows and one of columns, of which tm and tn halves matter; the
+ * first sums where `first`. Finishes `w` meanwhile, or nothing where it is NULL. */
+INLINE void split_steps(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int first,
+                        struct pending *w, const int tm, const int tn)
+{
+    if (first) {
+        tiles_zero();
+    } else {
+        TILE_LOAD(0, sums, DOT_NR);
+        TILE_LOAD(1, sums + 16 * DOT_NR, DOT_NR);
+        TILE_LOAD(2, sums + 16, DOT_NR);
+        TILE_LOAD(3, sums + 16 * DOT_NR + 16, DOT_NR);
+    }
+    for (i64 s = 0; s < steps; s++, a += STEP_WORDS, b += STEP_WORDS) {
+        SPLIT_LOAD_A(0);
+        SPLIT_LOAD_B(2);
+        SPLIT_DOTS; /* h l */
+        SPLIT_LOAD_B(1);
+        SPLIT_DOTS; /* h m */
+        SPLIT_LOAD_A(1);
+        SPLIT_DOTS; /* m m */
+        if (w && s * 32 / steps < (s + 1) * 32 / steps)
+            finish(w, s * 32 / steps, (s + 1) * 32 / steps);
+        SPLIT_LOAD_B(0);
+        SPLIT_DOTS; /* m h */
+        SPLIT_LOAD_A(2);
+        SPLIT_DOTS; /* l h */
+        SPLIT_LOAD_A(0);
+        SPLIT_DOTS; /* h h */
+    }
+    tiles_store(sums, 32);
+}
+
+INLINE void split_block(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int first,
+                        struct pending *w, i64 rows, i64 columns)
+{
+    if (rows > 16 && columns > 16)
+        split_steps(a, b, steps, sums, first, w, 2, 2);
+    else if (rows > 16)
+        split_steps(a, b, steps, sums, first, w, 2, 1);
+    else if (columns > 16)
+        split_steps(a, b, steps, sums, first, w, 1, 2);
+    else
+        split_steps(a, b, steps, sums, first, w, 1, 1);
+}
+
+/* Whether sums of operands whose least sizes these are must be made by vectors. */
+INLINE int split_lost(const DTYPE *sums, u32 a_least, u32 b_least)
+{
+    if (a_least == 0 || a_least < SIZE_OF(-100) || b_least == 0 || b_least < SIZE_OF(-100))
+        return 1;
+    vec none[4] = {{0}};
+    for (int i = 0; i < SUMS; i += 4 * VLEN) {
+        UNROLL(4)
+        for (int j = 0; j < 4; j++)
+            none[j] += load(sums + i + j * VLEN) * 0.0f;
+    }
+    const vec zero = (none[0] + none[1]) + (none[2] + none[3]);
+    int lost = 0;
+    for (int l = 0; l < VLEN; l++)
+        lost |= zero[l] != 0.0f;
+    if ((a_least >> 24) + (b_least >> 24) < 2 * 127 - 100) {
+        words least = (words){0} - 1;
+        for (int i = 0; i < SUMS; i += VLEN)
+            least = least_of(least, size_of(load(sums + i)));
+        lost |= split_least(least) < SIZE_OF(-80);
+    }
+    return lost;
+}
+
+/* ---- by vectors -------------------------------------------------------------------------- */
+
+/* sums += a [32][32 of depth] times b [32 of depth][32] */
+static __attribute__((noinline, unused)) void split_exact(const DTYPE *a, const DTYPE *b,
+                                                          DTYPE *sums)
+{
+    for (int i = 0; i < 32; i += 4) {
+        vec acc[4][2];
+        UNROLL(8)
+        for (int r = 0; r < 8; r++)
+            acc[r / 2][r % 2] = load(sums + (i + r / 2) * 32 + r % 2 * 16);
+        for (int k = 0; k < 32; k++) {
+            const vec b0 = load(b + k * 32), b1 = load(b + k * 32 + 16);
+            UNROLL(4)
+            for (int r = 0; r < 4; r++) {
+                acc[r][0] += b0 * a[(i + r) * 32 + k];
+                acc[r][1] += b1 * a[(i + r) * 32 + k];
+            }
+        }
+        UNROLL(8)
+        for (int r = 0; r < 8; r++)
+            store(sums + (i + r / 2) * 32 + r % 2 * 16, acc[r / 2][r % 2]);
+    }
+}
+
+/* A step of a panel of rows as [32][32 of depth], of one of columns as [32 of depth][32]. */
+INLINE void split_rows_of(DTYPE *to, const u32 *step, int plain)
+{
+    for (int i = 0; i < 32; i++) {
+        vec x, y;
+        split_join(step + i * 16, plain, &x, &y);
+        store(to + i * 32, x);
+        store(to + i * 32 + 16, y);
+    }
+}
+
+INLINE void split_columns_of(DTYPE *to, const u32 *step, int plain)
+{
+    for (int i = 0; i < 32; i++) {
+        vec x, y;
+        split_join(step + i * 16, plain, &x, &y);
+        store(to + i % 16 * 32 + i / 16 * 16, x);
+        store(to + (16 + i % 16) * 32 + i / 16 * 16, y);
+    }
+}
+
+#endif

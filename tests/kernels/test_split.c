@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * float32 by tiles of bfloat16: as accurate as float32's own sums, and right where parts of numbers
+ * are not: infinity, NaN, operands near both ends of the exponents, and where the system refuses
+ * tiles.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "support/direct.h"
+#include "support/refused_tiles.h"
+#include "support/workbench.h"
+
+#include "strategy/inside.h"
+
+enum { MOST = 1 << 18, INPUTS = 3 };
+
+static const char *const calls[] = {
+    "dense(f32[37,70], const f32[51,70], f32[51])",
+    "dense(f32[33,1300], const f32[48,1300])",
+    "dense(f32[65,33], f32[17,33])",
+    "conv2d(f32[1,64,9,11], const f32[40,64,1,1])",
+    "conv2d(f32[2,70,7,9], const f32[33,70,1,1], strides=[2,2])",
+    "conv2d(f32[1,32,13,7], const f32[19,32,3,3], padding=[1,1,1,1])",
+    "conv2d(f32[1,10,12,15], const f32[24,5,3,2], padding=[0,1,2,1], strides=[2,3], "
+    "dilation=[2,1], groups=2)",
+};
+
+static double uniform(uint64_t *rng)
+{
+    return (double)optune_random_below(rng, 1 << 24) / (1 << 23) - 1;
+}
+
+static double power(uint64_t *rng, int low, int high)
+{
+    return uniform(rng) *
+           pow(10, low + (double)optune_random_below(rng, 64) * (high - low) / 64);
+}
+
+static const double odd[] = {INFINITY, -INFINITY, NAN, 3.4028234e38};
+
+/* What data and weight hold: each a number of its own. */
+static float plain(uint64_t *rng, int input)
+{
+    (void)input;
+    return (float)uniform(rng);
+}
+
+/* Sums of large terms that leave little. */
+static float cancelling(uint64_t *rng, int input)
+{
+    return (float)(input == 0                         ? 1000 + uniform(rng)
+                   : optune_random_below(rng, 2) == 0 ? 1 + uniform(rng) / 1e3
+                                                      : -1 - uniform(rng) / 1e3);
+}
+
+static float odd_data(uint64_t *rng, int input)
+{
+    return input == 0 && optune_random_below(rng, 300) == 0
+               ? (float)odd[optune_random_below(rng, 4)]
+               : (float)uniform(rng) / 4;
+}
+
+static float odd_weights(uint64_t *rng, int input)
+{
+    return odd_data(rng, input != 1);
+}
+
+static float tiny_data(uint64_t *rng, int input)
+{
+    return (float)(input == 0 ? power(rng, -44, -30) : power(rng, 20, 30));
+}
+
+static float tiny_weights(uint64_t *rng, int input)
+{
+    return tiny_data(rng, input != 1);
+}
+
+/* Whose products lose parts, though they themselves have all. */
+static float tiny_sums(uint64_t *rng, int input)
+{
+    return (float)(input == 0 ? power(rng, -24, -23) : power(rng, -14, -10));
+}
+
+static float all_sizes(uint64_t *rng, int input)
+{
+    (void)input;
+    return optune_random_below(rng, 5) == 0 ? 0 : (float)power(rng, -44, 17);
+}
+
+static const struct {
+    const char *name;
+    float (*of)(uint64_t *rng, int input);
+} kinds[] = {
+    {"plain", plain},         {"cancelling", cancelling},
+    {"odd data", odd_data},   {"odd weights", odd_weights},
+    {"tiny data", tiny_data}, {"tiny weights", tiny_weights},
+    {"tiny sums", tiny_sums}, {"all sizes", all_sizes},
+};
+
+static float memory[INPUTS + 1][MOST] __attribute__((aligned(64)));
+
+static void judge(const char *what, const optune_call *call, int64_t terms)
+{
+    static double want[MOST], size[MOST];
+    const optune_tensor *t = &call->output[0];
+    const int64_t n = optune_tensor_elements(t);
+    const void *const in[] = {memory[0], memory[1], memory[2]};
+    optune_region all = {.lo = {0}};
+    all.rank = t->rank;
+    for (int d = 0; d < t->rank; d++)
+        all.hi[d] = t->dim[d].min;
+    assert_true(n <= MOST);
+    call->op->reference(call, in, 0, &all, want, size);
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double got = memory[INPUTS][i];
+        const float right = (float)want[i];
+        if (isnan(right) ? !isnan(got) : isinf(right) && !(got == right))
+            fail_msg("%s: element %ld of %s is %g, not %g", what, (long)i, call->op->name, got,
+                     want[i]);
+        if (!isfinite(right))
+            continue;
+        const double error = fabs(got - want[i]);
+        if (!(error <= ldexp(size[i], -20) + ldexp((double)terms, -148)))
+            fail_msg("%s: element %ld of %s is %.9g, not %.9g, of %.3g", what, (long)i,
+                     call->op->name, got, want[i], size[i]);
+        sum += error * error / (size[i] * size[i]);
+    }
+    /* One by one each addition rounds what is there so far: a walk of as many steps, over sums that
+     * are for these numbers about size / sqrt(terms). */
+    const double one_by_one = ldexp(1, -24);
+    if (strncmp(what, "plain", 5) == 0 && sqrt(sum / (double)n) > one_by_one)
+        fail_msg("%s of %s: %.3g of the terms' sizes, one by one %.3g", what, call->op->name,
+                 sqrt(sum / (double)n), one_by_one);
+}
+
+/* How often implementations of split numbers were asked, of every `step`-th call. */
+static int try_all(int step)
+{
+    int n, asked = 0;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int k = 0; k < OT_COUNT(calls); k += step)
+        for (int i = 0; i < n; i++) {
+            const size_t op = strcspn(calls[k], "(");
+            if (!impl[i]->op || strncmp(impl[i]->op, calls[k], op) || impl[i]->op[op] ||
+                !strstr(impl[i]->name, "_split."))
+                continue;
+            for (int c = 0; c < (k == 1 && step == 1 ? 3 : 1); c++) {
+                direct *d = direct_open(impl[i], calls[k], c);
+                if (!d)
+                    break;
+                const optune_call *call = direct_call(d);
+                const void *const in[] = {memory[0], memory[1], memory[2]};
+                const optune_tensor *weight = &call->input[1].type;
+                const int64_t terms = optune_tensor_elements(weight) / weight->dim[0].min + 1;
+                for (int kind = 0; kind < OT_COUNT(kinds); kind++) {
+                    uint64_t rng = 99 + (uint64_t)kind;
+                    for (int x = 0; x < call->n_inputs; x++) {
+                        const int64_t elements = optune_tensor_elements(&call->input[x].type);
+                        assert_true(elements <= MOST);
+                        for (int64_t e = 0; e < elements; e++)
+                            memory[x][e] = x < 2 ? kinds[kind].of(&rng, x) : 0;
+                    }
+                    memset(memory[INPUTS], 0xee, sizeof memory[INPUTS]);
+                    direct_run(d, in, (void *[]){memory[INPUTS]});
+                    judge(kinds[kind].name, call, terms);
+                }
+                direct_close(d);
+                asked++;
+            }
+        }
+    return asked;
+}
+
+static bool tiles_here(void)
+{
+    ot_cpu_features here;
+    ot_cpu_features_here(&here);
+    return (here.dots & OPTUNE_DOT_TILE_BF16) != 0;
+}
+
+static void test_split(void **state)
+{
+    (void)state;
+    if (!tiles_here())
+        skip();
+    assert_true(try_all(1) >= OT_COUNT(calls));
+}
+
+/* Before the other test, whose process has been granted them. */
+static void test_refused(void **state)
+{
+    (void)state;
+#ifdef __x86_64__
+    if (!tiles_here())
+        skip();
+    const pid_t child = fork();
+    if (child == 0) {
+        if (!refuse_tiles())
+            _exit(77);
+        _exit(try_all(3) > 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+#else
+    skip();
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_split)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
