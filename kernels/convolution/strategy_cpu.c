@@ -97,10 +97,10 @@ static bool fills_tiles(const optune_task *task, char *why)
 {
     conv2d_shape s;
     return (conv2d_most_of(task->call, &s) && task->call->input[CONV2D_WEIGHT].is_const &&
-            s.co_g >= 64 && s.ci_g >= 32 && s.oh * s.ow >= 32) ||
+            s.co_g >= 64 && s.ci_g >= 32 && s.ci_g * s.kh * s.kw >= 64 && s.oh * s.ow >= 32) ||
            optune_refuse(why,
-                         "tiles want 32 channels of a group and 64 of output, 32 pixels and a "
-                         "const weight");
+                         "tiles want 32 channels of a group, 64 terms a sum, 64 channels of "
+                         "output, 32 pixels and a const weight");
 }
 
 static bool other_tiles(const optune_task *task, char *why)
