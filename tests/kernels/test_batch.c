@@ -212,7 +212,7 @@ static void test_brief(void **state)
     }
 }
 
-/* The cheaper flags of OpenCL, as a failure names them; who brings flags is asked with those alone. */
+/* The cheaper flags of OpenCL, as a failure names them; who brings flags is asked with those. */
 static void test_cheap_opencl(void **state)
 {
     (void)state;
