@@ -185,7 +185,9 @@ static void test_brief(void **state)
         const bool shares = ot_pattern_row(impl[i]) != impl[i];
         made += shares;
         assert_false(workbench_brief(impl, i));
+        assert_false(workbench_shares());
         setenv(names[0], "4", 1);
+        assert_true(workbench_shares());
         for (int seed = 0; seed < THIN; seed++) {
             char text[16];
             snprintf(text, sizeof text, "%d", 12345 + seed);
@@ -196,6 +198,7 @@ static void test_brief(void **state)
         assert_int_equal(whole, shares ? 1 : THIN);
         setenv(names[2], impl[i]->name, 1);
         assert_false(workbench_brief(impl, i));
+        assert_false(workbench_shares());
         unsetenv(names[2]);
         unsetenv(names[0]);
     }
@@ -209,6 +212,22 @@ static void test_brief(void **state)
     }
 }
 
+/* The cheaper flags of OpenCL, as a failure names them; who brings flags is asked with those. */
+static void test_cheap_opencl(void **state)
+{
+    (void)state;
+    batch b;
+    if (!batch_open(&b, "opencl"))
+        skip();
+    assert_non_null(b.builder[1]);
+    assert_string_equal(b.cheap.cflags, "-cl-std=CL1.2 -cl-opt-disable");
+    assert_non_null(strstr(ot_text_str(&b.cheaply), "-cl-opt-disable"));
+    batch_close(&b);
+    assert_true(batch_open(&b, "opencl -cflags='-cl-std=CL1.2'"));
+    assert_null(b.builder[1]);
+    batch_close(&b);
+}
+
 int main(int argc, char **argv)
 {
     optune_err err = {0};
@@ -220,7 +239,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(outside),       cmocka_unit_test(wrong),
         cmocka_unit_test(unknown),       cmocka_unit_test(many),
         cmocka_unit_test(joined_on_cpu), cmocka_unit_test(joined_on_opencl),
-        cmocka_unit_test(test_brief),
+        cmocka_unit_test(test_brief),    cmocka_unit_test(test_cheap_opencl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

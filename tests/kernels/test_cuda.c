@@ -3,9 +3,10 @@
  * Every CUDA body compiles with NVRTC for every architecture that it admits, on every sample of its
  * operator, with its fallback; no GPU is needed. Skips, with the reason, where there is no NVRTC.
  * OPTUNE_TEST_IMPL narrows it to one implementation, OPTUNE_TEST_CONFIGS adds random configs,
- * OPTUNE_TEST_THIN takes so many times fewer samples (default 1), each one's first among them, and
- * of what a row of a pattern makes for many operators less (workbench_brief): the first one's
- * fallback.
+ * OPTUNE_TEST_THIN takes so many times fewer samples (default 1), each on one of the architectures
+ * that admit it, but for each implementation's first, whose fallback is built for all; and of what
+ * a row of a pattern makes for many operators less (workbench_brief): the first one's fallback, on
+ * one architecture.
  */
 #include "support/check.h"
 
@@ -24,13 +25,20 @@ typedef struct pending {
     optune_config config;
 } pending;
 
+static const char *const architectures[] = {"cuda -arch=sm_75", "cuda -arch=sm_80",
+                                            "cuda -arch=sm_90"};
+enum { ARCHITECTURES = OT_COUNT(architectures) };
+static optune_target each_target[ARCHITECTURES];
+static optune_device each_device[ARCHITECTURES];
+
 typedef struct bench {
+    int which; /* of the architectures */
     optune_target target;
     optune_device device;
     ot_builder *builder;
     char dir[4096];
     int configs, thin;
-    int turn; /* counts samples that apply */
+    int turn; /* counts samples, alike on all architectures */
     int n;
     pending *list[MOST];
 } bench;
@@ -53,6 +61,19 @@ static void submit(bench *b, const optune_task *task, const optune_impl *impl,
     free(plan);
 }
 
+/* Whether it is this architecture's turn, of those on which the implementation takes this call. */
+static bool has_its_turn(const bench *b, const optune_impl *impl, const optune_call *call,
+                         int turn)
+{
+    int taking[ARCHITECTURES], n = 0;
+    for (int i = 0; i < ARCHITECTURES; i++) {
+        const optune_task task = {call, &each_target[i], &each_device[i]};
+        if (impl_belongs(impl, &each_target[i]) && ot_impl_applies(impl, &task, NULL))
+            taking[n++] = i;
+    }
+    return n && taking[turn % n] == b->which;
+}
+
 /* Whether the implementation takes this sample, its first one or not. */
 static bool sample_of(bench *b, const optune_impl *impl, const char *sample, bool first,
                       bool brief, uint64_t *rng)
@@ -63,14 +84,16 @@ static bool sample_of(bench *b, const optune_impl *impl, const char *sample, boo
     optune_config config;
     check_ok(ot_call_parse(sample, &call, &err));
     const optune_task task = {&call, &b->target, &b->device};
+    const int turn = b->turn++;
     if (!impl_belongs(impl, &b->target) || !ot_impl_applies(impl, &task, NULL))
         return false;
-    if ((b->turn++ % b->thin || brief) && !first)
+    const bool its = !workbench_shares() || has_its_turn(b, impl, &call, turn / b->thin);
+    if (first ? brief && !its : turn % b->thin || brief || !its)
         return true;
     check_ok(ot_space_open(&task, impl, &space, &err));
     assert_true(ot_space_fallback(space, &config, NULL));
     submit(b, &task, impl, &config, sample);
-    const int configs = brief ? 0 : b->configs;
+    const int configs = brief || !its ? 0 : b->configs;
     for (int i = 0, drawn = 0; i < 200 && drawn < configs; i++) {
         ot_space_nth(space, ot_space_random(space, rng), &config);
         if (ot_space_valid(space, &config, NULL)) {
@@ -103,8 +126,9 @@ static int finish(bench *b)
     return failed;
 }
 
-static void every_body(const char *text)
+static void every_body(int which)
 {
+    const char *const text = architectures[which];
     optune_err err = {0};
     char version[OPTUNE_TEXT_SIZE];
     if (ot_cuda_ask_version(NULL, version, sizeof version, &err) < 0) {
@@ -113,9 +137,15 @@ static void every_body(const char *text)
     }
     static bench b;
     const int thin = workbench_asked("OPTUNE_TEST_THIN", 1);
-    b = (bench){.configs = workbench_asked("OPTUNE_TEST_CONFIGS", 0), .thin = thin ? thin : 1};
-    check_ok(ot_target_parse(text, &b.target, &err));
-    check_ok(ot_cuda_assume(&b.target, &b.device, &err));
+    b = (bench){.which = which,
+                .configs = workbench_asked("OPTUNE_TEST_CONFIGS", 0),
+                .thin = thin ? thin : 1};
+    for (int i = 0; i < ARCHITECTURES; i++) {
+        check_ok(ot_target_parse(architectures[i], &each_target[i], &err));
+        check_ok(ot_cuda_assume(&each_target[i], &each_device[i], &err));
+    }
+    b.target = each_target[which];
+    b.device = each_device[which];
     check_ok(ot_temp_dir(b.dir, sizeof b.dir, &err));
     const ot_build_options build = {.target = &b.target,
                                     .device = &b.device,
@@ -146,19 +176,19 @@ static void every_body(const char *text)
 static void sm_75(void **state)
 {
     (void)state;
-    every_body("cuda -arch=sm_75");
+    every_body(0);
 }
 
 static void sm_80(void **state)
 {
     (void)state;
-    every_body("cuda -arch=sm_80");
+    every_body(1);
 }
 
 static void sm_90(void **state)
 {
     (void)state;
-    every_body("cuda -arch=sm_90");
+    every_body(2);
 }
 
 int main(void)

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The contract of every implementation, present and future, on every target of this machine
- * (cpu at one thread and at two, opencl where there is a platform): on every sample of its
- * operator where it applies, its fallback and some random valid configs build, run and match
- * the reference. A library that is not installed is skipped by name. So do some samples with
+ * The contract of every implementation, present and future, on every target of this machine (cpu
+ * at one thread and at two, opencl where there is a platform): on every sample of its operator
+ * where it applies, its fallback and some random valid configs build, run and match the
+ * reference. A library that is not installed is skipped by name. So do some samples with
  * operators fused behind them, where the operator's pattern allows it. Compilers take most of
  * the time, so it is spent where it tells most: every sample is computed with the fallback at
  * one thread and on OpenCL (`unoptimized`), every third one with random configs, too; two
  * threads and OpenCL's optimizing compiler see some samples of each implementation, its first
- * among them. Generic implementations, few bodies for all operators, are computed on one sample
- * in twelve, their first among them. Of what a row of a pattern makes for many operators
- * OPTUNE_TEST_THIN asks less (workbench_brief): the fallback on the first sample, where every
- * sample is computed. On CPUs many lie in one module (support/batch.h); GPUs, and the one that
- * OPTUNE_TEST_IMPL names, have a trial each. `emulated` is the OpenCL of tests/races, which has
- * CUDA's words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is
- * run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how
- * many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
+ * among them. Where OPTUNE_TEST_THIN asks for less, `unoptimized` leaves that one to it, and it
+ * leaves random configs to `unoptimized` and to the run that looks for races. Generic
+ * implementations, few bodies for all operators, are computed on one sample in twelve, their
+ * first among them. Of what a row of a pattern makes for many operators OPTUNE_TEST_THIN asks
+ * less (workbench_brief): the fallback on the first sample, where every sample is computed. On
+ * CPUs many lie in one module (support/batch.h); GPUs, and the one that OPTUNE_TEST_IMPL names,
+ * have a trial each. `emulated` is the OpenCL of tests/races, which has CUDA's words
+ * (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else, is run there.
+ * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
+ * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
  * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes,
  * OPTUNE_TEST_SEED draws other configs.
  */
@@ -36,6 +38,7 @@ typedef struct bench {
     int thin;         /* one sample in so many */
     int generic_thin; /* and of these again, of a generic implementation */
     int turn;         /* counts samples that apply */
+    bool first;       /* each implementation's first sample, whatever `thin` */
     int part, parts;
     int checked, skipped, failed;
 } bench;
@@ -176,13 +179,16 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
 {
     ot_text fused = {0};
     int applied = 0;
+    bool first = true;
     const int thin = b->thin * (impl->generic ? b->generic_thin : 1);
     for (const char *const *sample = op->samples; *sample; sample++) {
         static optune_call call;
         if (!applies(b, impl, *sample, &call))
             continue;
         const int turn = b->turn++;
-        if (applied && turn % thin)
+        const bool takes = first ? b->first : turn % thin == 0;
+        first = false;
+        if (!takes)
             continue;
         const bool fuses = op->pattern == OPTUNE_OUT_FUSABLE && applied % 2 == 0;
         const int variant = applied++ / 2;
@@ -191,7 +197,8 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
         try_sample(b, impl, *sample, turn / thin % 3 ? 0 : b->configs, rng);
         if (fuses) {
             random_call_fuse(*sample, variant, &fused);
-            try_sample(b, impl, ot_text_str(&fused), b->thin == 1 || variant % 2 == 0, rng);
+            const bool config = b->configs > 0 && (b->thin == 1 || variant % 2 == 0);
+            try_sample(b, impl, ot_text_str(&fused), config, rng);
         }
     }
     ot_text_release(&fused);
@@ -199,9 +206,10 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
 
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
-static void every_impl(const char *target, int configs, int thin)
+static void every_impl(const char *target, int configs, int thin, bool first)
 {
-    bench b = {.configs = workbench_asked("OPTUNE_TEST_CONFIGS", 3),
+    bench b = {.first = first,
+               .configs = workbench_asked("OPTUNE_TEST_CONFIGS", 3),
                .thin = workbench_thin(thin),
                .part = workbench_asked("OPTUNE_TEST_PART", 0),
                .parts = workbench_asked("OPTUNE_TEST_PARTS", 1)};
@@ -246,13 +254,13 @@ static void every_impl(const char *target, int configs, int thin)
 static void one_thread(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=1", 60, 1);
+    every_impl("cpu -threads=1", 60, 1, true);
 }
 
 static void two_threads(void **state)
 {
     (void)state;
-    every_impl("cpu -threads=2", 1, 3);
+    every_impl("cpu -threads=2", 1, 3, true);
 }
 
 /* GPUs are tests of their own. */
@@ -266,7 +274,9 @@ static const workbench_contract contracts[] = {
 static void as_asked(void **state)
 {
     const workbench_contract *c = *state;
-    every_impl(c->target, c->configs, c->thin);
+    const bool shares = workbench_shares() && !getenv("OPTUNE_RACES");
+    const int configs = shares && strcmp(c->word, "opencl") == 0 ? 0 : c->configs;
+    every_impl(c->target, configs, c->thin, !shares || strcmp(c->word, "unoptimized") != 0);
 }
 
 /* An x86 that has everything. */

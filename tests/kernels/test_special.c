@@ -337,7 +337,7 @@ static void try_target(const char *text, int random, int every)
                                       .device = &device,
                                       .row = ot_target_find(target.kind),
                                       .cache_dir = b.dir,
-                                      .limit_s = 60};
+                                      .limit_s = 600};
     check_ok(ot_builder_open(&options, &b.builder, &err));
     check_ok(ot_session_open(&b.session, &target, &device, &err));
     for (int i = 0; i < OT_COUNT(ops); i++) {

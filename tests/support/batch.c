@@ -386,7 +386,7 @@ static ot_builder *open_builder(const batch *b, const optune_target *target)
     return builder;
 }
 
-/* The flags that there are without any, but -Og. */
+/* The flags that there are without any, but -Og; of OpenCL, without its optimizer. */
 static void open_cheap(batch *b)
 {
     static const char usual[] = "-O3 ";
@@ -394,12 +394,18 @@ static void open_cheap(batch *b)
     ot_text flags = {0};
     b->cheap = b->target;
     ot_source_flags(&source, &flags);
-    if (b->device.warp == 0 && strncmp(ot_text_str(&flags), usual, strlen(usual)) == 0) {
+    bool known = false;
+    if (strcmp(b->target.kind, "opencl") == 0 && !b->target.cflags[0]) {
+        ot_text_clear(&flags);
+        ot_text_add(&flags, "-cl-std=CL1.2 -cl-opt-disable");
+        known = true;
+    } else if (b->device.warp == 0 && !strncmp(ot_text_str(&flags), usual, strlen(usual))) {
         flags.s[2] = 'g';
-        if (ot_copy(b->cheap.cflags, sizeof b->cheap.cflags, flags.s)) {
-            b->builder[1] = open_builder(b, &b->cheap);
-            ot_target_print(&b->cheap, false, &b->cheaply);
-        }
+        known = true;
+    }
+    if (known && ot_copy(b->cheap.cflags, sizeof b->cheap.cflags, flags.s)) {
+        b->builder[1] = open_builder(b, &b->cheap);
+        ot_target_print(&b->cheap, false, &b->cheaply);
     }
     ot_text_release(&flags);
 }

@@ -7,8 +7,9 @@
  * loading: one that does not end is told by its text, fails the contract and is waited for no
  * longer.
  *
- * On CPUs all but every fourth batch is compiled with -Og in place of -O3, which costs half, but
- * for contracts that are `usual`; a failure says with which, by the target that repeats it.
+ * All but every fourth batch is compiled with -Og in place of -O3 on CPUs, which costs half, and
+ * without an optimizer on OpenCL, which costs a third, but for contracts that are `usual`; a
+ * failure says with which, by the target that repeats it.
  */
 #ifndef OPTUNE_TESTS_BATCH_H
 #define OPTUNE_TESTS_BATCH_H

@@ -26,7 +26,7 @@ static void build(direct *d, const optune_task *task)
                                       .device = &d->device,
                                       .row = ot_target_find("cpu"),
                                       .cache_dir = d->dir,
-                                      .limit_s = 60};
+                                      .limit_s = 600};
     check_ok(ot_builder_open(&options, &builder, &err));
     check_ok(ot_builder_submit(builder, task, &d->plan, job, &err));
     while (!job->done)

@@ -35,7 +35,7 @@ int host_body_setup(const char *text)
                                     .device = &device,
                                     .row = ot_target_find("cuda"),
                                     .cache_dir = dir,
-                                    .limit_s = 60};
+                                    .limit_s = 600};
     check_ok(ot_builder_open(&build, &builder, &err));
     return 0;
 }

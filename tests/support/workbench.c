@@ -78,6 +78,11 @@ int workbench_thin(int thin)
     return getenv("OPTUNE_TEST_IMPL") ? 1 : thin * thinner;
 }
 
+bool workbench_shares(void)
+{
+    return !getenv("OPTUNE_TEST_IMPL") && workbench_asked("OPTUNE_TEST_THIN", 1) > 1;
+}
+
 bool workbench_brief(const optune_impl *const *impl, int i)
 {
     const int thin = getenv("OPTUNE_TEST_IMPL") ? 1 : workbench_asked("OPTUNE_TEST_THIN", 1);

@@ -47,6 +47,9 @@ bool workbench_wants(const char *impl);
 /* One sample in so many: `thin` times OPTUNE_TEST_THIN, twice where races are looked for, and all
  * of one implementation that OPTUNE_TEST_IMPL names. */
 int workbench_thin(int thin);
+/* Whether OPTUNE_TEST_THIN asks for less than everything: contracts that compute some calls alike
+ * share them then, each in one. Not of one implementation that OPTUNE_TEST_IMPL names. */
+bool workbench_shares(void);
 /* Under OPTUNE_TEST_THIN=n, whether this is one of those of which less is asked: of the
  * implementations that a row of a pattern makes, the same bodies with an expression each, one in n
  * is asked all, another one with another OPTUNE_TEST_SEED. One that OPTUNE_TEST_IMPL names is. */
