@@ -183,13 +183,16 @@ static const ot_onnx_op *row_of_node(const ot_onnx_node *n)
                       : ot_arena_printf(&n->m->arena, "%.60s::%.60s", domain, name));
 }
 
-/* Elements of 4 bits lie here as bytes, which means them to one operator alone. */
-static int check_nibbles(ot_onnx_node *n)
+/* Elements of 4 bits lie here as bytes, which means them to one operator alone; sequences mean
+ * something to few. */
+static int check_kinds(ot_onnx_node *n)
 {
     for (size_t i = 0; i < n->proto->n_input; i++) {
         const ot_onnx_value *value = ot_onnx_in(n, (int)i);
         if (value && value->nibbles && strcmp(n->op->name, "DequantizeLinear"))
             return ot_onnx_refuse(n, "elements of 4 bits, which DequantizeLinear alone reads");
+        if (value && value->sequence && !ot_onnx_takes_sequences(n->op))
+            return ot_onnx_refuse(n, "input %zu is a sequence", i + 1);
     }
     return OPTUNE_OK;
 }
@@ -214,7 +217,7 @@ static int make(ot_onnx_node *n)
         if (*ot_onnx_text_of(n->proto->attribute[i]->ref_attr_name))
             return ot_onnx_refuse(n, "its attribute '%.60s' is a function's, and it is in none",
                                   ot_onnx_text_of(n->proto->attribute[i]->name));
-    const int status = check_nibbles(n);
+    const int status = check_kinds(n);
     if (status < 0)
         return status;
     if (ot_onnx_has_sizes(n))

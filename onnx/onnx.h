@@ -17,6 +17,7 @@
 enum { OT_ONNX_OPSET = 28 };
 
 typedef struct ot_onnx_nbits ot_onnx_nbits;
+typedef struct ot_onnx_sequence ot_onnx_sequence;
 typedef struct ot_onnx_value {
     optune_tensor type;  /* of a constant; else ot_onnx_type knows */
     void *data;          /* a constant's elements, or NULL */
@@ -30,6 +31,7 @@ typedef struct ot_onnx_value {
     const optune_dim *sizes;    /* a list of sizes without `data`: numbers, and what only a run
                                 knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
+    ot_onnx_sequence *sequence; /* several values, and no tensor; or NULL */
     int node;                   /* in the graph; -1: not there yet */
     int number;                 /* its row */
 } ot_onnx_value;
@@ -373,6 +375,10 @@ ot_onnx_value *ot_onnx_nbits_product(ot_onnx_node *n, ot_onnx_value *a,
  * `nbits`. NULL: it is something else, or the node has failed. `zero` may be NULL. */
 ot_onnx_value *ot_onnx_dequantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
                                    ot_onnx_value *zero);
+
+/* ---- family_sequence.c: lists of values ----------------------------------------------------- */
+/* Whether the operator may have one as an input. */
+bool ot_onnx_takes_sequences(const ot_onnx_op *op);
 
 /* ---- attr.c: what a node says ---------------------------------------------------------------- */
 enum { OT_ONNX_LIST = 512 };

@@ -63,6 +63,8 @@ int ot_onnx_put(ot_onnx *m, ot_onnx_value *value, const char *stem, optune_err *
         return optune_fail(err, OPTUNE_EUNSUPPORTED,
                            "sizes that only a run knows are no tensor here: bind the model's "
                            "symbolic dims with --bind DIM=N");
+    if (value->sequence)
+        return optune_fail(err, OPTUNE_EUNSUPPORTED, "a sequence is no tensor");
     ot_text text = {0};
     value->node = optune_graph_constant(m->g, ot_graph_fresh_name(m->g, stem),
                                         ot_onnx_type_text(&value->type, &text), NULL, err);

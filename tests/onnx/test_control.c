@@ -313,6 +313,71 @@ static void an_integer_may_be_bound(void **state)
     }
 }
 
+static void at_place(ot_text *g, const char *name, int64_t value)
+{
+    onnx_initializer(g, name, ONNX_INT64, "", &value, sizeof value);
+}
+
+/* Of -3 -1 0.5 and 2: the third is put in front of the last, and that in front of both; the length
+ * of two is added. */
+static void sequences_are_over_before_anything_runs(void **state)
+{
+    static const float want[] = {2 + 2, 0.5f + 2, 2 + 2};
+    ot_text g = {0}, attrs = {0};
+    optune_graph *read;
+    optune_err err;
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    at_place(&g, "three", 3);
+    at_place(&g, "first", 0);
+    at_place(&g, "last", -1);
+    onnx_node(&g, "SplitToSequence", "split", "x three", "s", NULL); /* -3 -1 0.5, and 2 */
+    onnx_node(&g, "SequenceAt", "at", "s last", "two", NULL);
+    onnx_node(&g, "SequenceErase", "erase", "s first", "t", NULL);
+    onnx_node(&g, "SequenceAt", "at", "s first", "front", NULL);
+    onnx_initializer(&g, "at2", ONNX_INT64, "1", &(const int64_t){2}, 8);
+    onnx_node(&g, "Gather", "pick", "front at2", "half", NULL);
+    onnx_node(&g, "SequenceInsert", "in", "t half last", "u", NULL); /* 0.5, 2 */
+    onnx_node(&g, "SequenceLength", "length", "u", "n", NULL);
+    onnx_node(&g, "SequenceInsert", "in", "u two first", "v", NULL); /* 2, 0.5, 2 */
+    onnx_node(&g, "ConcatFromSequence", "join", "v", "joined",
+              (attr_int(&attrs, "axis", 0), &attrs));
+    onnx_node(&g, "CastLike", "cast", "n x", "f", NULL);
+    onnx_node(&g, "Add", "add", "joined f", "y", NULL);
+    onnx_output(&g, "y");
+    check_ok(reads(&g, NULL, 0, &read, &err));
+    gives(read, (const void *const[]){x}, 0, 3, want);
+    /* rows as they are, one behind the other and as columns */
+    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+    onnx_node(&g, "SplitToSequence", "split", "x", "s",
+              (attr_int(&attrs, "keepdims", 0), &attrs));
+    attr_int(&attrs, "axis", -1);
+    attr_int(&attrs, "new_axis", 1);
+    onnx_node(&g, "ConcatFromSequence", "join", "s", "y", &attrs);
+    onnx_output(&g, "y");
+    check_ok(reads(&g, NULL, 0, &read, &err));
+    gives(read, (const void *const[]){x}, 0, 4, (const float[]){-3, 0.5f, -1, 2});
+    static const struct {
+        const char *op, *inputs, *why;
+    } wrong[] = {
+        {"Relu", "s", "Relu 'wrong': input 1 is a sequence"},
+        {"SequenceAt", "s two", "position 2 in a sequence with 2 places"},
+        {"SequenceAt", "x two", "its input is no sequence"},
+        {"SplitToSequence", "x two2", "its parts do not fit into 2"},
+        {"Identity", "s", "a sequence is no tensor"},
+    };
+    for (int i = 0; i < OT_COUNT(wrong); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "2,2");
+        at_place(&g, "two", 2);
+        onnx_initializer(&g, "two2", ONNX_INT64, "2", (const int64_t[]){2, 2}, 16);
+        onnx_node(&g, "SplitToSequence", "split", "x", "s", NULL);
+        onnx_node(&g, wrong[i].op, "wrong", wrong[i].inputs, "y", NULL);
+        onnx_output(&g, "y");
+        refused(&g, wrong[i].why);
+    }
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +388,7 @@ int main(void)
         cmocka_unit_test(loops_without_an_end_in_sight),
         cmocka_unit_test(scans_go_both_ways),
         cmocka_unit_test(bodies_lie_in_bodies),
+        cmocka_unit_test(sequences_are_over_before_anything_runs),
         cmocka_unit_test(dims_are_bound_by_the_names_of_the_file),
         cmocka_unit_test(an_integer_may_be_bound),
     };
