@@ -16,7 +16,7 @@ static int open_in(optune_space *made, const optune_task *task, const optune_imp
     made->task = task;
     made->impl = impl;
     made->sought = sought;
-    if (ot_may_widen(task)) {
+    if (impl->applies && ot_may_widen(task)) {
         ot_widened *wide = ot_alloc_raw(sizeof *wide);
         if (ot_widens(impl, task, wide)) {
             made->wide = wide;

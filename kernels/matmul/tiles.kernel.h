@@ -115,7 +115,7 @@ INLINE void tiles_step(const word_at *a, i64 a_row, i64 a_tile, const u32 *b, i6
 #endif
 }
 
-/* The same of words of two halves (DOT_SPLIT): rows with both exchanged are a_other words behind. */
+/* The same of words of two halves (DOT_SPLIT): the exchanged ones are a_other words behind. */
 INLINE void tiles_step_split(const word_at *a, i64 a_row, i64 a_tile, i64 a_other, const u32 *b,
                              i64 b_row, const int rows)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_amx.x86: convolutions of 16-bit floats and of 8-bit integers by the tiles of AMX: 16 pixels
+ * conv2d_amx.x86: convolutions of 16-bit floats and 8-bit integers by the tiles of AMX: 16 pixels
  * by 16 output channels of sums each.
  */
 #include "kernels/convolution/dots/dots.h"
