@@ -279,6 +279,8 @@ int main(int argc, char **argv)
                  "const ot_body ot_body_epilogue[2] = {\n");
     write_stage(out, depends, "kernels/common/epilogue.kernel.c", 1);
     write_stage(out, depends, "kernels/common/epilogue.kernel.cu", 2);
+    fprintf(out, "};\n\nconst ot_body ot_body_widen[1] = {\n");
+    write_stage(out, depends, "kernels/common/widen.kernel.c", 1);
     fprintf(out, "};\n\nconst ot_body ot_body_table[] = {\n");
     int i = 4;
     for (; i < argc && strcmp(argv[i], "--files"); i++)

@@ -145,7 +145,10 @@ static bool applies_to(const optune_impl *impl, const optune_task *task, bool ta
         return false;
     ot_slip_taken(NULL);
     const bool applies = !impl->applies || impl->applies(task, why);
-    return !ot_slip_taken(why) && applies;
+    if (!ot_slip_taken(why) && applies)
+        return true;
+    ot_widened wide;
+    return ot_widens(impl, task, &wide);
 }
 
 bool ot_impl_applies(const optune_impl *impl, const optune_task *task, char *why)

@@ -359,8 +359,8 @@ static int row_current(const ot_dispatch *d, int i, const optune_target *target,
     optune_err inner = {0};
     optune_config config = row->config;
     int status = ot_call_narrow(&d->call, &row->range, call, err);
-    if (status >= 0 && (!ot_impl_takes(row->impl, call, why) ||
-                        (row->impl->applies && !row->impl->applies(&task, why))))
+    if (status >= 0 &&
+        (!ot_impl_takes(row->impl, call, why) || !ot_impl_applies(row->impl, &task, why)))
         status = optune_fail(err, OPTUNE_EVERSION, "row %d of the table: '%s' %s", i,
                              row->impl->name, why);
     if (status >= 0)

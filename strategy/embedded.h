@@ -22,6 +22,8 @@ extern const ot_body ot_body_table[];
 /* kernels/common/epilogue.kernel.c and .cu: the stage that computes what is fused behind a call, on
  * CPUs and on GPUs. */
 extern const ot_body ot_body_epilogue[2];
+/* kernels/common/widen.kernel.c: stages around what computes 16-bit floats in float32. */
+extern const ot_body ot_body_widen[1];
 
 /* Every file that bodies include, by its name and in the order of names; NULL ends the table. */
 typedef struct ot_body_file {

@@ -40,15 +40,15 @@ static void keep_loops(optune_plan *plan, int module)
             optune_plan_flag(plan, module, flags[i]);
 }
 
-/* How an element of the output lies in memory, and what expressions are computed in. GPUs take
- * 16-bit floats through float. */
+/* How an element of the output lies in memory, and what expressions are computed in: 16-bit floats
+ * in float. */
 typedef struct element {
     const char *computed, *stored, *read, *write;
     int bits; /* of what is computed */
 } element;
 
 /* False: nothing is fused in this type. */
-static bool element_of(const optune_task *task, optune_dtype dtype, element *e)
+static bool element_of(optune_dtype dtype, element *e)
 {
     const bool real = dtype.code == OPTUNE_DTYPE_FLOAT || dtype.code == OPTUNE_DTYPE_BFLOAT;
     if (!real || dtype.lanes != 1)
@@ -61,7 +61,21 @@ static bool element_of(const optune_task *task, optune_dtype dtype, element *e)
         *e = (element){"float", "u16", "float_of_bfloat", "bfloat_of_float", 32};
     else
         *e = (element){"float", "u16", "float_of_half", "half_of_float", 32};
-    return dtype.bits != 16 || on_gpu(task);
+    return true;
+}
+
+bool ot_epilogue_is_half(const optune_task *task)
+{
+    element e;
+    const optune_dtype dtype = task->call->output[0].dtype;
+    return dtype.bits == 16 && !on_gpu(task) && element_of(dtype, &e);
+}
+
+/* Whether expressions of 16-bit floats can be in the registers of the row's body: of those for CPUs
+ * one must know them. */
+static bool body_takes(const optune_task *task, const optune_impl *impl)
+{
+    return !ot_epilogue_is_half(task) || strstr(ot_impl_source(impl), "EPILOGUE_BRAIN");
 }
 
 static bool one(const optune_dim *dim)
@@ -225,7 +239,7 @@ void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
 {
     const optune_call *call = task->call;
     element e = {0};
-    element_of(task, call->output[0].dtype, &e);
+    element_of(call->output[0].dtype, &e);
     ot_text_printf(to, "#define SCALAR %s\n#define SCALAR_REAL 1\n#define SCALAR_BITS %d\n",
                    e.computed, e.bits);
     if (on_gpu(task))
@@ -233,6 +247,9 @@ void ot_epilogue_defines(const optune_task *task, int first, ot_text *to)
                        "#define EPILOGUE_T %s\n#define EPILOGUE_READ(x) %s(x)\n"
                        "#define EPILOGUE_WRITE(x) %s(x)\n",
                        e.stored, e.read, e.write);
+    else if (ot_epilogue_is_half(task))
+        ot_text_printf(to, "#define EPILOGUE_BRAIN %d\n",
+                       call->output[0].dtype.code == OPTUNE_DTYPE_BFLOAT);
     ot_text_add(to, "#define EPILOGUE_OPERANDS(X, o)");
     for (int k = 0; k < call->n_extra; k++) {
         const optune_tensor *in = &call->input[call->n_inputs + k].type;
@@ -279,10 +296,8 @@ bool ot_epilogue_applies(const optune_task *task, char *why)
     element e;
     if (call->n_epilogues == 0)
         return true;
-    if (!element_of(task, call->output[0].dtype, &e))
-        return optune_refuse(why, on_gpu(task)
-                                      ? "operators are fused in floating types only"
-                                      : "operators are fused in float32 and float64 only");
+    if (!element_of(call->output[0].dtype, &e))
+        return optune_refuse(why, "operators are fused in floating types only");
     if (on_gpu(task) && !ot_call_static(call))
         return optune_refuse(why, "fuses operators for constant shapes only");
     return operands_told(call, why);
@@ -305,7 +320,7 @@ bool optune_plan_fuse(const optune_task *task, optune_plan *plan, optune_stage *
     const optune_tensor *out = &call->output[0];
     if (call->n_epilogues == 0 ||
         stage->n_args + call->n_extra + open_dims(out) > OPTUNE_MAX_ARGS || stage->module < 0 ||
-        stage->module >= plan->n_modules)
+        stage->module >= plan->n_modules || !body_takes(task, plan->impl))
         return false;
     for (int k = 0; k < call->n_extra && !on_gpu(task); k++)
         if (uniform_from(out, &call->input[call->n_inputs + k].type, lanes_from) > lanes_from)
@@ -392,7 +407,7 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     }
     const int m = optune_plan_module(plan);
     element e = {0};
-    element_of(task, out->dtype, &e);
+    element_of(out->dtype, &e);
     optune_plan_define_text(plan, m, "DTYPE", e.computed);
     plan->module[m].fused = plan->module[m].closing = true;
     plan->module[m].first_extra = 1;
@@ -409,20 +424,28 @@ void ot_epilogue_close(const optune_task *task, optune_plan *plan)
     }
     add_extras(call, &stage);
     optune_plan_stage(plan, &stage);
+    if (ot_epilogue_is_half(task))
+        ot_widen_close(task, plan, plan->n_stages - 1);
 }
 
 void ot_call_digest(const optune_task *task, const optune_impl *impl, char hex[33])
 {
     const optune_call *call = task->call;
     ot_copy(hex, 33, ot_impl_digest(impl));
-    if (call->n_epilogues == 0)
+    ot_widened to;
+    const bool wide = !impl->generic && ot_may_widen(task) &&
+                      (call->n_epilogues > 0 || ot_widens(impl, task, &to));
+    if (call->n_epilogues == 0 && !wide)
         return;
-    const char *text[2 + OPTUNE_MAX_EPILOGUES] = {ot_impl_digest(impl),
+    const char *text[3 + OPTUNE_MAX_EPILOGUES] = {ot_impl_digest(impl),
                                                   ot_body_epilogue[on_gpu(task)].digest};
     for (int i = 0; i < call->n_epilogues; i++) {
         const optune_op *op = call->epilogue[i].op;
         const optune_impl *generic = impl->generic ? ot_generic_of(op) : NULL;
         text[2 + i] = generic ? ot_impl_digest(generic) : op->scalar->text;
     }
-    ot_digest_hex(ot_digest_texts(text, 2 + call->n_epilogues), hex);
+    int n = 2 + call->n_epilogues;
+    if (wide)
+        text[n++] = ot_body_widen->digest;
+    ot_digest_hex(ot_digest_texts(text, n), hex);
 }

@@ -34,6 +34,7 @@ struct optune_space {
     ot_knob knob[OPTUNE_MAX_KNOBS];
     optune_err problem; /* the first misuse; status 0: none */
     ot_where *where;    /* what is valid, as far as constraints say; NULL: they say nothing */
+    struct ot_widened *wide; /* owned: the task that the row is asked about, or NULL */
     bool team;          /* its last knob is that of team.c */
     /* Only whether this config is in it is asked: of splits that are made of factors no more than
      * the config's entity is listed, if it is one of theirs. NULL: all are. */
@@ -88,6 +89,8 @@ bool ot_team_runs(const char *source);
 /* C in front of a module of this source, by which it runs the team of who loads it; "": it asks
  * OpenMP for more. */
 const char *ot_team_calls(const char *source);
+/* Whether the target loads modules as the target cpu does. */
+bool ot_loads_as_cpu(const optune_target *target);
 /* Whether a config of the space has it computed by one thread. */
 bool ot_team_alone(const optune_space *space, const optune_config *config);
 
@@ -111,6 +114,8 @@ int ot_body_check(const optune_impl *impl, optune_err *err);
 const char *ot_body_text(const optune_impl *row);
 int ot_body_serves(const optune_impl *row);
 
+/* epilogue.c: whether its output is of 16-bit floats, on a CPU. */
+bool ot_epilogue_is_half(const optune_task *task);
 /* epilogue_generic.c: what is fused behind a generic implementation is computed by the generic ones
  * of its own operators, a stage each, in place: any dtype, dims known at run time. */
 bool ot_generic_epilogue_applies(const optune_task *task, char *why);
@@ -166,6 +171,22 @@ void ot_registry_rewind(ot_registry_mark mark);
 /* ENOENT: of what was added since, an operator is of a family or a pattern whose strategy names an
  * implementation that there is not. */
 int ot_registry_whole(ot_registry_mark mark, optune_err *err);
+
+/* ---- widen.c: 16-bit floats on CPUs by what computes in float32 --------------------------- */
+typedef struct ot_widened {
+    optune_task task;
+    optune_call call;
+} ot_widened;
+/* The same call with float32 for each 16-bit float, and numbers of its attributes as these have
+ * them. `to` must stay where it is. */
+void ot_widen(const optune_task *task, ot_widened *to);
+/* Whether it has 16-bit floats, and all of them can be widened here: asked before the row is. */
+bool ot_may_widen(const optune_task *task);
+/* Whether the row refuses the call and takes it so; then `to` is that. */
+bool ot_widens(const optune_impl *impl, const optune_task *task, ot_widened *to);
+/* Of a plan made for the widened call, or its stages from `from` on: they get scratch for tensors
+ * of 16-bit floats, and stages around them convert. `task` is the call's own. */
+void ot_widen_close(const optune_task *task, optune_plan *plan, int from);
 
 /* ---- repeat.c: a plan of one image for a batch that is known at run time ------------------ */
 void ot_repeat_close(const optune_task *task, optune_plan *plan);

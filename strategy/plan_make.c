@@ -213,13 +213,18 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
     const optune_task on = {.call = task->call, .target = task->target, .device = &device};
     const ot_locale before = ot_locale_enter(); /* rows print numbers into source */
     char slip[OPTUNE_WHY_SIZE];
+    ot_widened wide;
+    plan->wide = ot_widens(impl, &on, &wide);
+    const optune_task *const by = plan->wide ? &wide.task : &on;
     ot_slip_taken(NULL);
-    impl->plan(&on, config, plan);
+    impl->plan(by, config, plan);
     ot_locale_leave(before);
     if (ot_slip_taken(slip))
         return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': %s", impl->name, slip);
-    ot_repeat_close(task, plan);
-    ot_epilogue_close(task, plan);
+    ot_repeat_close(plan->wide ? by : task, plan);
+    ot_epilogue_close(plan->wide ? by : task, plan);
+    if (plan->wide)
+        ot_widen_close(task, plan, 0);
     return check(task, plan, err);
 }
 
@@ -249,17 +254,11 @@ static void target_defines(const optune_device *device, int threads, ot_text *to
 
 static const char *body_of(const optune_task *task, const optune_plan *plan, const ot_module *m)
 {
+    if (m->widens)
+        return ot_body_widen->source;
     if (m->closing && plan->impl->generic)
         return ot_impl_source(ot_generic_of(task->call->epilogue[m->first_extra].op));
     return m->closing ? ot_epilogue_source(task) : ot_impl_source(plan->impl);
-}
-
-/* Who loads modules as the target cpu does. */
-static bool gets_a_team(const optune_target *target)
-{
-    const optune_target_row *row = optune_target_find(target->kind);
-    return row && row->worker.load &&
-           row->worker.load == optune_target_find("cpu")->worker.load;
 }
 
 static void source(const optune_task *task, const optune_plan *plan, int module, bool loaded,
@@ -269,13 +268,18 @@ static void source(const optune_task *task, const optune_plan *plan, int module,
     const ot_module *m = &plan->module[module];
     const char *body = body_of(task, plan, m);
     target_defines(task->device, plan->threads, to);
-    if (loaded && gets_a_team(task->target))
+    if (loaded && ot_loads_as_cpu(task->target))
         ot_text_add(to, ot_team_calls(body));
     for (int i = 0; i < m->n_defines; i++)
         ot_text_printf(to, "#define %s %s\n", ot_plan_text(plan, m->define[i].name),
                        ot_plan_text(plan, m->define[i].value));
-    if (m->fused)
+    if (m->fused && (plan->wide || (m->closing && ot_epilogue_is_half(task)))) {
+        ot_widened wide;
+        ot_widen(task, &wide);
+        ot_epilogue_defines(&wide.task, m->first_extra, to);
+    } else if (m->fused) {
         ot_epilogue_defines(task, m->first_extra, to);
+    }
     ot_text_add(to, body);
     ot_repeat_source(plan, module, to);
 }

@@ -23,6 +23,7 @@ void ot_space_begin(optune_space *space)
     space->problem.status = OPTUNE_OK;
     space->problem.text[0] = '\0';
     space->where = NULL;
+    space->wide = NULL;
     space->team = false;
     space->sought = space->found = NULL;
     space->used = 0;
@@ -66,6 +67,7 @@ void ot_space_end(optune_space *space)
         ot_space_give_back(space, space->knob[i].word);
     }
     ot_where_close(space->where);
+    free(space->wide);
 }
 
 void ot_space_close(optune_space *space)

@@ -16,6 +16,15 @@ static int open_in(optune_space *made, const optune_task *task, const optune_imp
     made->task = task;
     made->impl = impl;
     made->sought = sought;
+    if (impl->applies && ot_may_widen(task)) {
+        ot_widened *wide = ot_alloc_raw(sizeof *wide);
+        if (ot_widens(impl, task, wide)) {
+            made->wide = wide;
+            made->task = task = &wide->task;
+        } else {
+            free(wide);
+        }
+    }
     char slip[OPTUNE_WHY_SIZE];
     ot_slip_taken(NULL);
     if (impl->space)
@@ -49,8 +58,8 @@ bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_confi
     const int64_t index = config->index;
     if (open_in(&space, task, impl, index < 0 ? NULL : config, NULL) < 0)
         return false;
-    const bool has = ot_space_index_of(&space, config, NULL) >= 0 &&
-                     ot_space_valid(&space, config, NULL);
+    const bool has =
+        ot_space_index_of(&space, config, NULL) >= 0 && ot_space_valid(&space, config, NULL);
     ot_space_end(&space);
     if (index >= 0)
         config->index = index; /* of the whole space */

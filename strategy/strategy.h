@@ -141,6 +141,7 @@ typedef struct ot_module {
     char flag[8][OPTUNE_WORD_SIZE];
     bool fused;      /* it computes what is fused behind the call */
     bool closing;    /* and is nothing but that: kernels/common/epilogue.kernel.c, .cu */
+    bool widens;     /* nothing but kernels/common/widen.kernel.c */
     int first_extra; /* first extra input of its stages' arguments; generic closing: whose */
 } ot_module;
 typedef struct ot_scratch {
@@ -169,6 +170,7 @@ struct optune_plan {
     int n_modules, n_scratch, n_stages, n_maps, n_lists, n_dims, n_text;
     int threads; /* of a CPU that its modules use; 0: the device's */
     bool fused;  /* its modules compute what is fused behind the call */
+    bool wide;   /* its modules compute a call of 16-bit floats in float32: widen.c */
     bool in_place; /* an operand of that may lie in the output's memory: optune_plan_in_place */
     ot_scratch scratch[OPTUNE_MAX_SCRATCH];
     optune_stage stage[OPTUNE_MAX_STAGES];

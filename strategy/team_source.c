@@ -79,3 +79,10 @@ const char *ot_team_calls(const char *source)
                ? calls
                : "";
 }
+
+bool ot_loads_as_cpu(const optune_target *target)
+{
+    const optune_target_row *row = optune_target_find(target->kind);
+    return row && row->worker.load &&
+           row->worker.load == optune_target_find("cpu")->worker.load;
+}

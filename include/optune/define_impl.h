@@ -356,9 +356,10 @@ OPTUNE_API int optune_plan_tensor_map(optune_plan *plan, const optune_tensor_map
  * kernels/common/epilogue.kernel.h (for GPUs, epilogue_gpu.kernel.h, where lanes do not
  * matter): call it once the stage that writes output[0] has all its own arguments; it appends
  * the extra inputs. The lanes of a vector that the body passes to epilogue() are consecutive
- * elements within the output's dims `lanes_from` and up. False, and nothing is added: nothing
- * is fused, or not in this way; the harness then adds a stage behind the others, as it does for
- * implementations that never offer. */
+ * elements within the output's dims `lanes_from` and up. Behind an output of 16-bit floats a CPU's
+ * body must know extra inputs of 16 bits, by epilogue_half.kernel.h. False, and nothing is added:
+ * nothing is fused, or not in this way; the harness then adds a stage behind the others, as it does
+ * for implementations that never offer. */
 OPTUNE_API bool optune_plan_fuse(const optune_task *task, optune_plan *plan,
                                  optune_stage *stage, int lanes_from);
 /* Says, behind optune_plan_fuse, that an operand of what was fused that has output[0]'s own type

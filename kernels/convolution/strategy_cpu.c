@@ -118,7 +118,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
     {.impl = "conv2d_dot.cpu", .plevel = 11},
-    {.impl = "conv2d_amx.x86", .plevel = 12},
+    {.impl = "conv2d_amx.x86", .plevel = 14},
     {.impl = "conv2d_split.x86", .plevel = 13, .condition = fills_tiles},
     {.impl = "conv2d_split.x86", .plevel = 3, .condition = other_tiles},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},

@@ -46,8 +46,10 @@ dot_step dot_best(const optune_task *task, optune_dtype in)
 dot_step dot_tiles(const optune_task *task, optune_dtype in)
 {
     const int dots = task->device->vector_bytes == 64 ? task->device->dots : 0;
-    if (in.code == OPTUNE_DTYPE_BFLOAT)
-        return dots & OPTUNE_DOT_TILE_BF16 && dots & OPTUNE_DOT_BF16 ? DOT_TILE_BF16 : DOT_NONE;
+    if (half(in))
+        return !(dots & OPTUNE_DOT_TILE_BF16 && dots & OPTUNE_DOT_BF16) ? DOT_NONE
+               : in.code == OPTUNE_DTYPE_BFLOAT                         ? DOT_TILE_BF16
+                                                                        : DOT_TILE_F16;
     if (in.code == OPTUNE_DTYPE_INT)
         return dots & OPTUNE_DOT_TILE_I8 && dots & OPTUNE_DOT_I8 ? DOT_TILE_I8 : DOT_NONE;
     return DOT_NONE;

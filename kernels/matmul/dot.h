@@ -18,7 +18,8 @@ typedef enum dot_step {
     DOT_BF16,
     DOT_I8,
     DOT_TILE_BF16,
-    DOT_TILE_I8
+    DOT_TILE_I8,
+    DOT_TILE_F16
 } dot_step;
 
 /* Two operands of `in`, sums as `out`: float16 or bfloat16 to the same or float32, 8-bit integers
@@ -33,7 +34,9 @@ dot_step dot_tiles(const optune_task *task, optune_dtype in); /* DOT_NONE: it ha
 /* Numbers in a word of 32 bits, and words of a row of k numbers. */
 static inline int64_t dot_word(dot_step step)
 {
-    return step == DOT_WIDE ? 1 : step == DOT_I8 || step == DOT_TILE_I8 ? 4 : 2;
+    return step == DOT_WIDE || step == DOT_TILE_F16 ? 1
+           : step == DOT_I8 || step == DOT_TILE_I8  ? 4
+                                                    : 2;
 }
 
 static inline int64_t dot_row_words(dot_step step, int64_t k)
@@ -44,7 +47,14 @@ static inline int64_t dot_row_words(dot_step step, int64_t k)
 /* Whether rows are not words as they lie in memory. */
 static inline bool dot_packs_rows(dot_step step, int64_t k)
 {
-    return step == DOT_WIDE || step == DOT_PAIRS || k % dot_word(step) != 0;
+    return dot_word(step) == 1 || step == DOT_PAIRS || k % dot_word(step) != 0;
+}
+
+/* How often each row is in memory: words of two halves of a number are there the other way round,
+ * too. */
+static inline int64_t dot_row_copies(dot_step step)
+{
+    return step == DOT_TILE_F16 ? 2 : 1;
 }
 
 /* Bytes of one panel of `columns`. */

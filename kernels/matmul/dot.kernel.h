@@ -19,6 +19,9 @@
  *               DOT_COLUMNS_MOVED, a body adds 128 to those of columns itself
  *     DOT_TILE_BF16, DOT_TILE_I8 what tiles read (AMX): two bfloat16, four signed integers, as they
  *               are; a step of vectors is for where the system keeps tiles from a program
+ *     DOT_TILE_F16 a float16 as two bfloat16, of whose sum it is made to the last bit: the leading
+ *               8 bits of its fraction, and the rest. Rows are there with both exchanged, too, so
+ *               that two steps make all four products. An infinity's rest is no number
  *
  * Macros from the plan: IN_T (what the operands are in memory: unsigned short, signed or unsigned
  * char), BRAIN (16-bit floats are bfloat16), DTYPE (of sums: float or int), OUT_T (of the output)
@@ -29,8 +32,7 @@
 #ifndef OPTUNE_KERNELS_MATMUL_DOT_H
 #define OPTUNE_KERNELS_MATMUL_DOT_H
 
-#include "kernels/common/epilogue.kernel.h"
-#include "kernels/common/half_lanes.kernel.h"
+#include "kernels/common/epilogue_half.kernel.h"
 #include "kernels/common/turn.kernel.h"
 
 #define DOT_WIDE 1
@@ -39,14 +41,17 @@
 #define DOT_I8 4
 #define DOT_TILE_BF16 5
 #define DOT_TILE_I8 6
+#define DOT_TILE_F16 7
 
 #ifndef DOT_COLUMNS_MOVED
 #define DOT_COLUMNS_MOVED 0
 #endif
 #define DOT_NR (DOT_NV * VLEN)
 #define DOT_BYTES (DOT == DOT_I8 || DOT == DOT_TILE_I8)
-#define DOT_PLAIN (DOT >= DOT_BF16) /* words are operands as they lie in memory */
-#define WORD (DOT == DOT_WIDE ? 1 : DOT_BYTES ? 4 : 2)
+#define DOT_PLAIN                                                                              \
+    (DOT >= DOT_BF16 && DOT <= DOT_TILE_I8) /* words are operands as they lie in memory */
+#define DOT_SPLIT (DOT == DOT_TILE_F16)
+#define WORD (DOT == DOT_WIDE || DOT_SPLIT ? 1 : DOT_BYTES ? 4 : 2)
 #define OFFSETS (DOT == DOT_I8)
 #define PANEL_WORDS ((K_WORDS + OFFSETS) * DOT_NR) /* of a panel */
 
@@ -60,7 +65,7 @@ INLINE vec dot_step(vec acc, u32 a, words b)
 {
 #if DOT == DOT_WIDE
     return acc + ot_bits_float(a) * (vec)b;
-#elif DOT == DOT_BF16 || DOT == DOT_TILE_BF16
+#elif DOT == DOT_BF16 || DOT == DOT_TILE_BF16 || DOT_SPLIT
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(acc) : "v"(a - (words){0}), "v"(b));
     return acc;
 #elif DOT_BYTES && DOT_COLUMNS_MOVED
@@ -80,6 +85,24 @@ INLINE vec dot_step(vec acc, u32 a, words b)
 #endif
 }
 
+/* Both halves of float16, as words, and these the other way round. */
+INLINE words dot_split(halves h)
+{
+    const floats x = floats_of_halves(h);
+    const words lead = (words)x & 0xffff0000u;
+    return lead >> 16 | ((words)(x - (floats)lead) & 0xffff0000u);
+}
+INLINE u32 dot_split_one(unsigned short h)
+{
+    const float x = float_of_half(h);
+    const u32 lead = ot_float_bits(x) & 0xffff0000u;
+    return lead >> 16 | (ot_float_bits(x - ot_bits_float(lead)) & 0xffff0000u);
+}
+INLINE words dot_exchanged(words w)
+{
+    return w << 16 | w >> 16;
+}
+
 /* The word of `n` numbers, WORD at most, `apart` in memory; zeros behind them. */
 INLINE u32 dot_word_of(const IN_T *from, i64 apart, int n)
 {
@@ -88,6 +111,8 @@ INLINE u32 dot_word_of(const IN_T *from, i64 apart, int n)
         const IN_T x = from[i * apart];
 #if DOT == DOT_WIDE
         word = ot_float_bits(BRAIN ? float_of_bfloat(x) : float_of_half(x));
+#elif DOT_SPLIT
+        word = dot_split_one(x);
 #elif DOT == DOT_PAIRS
         word |= (u32)(unsigned short)(short)x << 16 * i;
 #else
@@ -112,6 +137,8 @@ INLINE words dot_words(const IN_T *row, i64 k)
 #elif DOT == DOT_WIDE
     const halves h = *(const halves_at *)(row + k);
     return (words)(BRAIN ? floats_of_bfloats(h) : floats_of_halves(h));
+#elif DOT_SPLIT
+    return dot_split(*(const halves_at *)(row + k));
 #else
     words w;
     UNROLL(64)
@@ -224,6 +251,13 @@ INLINE void dot_put(OUT_T *out, vec sums, const int lanes)
 #endif
 }
 
+/* What is fused behind the call, of elements o on of the output. */
+#if OUT_HALF
+#define dot_fused(sums, arg, o, lanes) epilogue_halves(sums, arg, o, lanes)
+#else
+#define dot_fused(sums, arg, o, lanes) epilogue(sums, arg, o, lanes)
+#endif
+
 /* `lanes` sums and what is added to them, as numbers of the output from out[o] on; arg is that of
  * the stage. */
 INLINE void dot_store(OUT_T *out, i64 o, vec sums, const OUT_T *add, const int lanes,
@@ -234,7 +268,7 @@ INLINE void dot_store(OUT_T *out, i64 o, vec sums, const OUT_T *add, const int l
     else
         for (int l = 0; add && l < lanes; l++)
             sums[l] += dot_one(add[l]);
-    dot_put(out + o, epilogue(sums, arg, o, lanes), lanes);
+    dot_put(out + o, dot_fused(sums, arg, o, lanes), lanes);
 }
 
 #endif

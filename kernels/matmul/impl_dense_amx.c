@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_amx.x86: products of bfloat16 and of 8-bit integers by the tiles of AMX: 16 rows by 16
+ * dense_amx.x86: products of 16-bit floats and of 8-bit integers by the tiles of AMX: 16 rows by 16
  * columns of sums each, a step of 64 bytes of depth.
  */
 #include "kernels/matmul/dense.h"
@@ -28,13 +28,13 @@ static int64_t weight_bytes(const dense_shape *s, dot_step step, int64_t tile_n)
 
 static int64_t data_bytes(const dense_shape *s, dot_step step)
 {
-    return host_ceil(s->m, TILE) * steps(step, s->k) * TILE_WORDS * 4;
+    return host_ceil(s->m, TILE) * steps(step, s->k) * TILE_WORDS * dot_row_copies(step) * 4;
 }
 
 /* A tile reads whole steps. */
 static bool must_pack(const dense_shape *s, dot_step step)
 {
-    return s->k % (dot_word(step) * TILE) != 0;
+    return dot_row_copies(step) > 1 || s->k % (dot_word(step) * TILE) != 0;
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -44,7 +44,7 @@ static bool applies(const optune_task *task, char *why)
     const dense_shape s = dense_shape_of(task->call);
     const dot_step step = dot_tiles(task, in_of(task));
     if (step == DOT_NONE)
-        return optune_refuse(why, "needs bfloat16 or int8 and the tiles of AMX for it");
+        return optune_refuse(why, "needs 16-bit floats or int8 and the tiles of AMX for it");
     return matmul_packed_fits(weight_bytes(&s, step, 1), s.n * s.k * in_of(task).bits / 8,
                               why) &&
            matmul_scratch_fits(data_bytes(&s, step), why);
@@ -106,7 +106,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 OPTUNE_IMPL(matmul, dense_amx) = {
     .op = "dense",
     .name = "dense_amx.x86",
-    .summary = "bfloat16 and 8-bit integers by the tiles of AMX",
+    .summary = "16-bit floats and 8-bit integers by the tiles of AMX",
     .applies = applies,
     .space = space,
     .fallback = fallback,

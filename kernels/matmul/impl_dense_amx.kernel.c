@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dense_amx.x86: products of bfloat16 and of 8-bit integers by tiles, 16 rows of 64 bytes each.
+ * dense_amx.x86: products of 16-bit floats and of 8-bit integers by tiles, 16 rows of 64 bytes.
  * Macros from the plan: M N, BIAS, PACK_DATA (rows are put together 16 by 16, KS steps of 16 words
  * each, with zeros behind them), ROW_BLOCKS (blocks of TILE_M tiles of one task), those of
  * kernels/matmul/tiles.kernel.h.
@@ -18,8 +18,8 @@
 /* How far the words of the next row are, of the next step, and of the next 16 rows. */
 #if PACK_DATA
 #define A_ROW 16
-#define A_STEP 256
-#define A_TILE (256 * KS)
+#define A_STEP (256 * (1 + DOT_SPLIT))
+#define A_TILE (A_STEP * KS)
 #else
 #define A_ROW K_WORDS
 #define A_STEP 16
@@ -40,7 +40,7 @@ void pack_weight(void *const *arg)
 }
 
 #if PACK_DATA
-/* arg: data [M][K], its tiles [M / 16][KS][16][16] */
+/* arg: data [M][K], its tiles [M / 16][KS][16][16], those with halves exchanged behind each */
 void pack_data(void *const *arg)
 {
     const IN_T *data = arg[0];
@@ -49,12 +49,15 @@ void pack_data(void *const *arg)
     for (i64 i = 0; i < M; i++) {
         u32 *to = packed + i / 16 * A_TILE + i % 16 * A_ROW;
         const IN_T *row = data + i * K;
-        for (i64 s = 0; s < KS; s++, to += A_STEP)
+        for (i64 s = 0; s < KS; s++, to += A_STEP) {
             if ((s + 1) * 16 * WORD <= K)
                 *(words_at *)to = dot_words(row, s * 16);
             else
                 for (i64 k = s * 16; k < (s + 1) * 16; k++)
                     to[k - s * 16] = k < K_WORDS ? dot_word(row, k) : 0;
+            if (DOT_SPLIT)
+                *(words_at *)(to + 256) = dot_exchanged(*(const words_at *)to);
+        }
     }
 }
 #endif
@@ -83,7 +86,10 @@ INLINE void block(const word_at *data, const u32 *packed, const OUT_T *bias, OUT
     const u32 *b = packed + p * PANEL_WORDS;
     if (granted) {
         tiles_zero();
-        for (i64 s = 0; s < KS; s++)
+        for (i64 s = 0; s < KS && DOT_SPLIT; s++)
+            tiles_step_split(a + s * A_STEP, A_ROW, A_TILE, 256, b + s * STEP_WORDS, DOT_NR,
+                             rows);
+        for (i64 s = 0; s < KS && !DOT_SPLIT; s++)
             tiles_step(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR, rows);
         tiles_store(sums, rows);
     } else {

@@ -51,6 +51,24 @@ INLINE void tile(const word_at *a, const u32 *panel, const OUT_T *bias, OUT_T *o
             acc[i][j] = OFFSETS ? (vec) * (const words_at *)(panel + j * VLEN) : (vec){0};
     }
     dot_mac(acc, rows, K_WORDS, a, K_WORDS, 1, panel + OFFSETS * DOT_NR, DOT_NR);
+#if EPILOGUE
+    /* One instance of what is fused, and one for ragged columns. */
+    vec done[DOT_MR][DOT_NV];
+    UNROLL(64)
+    for (int i = 0; i < rows; i++) {
+        UNROLL(64)
+        for (int j = 0; j < DOT_NV; j++)
+            done[i][j] = acc[i][j];
+    }
+    UNROLL(1)
+    for (int i = 0; i < rows; i++) {
+        UNROLL(1)
+        for (int j = 0; j < DOT_NV && j * VLEN < cols; j++)
+            dot_store(out, o + i * N + j * VLEN, done[i][j], BIAS ? bias + j * VLEN : 0,
+                      MIN(VLEN, cols - j * VLEN), arg);
+    }
+    return;
+#endif
     UNROLL(64)
     for (int i = 0; i < rows; i++) {
         UNROLL(64)

@@ -31,7 +31,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "dense_pack.x86", .plevel = 10},
     {.impl = "dense_gemm.cpu", .plevel = 11},
     {.impl = "dense_dot.cpu", .plevel = 11},
-    {.impl = "dense_amx.x86", .plevel = 12},
+    {.impl = "dense_amx.x86", .plevel = 13},
     {.impl = "dense_split.x86", .plevel = 12, .condition = tiles_pay},
     {.impl = "dense_gemv.cpu", .plevel = 12, .when = "m <= 8", .condition = vector_pays},
     {.impl = "dense_cblas.x86", .plevel = 13},

@@ -17,7 +17,7 @@
 
 #define TILE_ROWS (16 * TILE_M) /* of a block */
 
-#if DOT == DOT_TILE_BF16
+#if DOT == DOT_TILE_BF16 || DOT_SPLIT
 #define TILE_OP "tdpbf16ps"
 #else
 #define TILE_OP "tdpbssd"
@@ -69,7 +69,8 @@ INLINE void tiles_begin(const int rows)
     const int last = CEIL_DIV(rows, 16) - 1;
     const unsigned char over = (unsigned char)(rows - 16 * last);
     if (TILE_M == 1)
-        shape.rows[0] = shape.rows[1] = shape.rows[2] = shape.rows[3] = shape.rows[4] = over;
+        shape.rows[0] = shape.rows[1] = shape.rows[2] = shape.rows[3] = shape.rows[4] =
+            shape.rows[5] = over;
     else
         shape.rows[last] = shape.rows[last == 2 ? 7 : 4 + last] = over;
     if (TILE_M == 2)
@@ -114,6 +115,61 @@ INLINE void tiles_step(const word_at *a, i64 a_row, i64 a_tile, const u32 *b, i6
 #endif
 }
 
+/* The same of words of two halves (DOT_SPLIT): the exchanged ones are a_other words behind. */
+INLINE void tiles_step_split(const word_at *a, i64 a_row, i64 a_tile, i64 a_other, const u32 *b,
+                             i64 b_row, const int rows)
+{
+    const int tiles = CEIL_DIV(rows, 16);
+    TILE_LOAD(6, b, b_row);
+    TILE_LOAD(4, a, a_row);
+    TILE_DOT(0, 4, 6);
+#if TILE_N == 4
+    TILE_LOAD(7, b + 16, b_row);
+    TILE_DOT(2, 4, 7);
+    TILE_LOAD(5, a + a_other, a_row);
+    TILE_DOT(0, 5, 6);
+    TILE_LOAD(6, b + 32, b_row);
+    TILE_DOT(2, 5, 7);
+    TILE_LOAD(7, b + 48, b_row);
+    TILE_DOT(1, 4, 6);
+    TILE_DOT(3, 4, 7);
+    TILE_DOT(1, 5, 6);
+    TILE_DOT(3, 5, 7);
+#else
+    if (tiles > 1) {
+        TILE_LOAD(5, a + a_tile, a_row);
+        TILE_DOT(1, 5, 6);
+    }
+#if TILE_M == 3
+    if (tiles > 2) {
+        TILE_LOAD(7, a + 2 * a_tile, a_row);
+        TILE_DOT(2, 7, 6);
+    }
+#elif TILE_N > 1
+    TILE_LOAD(7, b + 16, b_row);
+    TILE_DOT(2, 4, 7);
+    if (tiles > 1)
+        TILE_DOT(3, 5, 7);
+#endif
+    TILE_LOAD(4, a + a_other, a_row);
+    TILE_DOT(0, 4, 6);
+    if (tiles > 1) {
+        TILE_LOAD(5, a + a_other + a_tile, a_row);
+        TILE_DOT(1, 5, 6);
+    }
+#if TILE_M == 3
+    if (tiles > 2) {
+        TILE_LOAD(7, a + a_other + 2 * a_tile, a_row);
+        TILE_DOT(2, 7, 6);
+    }
+#elif TILE_N > 1
+    TILE_DOT(2, 4, 7);
+    if (tiles > 1)
+        TILE_DOT(3, 5, 7);
+#endif
+#endif
+}
+
 INLINE void tiles_zero(void)
 {
     TILE_ZERO(0);
@@ -155,6 +211,9 @@ static __attribute__((noinline)) void tiles_step_by_vectors(const word_at *a, i6
             for (int k = 0; k < 16; k++) {
                 const words w = *(const words_at *)(b + k * b_row + j);
                 sum = dot_step(sum, a[i / 16 * a_tile + i % 16 * a_row + k], w);
+                if (DOT_SPLIT)
+                    sum = dot_step(sum, a[i / 16 * a_tile + i % 16 * a_row + k],
+                                   dot_exchanged(w));
                 if (DOT_BYTES)
                     more = dot_step(more, 0, w);
             }

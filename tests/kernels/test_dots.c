@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of narrow numbers to the last bit: small whole numbers, whose sums all types hold, and
+ * Products of narrow numbers, what is fused behind them, and what computes 16-bit floats in
+ * float32, to the last bit: small whole numbers, whose sums all types hold, and
  * the ends of 8-bit integers. Every implementation that takes a call is asked, its fallback and
  * some configs; those of tiles again where the system refuses them.
  */
@@ -12,6 +13,7 @@
 #include "support/refused_tiles.h"
 #include "support/workbench.h"
 
+#include "run/worker.h"
 #include "strategy/inside.h"
 
 enum { MOST_BYTES = 1 << 17 };
@@ -30,6 +32,36 @@ static const char *const calls[] = {
     "groups=2)",
     "conv2d(bf16[1,33,5,40], const bf16[17,33,1,5], padding=[0,2,0,2], out_dtype=f32)",
     "conv2d(f16[1,3,23,18], const f16[9,3,7,7], strides=[2,3], padding=[3,3,3,3])",
+};
+
+static const char *const fused_calls[] = {
+    "dense(bf16[35,33], const bf16[70,33]) -> add(const bf16[70]) -> add(bf16[35,70]) -> "
+    "relu()",
+    "dense(f16[9,37], const f16[45,37]) -> multiply(f16[9,1]) -> clip(a_min=-3, a_max=7)",
+    "dense(bf16[9,37], const bf16[45,37], out_dtype=f32) -> add(const f32[45]) -> relu()",
+    "conv2d(bf16[1,40,7,7], const bf16[34,40,3,3], padding=[1,1,1,1]) -> add(const "
+    "bf16[34,1,1]) "
+    "-> add(bf16[1,34,7,7]) -> relu()",
+    "conv2d(f16[2,5,9,20], const f16[20,5,1,1]) -> add(const f16[1,20,1,1]) -> "
+    "add(f16[2,20,9,20])",
+    "conv2d(bf16[1,8,6,40], const bf16[17,8,1,5], padding=[0,2,0,2]) -> add(bf16[40]) -> "
+    "subtract(bf16[1,17,6,1])",
+};
+
+/* By what computes in float32. */
+static const char *const wide_calls[] = {
+    "batch_matmul(bf16[3,7,9], bf16[3,20,9]) -> add(bf16[3,7,20]) -> relu()",
+    "batch_matmul(f16[2,17,5], f16[1,5,33], transpose_b=false)",
+    "dense(f16[9,37], const f16[45,37], f16[45]) -> add(const f16[45]) -> relu()",
+    "conv2d(bf16[2,5,9,20], const bf16[20,5,3,3], padding=[1,1,1,1]) -> add(const "
+    "bf16[20,1,1])",
+    "conv2d(f16[1,12,9,9], const f16[12,1,3,3], groups=12) -> relu()",
+    "max_pool2d(bf16[1,5,9,20], pool_size=[3,3], strides=[2,2], padding=[1,1,1,1])",
+    "add(f16[5,33], f16[33]) -> relu()",
+    "multiply(bf16[5,33], bf16[5,1])",
+    "cast(i32[77], dtype=f16)",
+    "cast(bf16[77], dtype=i32)",
+    "less(f16[40], f16[3,40])",
 };
 
 /* Numbers that every type has exactly: -2 .. 2, and of 8-bit integers now and then an end. */
@@ -60,7 +92,9 @@ static void judge(const char *name, const optune_call *call, const void *const *
     optune_region all = {.lo = {0}};
     for (int d = 0; d < t->rank; d++)
         all.hi[d] = t->dim[d].min;
+    all.rank = t->rank;
     call->op->reference(call, in, 0, &all, want, size);
+    ot_reference_fused(call, in, &all, want, size);
     for (int64_t i = 0; i < n; i++) {
         char right[8] = {0};
         ot_elements_set(t->dtype, right, 0, 1, &want[i]);
@@ -72,25 +106,32 @@ static void judge(const char *name, const optune_call *call, const void *const *
     free(size);
 }
 
-/* How often implementations whose name holds `word` were asked. */
-static int try_all(const char *word, int configs)
+static bool has_name(const char *of, const char *const *word)
+{
+    while (*word && !strstr(of, *word))
+        word++;
+    return *word != NULL;
+}
+
+/* How often implementations whose name holds one of the words were asked. */
+static int try_calls(const char *const *list, int n_calls, const char *const *word, int configs)
 {
     static char memory[OPTUNE_MAX_INPUTS + 1][MOST_BYTES] __attribute__((aligned(64)));
     int n, asked = 0;
     const optune_impl *const *impl = ot_impls(&n);
-    for (int k = 0; k < OT_COUNT(calls); k++)
+    for (int k = 0; k < n_calls; k++)
         for (int i = 0; i < n; i++) {
-            const size_t op = strcspn(calls[k], "(");
-            if (!impl[i]->op || strncmp(impl[i]->op, calls[k], op) || impl[i]->op[op] ||
-                !strstr(impl[i]->name, word) || strstr(impl[i]->name, ".generic"))
+            const size_t op = strcspn(list[k], "(");
+            if (!impl[i]->op || strncmp(impl[i]->op, list[k], op) || impl[i]->op[op] ||
+                !has_name(impl[i]->name, word) || strstr(impl[i]->name, ".generic"))
                 continue;
             for (int c = 0; c < configs; c++) {
-                direct *d = direct_open(impl[i], calls[k], c);
+                direct *d = direct_open(impl[i], list[k], c);
                 if (!d)
                     break;
                 const optune_call *call = direct_call(d);
                 const void *in[OPTUNE_MAX_INPUTS] = {NULL};
-                for (int x = 0; x < call->n_inputs; x++) {
+                for (int x = 0; x < optune_call_inputs(call); x++) {
                     assert_true(optune_tensor_bytes(&call->input[x].type) <= MOST_BYTES);
                     fill(&call->input[x].type, x, memory[x]);
                     in[x] = memory[x];
@@ -108,9 +149,22 @@ static int try_all(const char *word, int configs)
 static void test_exact(void **state)
 {
     (void)state;
-    const int asked = try_all("_dot.", 3) + try_all("_amx.", 3);
+    static const char *const words[] = {"_dot.", "_amx.", NULL};
+    const int asked = try_calls(calls, OT_COUNT(calls), words, 2);
+    const int fused = try_calls(fused_calls, OT_COUNT(fused_calls), words, 1);
+    print_message("%d configs, %d with what is fused\n", asked, fused);
+    assert_true(asked >= 2 * OT_COUNT(calls) && fused >= OT_COUNT(fused_calls));
+}
+
+static void test_wide(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"_gemm.",  "_pack.",     "_1x1.",     "_im2col.",
+                                        "_direct", "depthwise_", "_rows.cpu", "_vector.",
+                                        "_NCHWc.", NULL};
+    const int asked = try_calls(wide_calls, OT_COUNT(wide_calls), words, 1);
     print_message("%d configs\n", asked);
-    assert_true(asked >= 3 * OT_COUNT(calls));
+    assert_true(asked >= OT_COUNT(wide_calls));
 }
 
 /* ---- where the system refuses tiles ------------------------------------------------------ */
@@ -128,7 +182,8 @@ static void test_refused(void **state)
     if (child == 0) {
         if (!refuse_tiles())
             _exit(77);
-        _exit(try_all("_amx.", 2) > 0 ? 0 : 1);
+        static const char *const words[] = {"_amx.", NULL};
+        _exit(try_calls(calls, OT_COUNT(calls), words, 2) > 0 ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -148,6 +203,7 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_exact)};
+                                       cmocka_unit_test(test_exact),
+                                       cmocka_unit_test(test_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,9 @@ static const struct {
      "after=[1,1,0,1,1])",
      "pad_loops.generic"},
     {"reshape(f32[?a:1..5,?b:1..9,?c:7..11], newshape=[21,3])", "reshape_loops.generic"},
+    /* In float32, between stages that convert. */
+    {"softmax(f16[?n:1..40,33])", "softmax_rows"},
+    {"dense(bf16[?m:1..64,40], const bf16[33,40]) -> add(const bf16[33]) -> relu()", "dense_"},
     /* Behind a rounding that may go either way nothing is known of what has a domain. */
     {"batch_matmul(bf16[1,10,55], bf16[129,?n:1..5,10], transpose_a=true) -> round() -> "
      "add(bf16[?n:1..5], _) -> asin() -> relu()",

@@ -131,6 +131,8 @@ def test_a_plugin_is_built_and_tuned(prefix, outside, tmp_path):
     assert "avg_pool2d_narrow.cpu  by plevel" in said
     assert "strategy of family pool for 'cpu', plugin 'outside'" in said
     said = program(prefix, outside, db, "select", "unit_rows(f16[?n:1..5,33])")
+    assert "unit_rows.cpu" in said  # in float32, between two that convert
+    said = program(prefix, outside, db, "select", "unit_rows(f16[5,?n:1..33])")
     assert "unit_rows_loops.generic" in said
 
 

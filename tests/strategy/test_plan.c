@@ -532,8 +532,8 @@ static void test_fused_on_gpu(void **state)
     assert_string_not_equal(cpu, gpu);
 }
 
-/* GPU bodies may offer, too, whatever the lanes; 16-bit floats are computed in float there, and
- * not fused on CPUs. */
+/* GPU bodies may offer, too, whatever the lanes; 16-bit floats are computed in float, on CPUs by a
+ * body that knows them, else by a stage of float32 between two that convert. */
 static void test_fused_in_half(void **state)
 {
     (void)state;
@@ -545,8 +545,26 @@ static void test_fused_in_half(void **state)
     char why[OPTUNE_WHY_SIZE] = "";
     const optune_config config = {0};
     fake_task_set(&f, "fake_mm(bf16[4,8], bf16[16,8]) -> fake_add(const bf16[16])");
-    assert_false(ot_epilogue_applies(&f.task, why));
-    check_contains(why, "float32 and float64 only");
+    assert_true(ot_epilogue_applies(&f.task, why));
+    lanes_from = 1;
+    check_ok(ot_plan_make(&f.task, &fusing, &config, &made, &err));
+    assert_false(offered);
+    static const char *const stages[] = {"", "widen_bfloat", "widen_bfloat", "epilogue_stage",
+                                         "narrow_bfloat"};
+    assert_int_equal(made.n_stages, OT_COUNT(stages));
+    for (int s = 1; s < OT_COUNT(stages); s++)
+        assert_string_equal(made.stage[s].function, stages[s]);
+    assert_int_equal(made.stage[1].phase, OPTUNE_PREPACK); /* of the constant */
+    static const optune_impl knowing = {.op = "fake_mm",
+                                        .name = "fake_knowing",
+                                        .plan = plan_fused,
+                                        .source = "int body; /* EPILOGUE_BRAIN */\n"};
+    check_ok(ot_plan_make(&f.task, &knowing, &config, &made, &err));
+    assert_true(offered);
+    assert_int_equal(made.n_stages, 1);
+    ot_plan_source(&f.task, &made, 0, &text);
+    check_contains(ot_text_str(&text), "#define EPILOGUE_BRAIN 1\n");
+    ot_text_clear(&text);
     f.device.warp = 32;
     assert_true(ot_epilogue_applies(&f.task, why));
     lanes_from = 0;
@@ -622,20 +640,13 @@ static void test_copied(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),
-        cmocka_unit_test(test_copied),
-        cmocka_unit_test(test_strange_config),
-        cmocka_unit_test(test_prepack_of_var),
-        cmocka_unit_test(test_tensor_maps),
-        cmocka_unit_test(test_lists_of_dims),
-        cmocka_unit_test(test_functions),
-        cmocka_unit_test(test_repeat),
-        cmocka_unit_test(test_misuse),
-        cmocka_unit_test(test_fused_in_registers),
-        cmocka_unit_test(test_fused_behind),
-        cmocka_unit_test(test_fused_on_gpu),
-        cmocka_unit_test(test_fused_in_half),
-        cmocka_unit_test(test_fused_digest),
+        cmocka_unit_test(test_good),           cmocka_unit_test(test_copied),
+        cmocka_unit_test(test_strange_config), cmocka_unit_test(test_prepack_of_var),
+        cmocka_unit_test(test_tensor_maps),    cmocka_unit_test(test_lists_of_dims),
+        cmocka_unit_test(test_functions),      cmocka_unit_test(test_repeat),
+        cmocka_unit_test(test_misuse),         cmocka_unit_test(test_fused_in_registers),
+        cmocka_unit_test(test_fused_behind),   cmocka_unit_test(test_fused_on_gpu),
+        cmocka_unit_test(test_fused_in_half),  cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

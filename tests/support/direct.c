@@ -67,7 +67,7 @@ direct *direct_open_where(const optune_impl *impl, const char *call, int random,
     const optune_task task = {&d->call, &d->target, &d->device};
     char why[OPTUNE_WHY_SIZE];
     if (!ot_impl_runs_on(impl, &d->device, why) || !ot_epilogue_applies(&task, why) ||
-        (impl->applies && !impl->applies(&task, why))) {
+        !ot_impl_applies(impl, &task, why)) {
         free(d);
         return NULL;
     }

@@ -25,7 +25,7 @@ dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t unit, i
     /* The odd line keeps planes out of the same cache sets. */
     p.plane = (host_ceil(p.rows * p.pitch + room, 16) | 1) * 16;
     p.bytes = s->n * s->groups * host_ceil(p.channel_words, unit) * unit * p.phase_h *
-              p.phase_w * p.plane * 4;
+              p.phase_w * p.plane * dot_row_copies(step) * 4;
     return p;
 }
 
@@ -88,9 +88,12 @@ void dots_stages(const optune_task *task, optune_plan *plan, int module,
                                             .function = "lay_data",
                                             .n_args = 2,
                                             .arg = {optune_input_arg(CONV2D_DATA), data}});
-    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
-                                            .module = module,
-                                            .function = function,
-                                            .n_args = 3,
-                                            .arg = {data, weight, optune_output_arg(0)}});
+    optune_stage stage = {.phase = OPTUNE_TIMED,
+                          .module = module,
+                          .function = function,
+                          .n_args = 3,
+                          .arg = {data, weight, optune_output_arg(0)}};
+    conv2d_fuse(task, plan, &stage);
+    optune_plan_in_place(plan);
+    optune_plan_stage(plan, &stage);
 }

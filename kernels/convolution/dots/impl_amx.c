@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_amx.x86: convolutions of bfloat16 and of 8-bit integers by the tiles of AMX: 16 pixels
+ * conv2d_amx.x86: convolutions of 16-bit floats and 8-bit integers by the tiles of AMX: 16 pixels
  * by 16 output channels of sums each.
  */
 #include "kernels/convolution/dots/dots.h"
@@ -25,7 +25,7 @@ static bool applies(const optune_task *task, char *why)
         return false;
     const dot_step step = dot_tiles(task, dots_in(task));
     if (step == DOT_NONE)
-        return optune_refuse(why, "needs bfloat16 or int8 and the tiles of AMX for it");
+        return optune_refuse(why, "needs 16-bit floats or int8 and the tiles of AMX for it");
     if (s.ci_g < 4 || s.co_g < 4)
         return optune_refuse(why, "needs 4 channels of a group at least: a tile has 16 words");
     const dots_planes p = planes_of(task, &s, 3);
@@ -76,7 +76,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 OPTUNE_IMPL(convolution_dots, amx) = {
     .op = "conv2d",
     .name = "conv2d_amx.x86",
-    .summary = "bfloat16 and 8-bit integers by the tiles of AMX",
+    .summary = "16-bit floats and 8-bit integers by the tiles of AMX",
     .applies = applies,
     .space = space,
     .fallback = fallback,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_amx.x86: convolutions of bfloat16 and of 8-bit integers by tiles, pixels as rows and
+ * conv2d_amx.x86: convolutions of 16-bit floats and of 8-bit integers by tiles, pixels as rows and
  * output channels as columns. Macros from the plan: CO_PANELS and PIXEL_BLOCKS (panels of DOT_NR
  * output channels, blocks of TILE_ROWS pixels, of one task), those of
  * kernels/convolution/dots/words.kernel.h and of kernels/matmul/tiles.kernel.h.
@@ -13,6 +13,8 @@
 
 #define CHUNKS CEIL_DIV(CW, 16) /* of 16 words of channels */
 #define CHUNK_WORDS ((i64)PHASE_H * PHASE_W * PLANE * 16)
+/* How far words are from the same with halves exchanged. */
+#define EXCHANGED (N * GROUPS * CHUNKS * CHUNK_WORDS)
 #define PANELS CEIL_DIV(CO_G, DOT_NR)
 #define PANEL_STEPS ((i64)KH * KW * CHUNKS)
 #define STEP_WORDS (16 * DOT_NR)
@@ -36,22 +38,34 @@ void pack_weight(void *const *arg)
         }
 }
 
+/* Words of a pixel, and where there are halves the same exchanged. */
+INLINE void lay(u32 *to, words w)
+{
+    *(words_at *)to = w;
+    if (DOT_SPLIT)
+        *(words_at *)(to + EXCHANGED) = dot_exchanged(w);
+}
+
 /* Pixels j to `end` of a row of a plane, 16 words each: words c on of columns j * SW + left on. */
 INLINE void lay_pixels(u32 *to, const IN_T *row, i64 c, i64 left, i64 j, i64 end)
 {
-    for (; j < end; j++)
+    for (; j < end; j++) {
+        u32 word[16] __attribute__((aligned(64)));
         for (i64 k = 0; k < 16; k++)
-            to[j * 16 + k] =
-                c + k < CW ? dot_word_of(row + k * WORD * H * W + j * SW + left, (i64)H * W,
-                                         (int)MIN(WORD, CI_G - (c + k) * WORD))
-                           : 0;
+            word[k] = c + k < CW
+                          ? dot_word_of(row + k * WORD * H * W + j * SW + left, (i64)H * W,
+                                        (int)MIN(WORD, CI_G - (c + k) * WORD))
+                          : 0;
+        for (int k = 0; k < 16; k += VLEN)
+            lay(to + j * 16 + k, *(const words_at *)(word + k));
+    }
 }
 
 INLINE void lay_padding(u32 *to, i64 j, i64 end)
 {
     for (; j < end; j++)
         for (int k = 0; k < 16; k += VLEN)
-            *(words_at *)(to + j * 16 + k) = (words){0};
+            lay(to + j * 16 + k, (words){0});
 }
 
 /* One row of a plane: pixel j is column j * SW + left of the data, or padding. */
@@ -71,7 +85,7 @@ INLINE void lay_row(u32 *to, const IN_T *row, i64 c, i64 left)
         vec_turn(r);
         UNROLL(64)
         for (int k = 0; k < VLEN; k++)
-            *(words_at *)(to + (j + k) * 16) = (words)r[k];
+            lay(to + (j + k) * 16, (words)r[k]);
     }
     lay_pixels(to, row, c, left, j, last);
     lay_padding(to, last, PITCH);
@@ -99,8 +113,9 @@ void lay_data(void *const *arg)
                     }
 }
 
-/* TILE_ROWS pixels from p on of `cols` output channels, whose first plane is `out`. */
-INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 p, i64 cols, int granted)
+/* TILE_ROWS pixels from p on of `cols` output channels, whose first plane begins at out[o]. */
+INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 o, i64 p, i64 cols,
+                  int granted, void *const *arg)
 {
     DTYPE sums[TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
     if (granted)
@@ -112,7 +127,9 @@ INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 p, i64 col
         for (int x = 0; x < KW; x++) {
             const u32 *a = data + (tap_at(y, x) + p) * 16;
             for (i64 s = 0; s < CHUNKS; s++, a += CHUNK_WORDS, weight += STEP_WORDS)
-                if (granted)
+                if (granted && DOT_SPLIT)
+                    tiles_step_split(a, 16, 256, EXCHANGED, weight, DOT_NR, TILE_ROWS);
+                else if (granted)
                     tiles_step(a, 16, 256, weight, DOT_NR, TILE_ROWS);
                 else
                     tiles_step_by_vectors(a, 16, 256, weight, DOT_NR, sums, TILE_ROWS);
@@ -127,7 +144,7 @@ INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 p, i64 col
                 r[k] = load(sums + (i + k) * DOT_NR + j);
             vec_turn(r);
             for (int k = 0; k < VLEN && j + k < cols; k++)
-                put_pixels(out + (j + k) * (i64)OH * OW, p + i, r[k]);
+                put_pixels(out, o + (j + k) * (i64)OH * OW, p + i, r[k], arg);
         }
 }
 
@@ -147,8 +164,8 @@ void amx(void *const *arg)
                     for (i64 b = b0; b < MIN(b0 + PIXEL_BLOCKS, BLOCKS); b++)
                         block(data + image * CHUNKS * CHUNK_WORDS,
                               packed + (image % GROUPS * PANELS + p) * PANEL_STEPS * STEP_WORDS,
-                              out + (image * CO_G + p * DOT_NR) * OH * OW, b * TILE_ROWS,
-                              CO_G - p * DOT_NR, granted);
+                              out, (image * CO_G + p * DOT_NR) * OH * OW, b * TILE_ROWS,
+                              CO_G - p * DOT_NR, granted, arg);
                 if (granted)
                     tiles_end();
             }

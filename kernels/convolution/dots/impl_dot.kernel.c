@@ -80,8 +80,9 @@ void pack_weight(void *const *arg)
         }
 }
 
-/* Pixels from p on of `rows` output channels, whose first plane is `out`. */
-INLINE void tile(const u32 *planes, const u32 *weight, OUT_T *out, i64 p, const int rows)
+/* Pixels from p on of `rows` output channels, whose first plane begins at out[o]. */
+INLINE void tile(const u32 *planes, const u32 *weight, OUT_T *out, i64 o, i64 p, const int rows,
+                 void *const *arg)
 {
     dot_acc acc;
     UNROLL(64)
@@ -94,13 +95,28 @@ INLINE void tile(const u32 *planes, const u32 *weight, OUT_T *out, i64 p, const 
     for (int y = 0; y < KH; y++)
         for (int x = 0; x < KW; x++, a += CW * DOT_MR)
             dot_mac(acc, rows, CW, a, 1, DOT_MR, planes + tap_at(y, x) + p, CHANNEL_WORDS);
+#if EPILOGUE
+    /* One instance of what is fused. */
+    vec done[DOT_MR * DOT_NV];
+    UNROLL(64)
+    for (int i = 0; i < rows; i++) {
+        UNROLL(64)
+        for (int j = 0; j < DOT_NV; j++)
+            done[i * DOT_NV + j] = acc[i][j];
+    }
+    UNROLL(1)
+    for (int k = 0; k < rows * DOT_NV; k++)
+        if (p + k % DOT_NV * VLEN < PIXELS)
+            put_pixels(out, o + k / DOT_NV * (i64)OH * OW, p + k % DOT_NV * VLEN, done[k], arg);
+#else
     UNROLL(64)
     for (int i = 0; i < rows; i++) {
         UNROLL(64)
         for (int j = 0; j < DOT_NV; j++)
             if (p + j * VLEN < PIXELS)
-                put_pixels(out + i * (i64)OH * OW, p + j * VLEN, acc[i][j]);
+                put_pixels(out, o + i * (i64)OH * OW, p + j * VLEN, acc[i][j], arg);
     }
+#endif
 }
 
 /* arg: planes of the data, packed weight, out */
@@ -117,10 +133,10 @@ void dots(void *const *arg)
                         const u32 *data = planes + image * IMAGE_WORDS;
                         const u32 *weight =
                             packed + (image % GROUPS * CO_ALL + t) * WEIGHT_WORDS;
-                        OUT_T *to = out + (image * CO_G + t * DOT_MR) * OH * OW;
+                        const i64 o = (image * CO_G + t * DOT_MR) * OH * OW;
                         if (CO_G % DOT_MR == 0 || t < CO_ALL - 1)
-                            tile(data, weight, to, b * DOT_NR, DOT_MR);
+                            tile(data, weight, out, o, b * DOT_NR, DOT_MR, arg);
                         else
-                            tile(data, weight, to, b * DOT_NR, LAST_ROWS);
+                            tile(data, weight, out, o, b * DOT_NR, LAST_ROWS, arg);
                     }
 }

@@ -41,6 +41,8 @@ INLINE words pixel_words(const IN_T *from, int n)
 #if DOT == DOT_WIDE
         const halves h = *(const halves_at *)(from + i * (i64)H * W);
         w = (words)(BRAIN ? floats_of_bfloats(h) : floats_of_halves(h));
+#elif DOT_SPLIT
+        w = dot_split(*(const halves_at *)(from + i * (i64)H * W));
 #else
         typedef IN_T some
             __attribute__((vector_size(VLEN * sizeof(IN_T)), aligned(1), may_alias));
@@ -60,22 +62,26 @@ INLINE u32 weight_word(const IN_T *weight, i64 o, i64 tap, i64 c)
                   : 0;
 }
 
-/* VLEN pixels from p on of one output plane; those that are none of its are left out. */
-INLINE void put_pixels(OUT_T *plane, i64 p, vec sums)
+/* VLEN pixels from p on of the output plane that begins at out[o], with what is fused behind; those
+ * that are none of its are left out. */
+INLINE void put_pixels(OUT_T *out, i64 o, i64 p, vec sums, void *const *arg)
 {
     const i64 y = PITCH == OW ? 0 : p / PITCH, x = PITCH == OW ? p : p % PITCH;
     const i64 end = PITCH == OW ? OH * OW : OW; /* of what lies side by side */
     if (x + VLEN <= end && y < OH) {
-        dot_put(plane + y * OW + x, sums, VLEN);
+        const i64 at = o + y * OW + x;
+        dot_put(out + at, dot_fused(sums, arg, at, VLEN), VLEN);
         return;
     }
-    OUT_T lane[VLEN];
-    dot_put(lane, sums, VLEN);
+    DTYPE lane[2 * VLEN] __attribute__((aligned(VEC_BYTES)));
+    *(vec *)lane = *(vec *)(lane + VLEN) = sums;
     i64 from = x, row = y;
+    UNROLL(1)
     for (i64 l = 0; l < VLEN && row < OH; l += PITCH - from, from = 0, row++) {
-        const i64 n = MIN(VLEN - l, end - from);
-        for (i64 k = 0; k < n; k++)
-            plane[row * OW + from + k] = lane[l + k];
+        const i64 at = o + row * OW + from;
+        const int n = (int)MIN(VLEN - l, end - from);
+        if (n > 0)
+            dot_put(out + at, dot_fused(load(lane + l), arg, at, n), n);
         if (PITCH == OW)
             return;
     }
