@@ -61,8 +61,8 @@ typedef u32 words_at __attribute__((vector_size(VEC_BYTES), aligned(1), may_alia
 typedef i32 sums32 __attribute__((vector_size(VEC_BYTES)));
 typedef u32 word_at __attribute__((aligned(1), may_alias));
 
-/* Both halves of float16, as words, and these the other way round. An infinity's rest is zero; a NaN
- * whose lead is an infinity has a NaN for its rest. */
+/* Both halves of float16, as words, and these the other way round. An infinity's rest is zero, that
+ * of a NaN, whose lead may be an infinity, a NaN. */
 INLINE words dot_split(halves h)
 {
     const floats x = floats_of_halves(h);

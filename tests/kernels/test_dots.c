@@ -2,9 +2,10 @@
 /*
  * Products of narrow numbers, what is fused behind them, and what computes 16-bit floats in
  * float32, to the last bit: small whole numbers, whose sums all types hold, the ends of 8-bit
- * integers, of float16 numbers of all its bits and sizes, few enough for a sum that float32 holds,
- * and infinities and NaN where only some rows and columns meet them. Every implementation that takes a call is asked, its fallback and
- * some configs; those of tiles again where the system refuses them.
+ * integers, numbers of all bits and sizes of float16, few enough for a sum that float32 holds,
+ * and infinities and NaN where only some rows and columns meet them. Every implementation that
+ * takes a call is asked, its fallback and some configs; those of tiles again where the system
+ * refuses them.
  */
 #include <math.h>
 #include <sys/wait.h>
