@@ -21,8 +21,8 @@ static bool vector_pays(const optune_task *task, char *why)
 static bool tiles_pay(const optune_task *task, char *why)
 {
     const dense_shape s = dense_shape_of(task->call);
-    return (s.m >= 16 && s.n >= 16 && s.k >= 32 && task->call->input[DENSE_WEIGHT].is_const) ||
-           optune_refuse(why, "it has less than 16 rows or columns, a depth below 32, or a weight "
+    return (s.m >= 32 && s.n >= 32 && s.k >= 64 && task->call->input[DENSE_WEIGHT].is_const) ||
+           optune_refuse(why, "it has less than 32 rows or columns, a depth below 64, or a weight "
                               "that is split in each run");
 }
 
