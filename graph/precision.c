@@ -4,8 +4,8 @@
  * kept in float32 (convolutions, dense and batched products, attention) take and give 16 bits; what
  * only maps or moves their results stays so; everything else is computed in float32: sums and
  * means, norms, softmax, positions and angles. Where both meet a value is cast, once for all its
- * readers. A call that has a constant or an attribute that 16 bits cannot hold (a mask's -FLT_MAX, a
- * guard of 1e-9 in float16) is computed in float32, too.
+ * readers. A call that has a constant or an attribute that 16 bits cannot hold (a mask's -FLT_MAX,
+ * a guard of 1e-9 in float16) is computed in float32, too.
  */
 #include <math.h>
 #include <stdlib.h>

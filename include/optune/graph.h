@@ -160,8 +160,8 @@ OPTUNE_API int optune_graph_gradient(const optune_graph *graph, const int *wrt, 
  * products of float32 (convolutions, dense and batched ones, attention) take and give `dtype`,
  * "bfloat16" or "float16", and what only maps or moves their results stays in it; sums and
  * means, norms, softmax, what says where something is and what has a constant that `dtype` cannot
- * hold stay in float32, with casts between. Weights are rounded. It needs nothing of this graph any longer. EUSAGE: another
- * dtype. */
+ * hold stay in float32, with casts between. Weights are rounded. It needs nothing of this graph
+ * any longer. EUSAGE: another dtype. */
 OPTUNE_API int optune_graph_narrow(const optune_graph *graph, const char *dtype,
                                    optune_graph **narrow, optune_err *err);
 
