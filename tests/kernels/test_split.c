@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/batch.h"
 #include "support/check.h"
 #include "support/direct.h"
 #include "support/refused_tiles.h"
@@ -256,6 +257,36 @@ static void test_split(void **state)
     assert_true(try_all(1) >= OT_COUNT(calls));
 }
 
+static const char *const fused[] = {
+    "dense(f32[70,40], const f32[50,40]) -> add(const f32[50]) -> relu()",
+    "conv2d(f32[1,40,9,11], const f32[40,40,3,3], padding=[1,1]) -> add(const f32[40,1,1]) -> "
+    "relu()",
+};
+
+/* What is fused behind them, by a team of two, of panels that are not full. */
+static void test_fused(void **state)
+{
+    (void)state;
+    batch b;
+    if (!tiles_here() || !batch_open(&b, "cpu -threads=2"))
+        skip();
+    for (int i = 0; i < OT_COUNT(fused); i++) {
+        static optune_call call;
+        optune_err err = {0};
+        optune_space *space;
+        optune_config config;
+        const optune_impl *impl =
+            ot_impl_find(fused[i][0] == 'd' ? "dense_split.x86" : "conv2d_split.x86");
+        check_ok(ot_call_parse(fused[i], &call, &err));
+        const optune_task task = {&call, &b.target, &b.device};
+        check_ok(ot_space_open(&task, impl, &space, &err));
+        assert_true(ot_space_fallback(space, &config, NULL));
+        ot_space_close(space);
+        batch_add(&b, &call, impl, &config, &fused[i], 1);
+    }
+    batch_judge(&b);
+}
+
 /* Before the other test, whose process has been granted them. */
 static void test_refused(void **state)
 {
@@ -280,10 +311,11 @@ static void test_refused(void **state)
 #endif
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_split),
-                                       cmocka_unit_test(test_tiny)};
+    batch_inside(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_tiny), cmocka_unit_test(test_fused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
