@@ -443,6 +443,10 @@ static void an_unreadable_log_is_left_alone(void **state)
     const bool root = geteuid() == 0;
     if (root && (chown(store_dir, NOBODY, NOBODY) < 0 || seteuid(NOBODY) < 0))
         skip();
+    if (eaccess(store_dir, W_OK | X_OK) < 0) { /* a folder around it is closed to others */
+        assert_int_equal(seteuid(0), 0);
+        skip();
+    }
     log_records("b.log", 0, 20, false);
     log_records("c.log", 20, 25, false);
     log_records("d.log", 25, 30, false);
