@@ -165,9 +165,9 @@ typedef struct ot_pruned {
 } ot_pruned;
 /* Of each question's measurements that newer ones of the same config replaced the newest `history`
  * stay (negative: all), and of failed trials those of the last `days` (negative: all). What decides
- * an answer always stays, and so does what a log has that somebody writes to: a rebuild gives the
- * same store. A log that may not be read is left alone, too. Where one cannot be written anew the
- * others are, and what it has stays; that is the error then. */
+ * an answer always stays, and so does what a log has that is left alone, or may have as it cannot
+ * be read: a rebuild gives the same store. Where one cannot be written anew the others are, and
+ * what it has stays; that is the error then. */
 int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pruned,
                    optune_err *err);
 /* Those records go for good: a line in a log says so, and they are not stored again. */

@@ -31,6 +31,7 @@ typedef struct going {
     ot_digest digest; /* first: it is what they are sorted by */
     bool old;         /* a measurement that a newer one replaced; else a failure */
     bool stays;       /* a log that is left alone has it, and would bring it back */
+    bool found;       /* in a log that was written anew */
 } going;
 
 typedef struct pruning {
@@ -235,6 +236,8 @@ static void sift_line(const pruning *p, sifting *s, const ot_text *text, bool en
     s->gone += gone != NULL;
     if (gone && s->does == NOTES)
         gone->stays = true;
+    if (gone && s->does == WRITES)
+        gone->found = true;
     if (!gone && s->does == WRITES)
         keep(s, text, ended, told ? line : NULL);
     json_decref(root);
@@ -330,7 +333,7 @@ static int leave_alone(const pruning *p, const char *path, int why, bool *told)
 {
     *told = why != ENOENT;
     if (why == EACCES || why == EPERM) {
-        p->pruned->unread++; /* nor can a rebuild */
+        p->pruned->unread++;
         return OPTUNE_OK;
     }
     p->pruned->busy += *told;
@@ -411,14 +414,15 @@ static int rewrite(void *arg, const char *path, const char *name, int64_t size)
     return status;
 }
 
-/* The store after the logs; who forgets drops also what a log that is left alone has. */
+/* The store after the logs; who forgets drops also what a log that is left alone has. What was
+ * found in none may be in one that cannot be read here, and would come back from there. */
 static int drop(pruning *p)
 {
     ot_digest digest[AT_ONCE];
     int n = 0, status = OPTUNE_OK;
     for (int64_t i = 0; status >= 0 && i < p->n_gone; i++) {
         const going *g = &p->gone[i];
-        if (p->forget || !g->stays) {
+        if (p->forget || (!g->stays && (g->found || !p->pruned->unread))) {
             digest[n++] = g->digest;
             p->pruned->history += !p->forget && g->old;
             p->pruned->failures += !p->forget && !g->old;

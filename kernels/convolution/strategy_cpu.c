@@ -93,15 +93,16 @@ static bool other_rows(const optune_task *task, char *why)
 }
 
 /* Tiles need rows and columns to fill, a weight that is split once, and output channels enough to
- * pay for splitting the data. */
+ * pay for splitting the data. Larger kernels also compute pixels between rows of a padded plane,
+ * and lose where the core is shared, as loads of tiles then take three times as long: they must win
+ * by measurement. */
 static bool fills_tiles(const optune_task *task, char *why)
 {
     conv2d_shape s;
     return (conv2d_most_of(task->call, &s) && task->call->input[CONV2D_WEIGHT].is_const &&
-            s.co_g >= 64 && s.ci_g >= 32 && s.ci_g * s.kh * s.kw >= 64 && s.oh * s.ow >= 32) ||
-           optune_refuse(why,
-                         "tiles want 32 channels of a group, 64 terms a sum, 64 channels of "
-                         "output, 32 pixels and a const weight");
+            s.kh * s.kw == 1 && s.co_g >= 64 && s.ci_g >= 64 && s.oh * s.ow >= 32) ||
+           optune_refuse(why, "tiles want a 1x1 kernel, 64 channels of a group, 64 channels of "
+                              "output, 32 pixels and a const weight");
 }
 
 static bool other_tiles(const optune_task *task, char *why)

@@ -426,7 +426,8 @@ static void chmod_log(const char *name, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
-/* Nor does it keep the others from being written anew, nor is anything lost where one cannot be;
+/* It keeps none of the others from being written anew, nor does one that cannot be, and what they
+ * have stays: a rebuild gives the same store, but for what is forgotten, which goes everywhere;
  * and who may write to what takes a log's place does not depend on a umask. */
 static void an_unreadable_log_is_left_alone(void **state)
 {
@@ -442,6 +443,10 @@ static void an_unreadable_log_is_left_alone(void **state)
     const bool root = geteuid() == 0;
     if (root && (chown(store_dir, NOBODY, NOBODY) < 0 || seteuid(NOBODY) < 0))
         skip();
+    if (eaccess(store_dir, W_OK | X_OK) < 0) { /* a folder around it is closed to others */
+        assert_int_equal(seteuid(0), 0);
+        skip();
+    }
     log_records("b.log", 0, 20, false);
     log_records("c.log", 20, 25, false);
     log_records("d.log", 25, 30, false);
@@ -458,13 +463,14 @@ static void an_unreadable_log_is_left_alone(void **state)
     assert_int_equal(pruned.unread, 1);
     assert_int_equal(pruned.busy, 0);
     assert_int_equal(pruned.lines, 20);
-    assert_int_equal(count_records(store), 9); /* of c.log all; of d.log the newest */
+    assert_int_equal(count_records(store), 10); /* what c.log and d.log have */
     snprintf(path, sizeof path, "%s/logs/b.log", store_dir);
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0664);
     best_key(26, key, &digest);
     check_ok(ot_store_forget(store, &digest, 1, &pruned, &err));
     assert_int_equal(pruned.unread, 1);
+    assert_int_equal(count_records(store), 9);
     ot_store_close(store);
     chmod_log("d.log", 0600);
     check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));

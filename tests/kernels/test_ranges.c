@@ -154,7 +154,7 @@ static const struct {
     /* In float32, between stages that convert. */
     {"softmax(f16[?n:1..40,33])", "softmax_rows"},
     {"dense(bf16[?m:1..64,40], const bf16[33,40]) -> add(const bf16[33]) -> relu()", "dense_"},
-    /* Not where a constant has no one size, too many dims are open, or floats would take too much. */
+    /* Not where a constant has no one size, too many dims are open, or floats take too much. */
     {"add(f16[?n:1..4,3], const f16[?n:1..4,3])", "add_loops.generic"},
     {"concatenate(f16[?a:1..2,?b:2..3,?c:2..3,?d:2..3], f16[1,?b:2..3,?c:2..3,?d:2..3]) -> "
      "exp()",
