@@ -5,6 +5,7 @@
  * everything. Winograd stays below them, as in TVM: it must win by measurement,
  * but for the first layers of networks.
  */
+#include "kernels/convolution/dots/dots.h"
 #include "kernels/convolution/strategy_rows.h"
 
 static bool depthwise(const optune_task *task, char *why)
@@ -110,6 +111,20 @@ static bool other_tiles(const optune_task *task, char *why)
            optune_refuse(why, "it fills tiles, which has a row of its own");
 }
 
+/* Narrow numbers by what multiplies them as they are; others widen a weight once, or in each run
+ * where it is not constant. */
+static bool stays_narrow(const optune_task *task, char *why)
+{
+    const optune_dtype in = dots_in(task);
+    return dot_best(task, in) != dot_any(in) || !task->call->input[CONV2D_WEIGHT].is_const ||
+           optune_refuse(why, "this processor widens what it multiplies");
+}
+
+static bool widens(const optune_task *task, char *why)
+{
+    return !stays_narrow(task, why) || optune_refuse(why, "which has a row of its own");
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "depthwise_conv2d_planes.cpu", .plevel = 14, .condition = long_rows},
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
@@ -118,7 +133,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_im2col.cpu", .plevel = 12, .condition = few_terms},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
-    {.impl = "conv2d_dot.cpu", .plevel = 11},
+    {.impl = "conv2d_dot.cpu", .plevel = 13, .condition = stays_narrow},
+    {.impl = "conv2d_dot.cpu", .plevel = 9, .condition = widens},
     {.impl = "conv2d_amx.x86", .plevel = 14},
     {.impl = "conv2d_split.x86", .plevel = 13, .condition = fills_tiles},
     {.impl = "conv2d_split.x86", .plevel = 3, .condition = other_tiles},
