@@ -15,10 +15,6 @@
 #include "strategy/strategy.h"
 #include "target/target.h"
 
-/* The line among a record's counters, under a graph's policy, that says that this was chosen for
- * the graph: the newest such record decides, not its cost. */
-#define OT_CHOSEN "chosen"
-
 /* ---- context.c: the handle --------------------------------------------------------------- */
 /* A database that is only read: one of the list, or what came from a hub. */
 typedef struct ot_consulted {

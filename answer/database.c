@@ -132,6 +132,7 @@ static void say_pruned(doing *d, const ot_pruned *pruned)
     count(d, "lines", "lines of logs removed", pruned->lines);
     count(d, "logs", "logs written anew", pruned->logs);
     count(d, "busy", "logs left alone: somebody writes to them", pruned->busy);
+    count(d, "unread", "logs left alone: they cannot be read here", pruned->unread);
 }
 
 static int prune(doing *d)

@@ -262,8 +262,6 @@ bool ot_exists(const char *path);
 void ot_remove_tree(const char *path);
 /* Fresh, in $TMPDIR or /tmp; what killed processes left there a day ago or more is removed. */
 int ot_temp_dir(char *path, size_t size, optune_err *err);
-/* What processes of ours left there that were killed and are gone, which they made just now. */
-void ot_temp_dirs_remove(const pid_t *pid, int n);
 /* Directory of the shared object or program that holds this code, for finding what is installed
  * beside it. */
 int ot_self_dir(char *path, size_t size);

@@ -292,24 +292,9 @@ void ot_remove_tree(const char *path)
     nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static const char *temp_parent(void)
-{
-    const char *parent = getenv("TMPDIR");
-    return parent && *parent ? parent : "/tmp";
-}
-
-/* Of one of these processes, or of any. */
-static bool is_of(pid_t one, const pid_t *pid, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (pid[i] == one)
-            return true;
-    return n == 0;
-}
-
 /* Directories of processes that were killed: theirs is `optune-<pid>-...`, the process is gone and
- * nothing was written for so long (another machine or container may share this directory). */
-static void remove_leftovers(const char *parent, const pid_t *of, int n, time_t age)
+ * nothing was written for a day (another machine or container may share this directory). */
+static void remove_leftovers(const char *parent)
 {
     DIR *dir = opendir(parent);
     const time_t now = time(NULL);
@@ -317,12 +302,12 @@ static void remove_leftovers(const char *parent, const pid_t *of, int n, time_t 
         long pid;
         struct stat info;
         if (sscanf(entry->d_name, "optune-%ld-", &pid) != 1 || pid <= 0 ||
-            !is_of((pid_t)pid, of, n) || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+            kill((pid_t)pid, 0) == 0 || errno != ESRCH)
             continue;
         ot_text path = {0};
         ot_text_printf(&path, "%s/%s", parent, entry->d_name);
         if (lstat(path.s, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-            now - info.st_mtime >= age)
+            now - info.st_mtime > 24 * 3600)
             ot_remove_tree(path.s);
         ot_text_release(&path);
     }
@@ -330,16 +315,12 @@ static void remove_leftovers(const char *parent, const pid_t *of, int n, time_t 
         closedir(dir);
 }
 
-void ot_temp_dirs_remove(const pid_t *pid, int n)
-{
-    if (n > 0)
-        remove_leftovers(temp_parent(), pid, n, 0);
-}
-
 int ot_temp_dir(char *path, size_t size, optune_err *err)
 {
-    const char *parent = temp_parent();
-    remove_leftovers(parent, NULL, 0, 24 * 3600);
+    const char *parent = getenv("TMPDIR");
+    if (!parent || !*parent)
+        parent = "/tmp";
+    remove_leftovers(parent);
     ot_text name = {0};
     ot_text_printf(&name, "%s/optune-%ld-XXXXXX", parent, (long)getpid());
     int status = OPTUNE_OK;

@@ -154,15 +154,20 @@ int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *
                      int64_t *refused, optune_err *err);
 
 /* ---- prune.c: records that go, from the logs and then from the store --------------------- */
+/* The line among a record's counters, under a graph's policy, that says that this was chosen for
+ * the graph: the newest such record of a question decides, not its cost. */
+#define OT_CHOSEN "chosen"
 typedef struct ot_pruned {
     int64_t history, failures; /* records that went */
     int64_t lines, logs;       /* lines of logs that went, and logs that were written anew */
     int64_t busy;              /* logs left alone, as somebody writes to them */
+    int64_t unread;            /* and those that cannot be read */
 } ot_pruned;
 /* Of each question's measurements that newer ones of the same config replaced the newest `history`
  * stay (negative: all), and of failed trials those of the last `days` (negative: all). What decides
- * an answer always stays, and so does what a log has that is left alone: a rebuild gives the same
- * store. */
+ * an answer always stays, and so does what a log has that is left alone, or may have as it cannot
+ * be read: a rebuild gives the same store. Where one cannot be written anew the others are, and
+ * what it has stays; that is the error then. */
 int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pruned,
                    optune_err *err);
 /* Those records go for good: a line in a log says so, and they are not stored again. */

@@ -324,12 +324,15 @@ typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
 extern int64_t
     ot_recover_at_once; /* bytes of logs that are stored together; tests want fewer */
-/* Of each of them so many bytes are stored. */
+/* Of each of them so many bytes are stored; -1: all of it is to be read again. */
 typedef struct ot_stored_log {
     const char *name;
     int64_t size;
 } ot_stored_log;
 int ot_store_logs_done(ot_store *store, const ot_stored_log *log, int n, optune_err *err);
+/* How many bytes of it are stored; -1: that is not known. *old: an older version says so, which did
+ * not know all lines. */
+int64_t ot_store_log_mark(ot_store *store, const char *name, bool *old);
 /* reading.c: logs one behind the other, what they say into the store, or `given` (NULL: none),
  * which is stored by whoever gave it. */
 typedef struct ot_reading ot_reading;
@@ -344,7 +347,8 @@ int ot_reading_store(ot_reading *reading, optune_err *err);
 int ot_reading_failed(ot_reading *reading, optune_err *err);
 int64_t ot_reading_added(const ot_reading *reading);   /* records that were missing */
 int64_t ot_reading_refused(const ot_reading *reading); /* lines */
-/* An open file while which nobody appends to it; -1: somebody does. close() ends that. */
+/* An open file while which nobody appends to it; -1: somebody does, or it cannot be opened, which
+ * errno says if it was 0 before. close() ends that. */
 int ot_log_claim(const char *path);
 ot_write_lock *ot_store_lock(const ot_store *store); /* of who writes */
 const char *ot_store_dir(const ot_store *store);

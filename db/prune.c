@@ -24,13 +24,14 @@ typedef struct trial {
     ot_digest question, digest;
     uint64_t config; /* of implementation and config */
     double time;
-    bool good, final;
+    bool good, final, chosen;
 } trial;
 
 typedef struct going {
     ot_digest digest; /* first: it is what they are sorted by */
     bool old;         /* a measurement that a newer one replaced; else a failure */
     bool stays;       /* a log that is left alone has it, and would bring it back */
+    bool found;       /* in a log that was written anew */
 } going;
 
 typedef struct pruning {
@@ -41,6 +42,11 @@ typedef struct pruning {
     int64_t n_gone;
     ot_stored_log *log; /* those that were written anew; names owned */
     int n_logs, logs_capacity;
+    char **left; /* names of those that were left alone before any was written anew */
+    int n_left, left_capacity;
+    bool forget; /* whatever a log that is left alone has */
+    optune_err
+        failed; /* why the first could not be written anew that could not; 0: all could */
     ot_pruned *pruned;
     optune_err *err;
 } pruning;
@@ -69,16 +75,19 @@ static int collect(void *arg, const optune_record *r)
     }
     const ot_question asked = {
         .device = r->device, .target = r->target, .call = r->call, .policy = r->policy};
+    char text[8];
     ot_text config = {0};
     ot_text_printf(&config, "%s\n%s\n%s\n", r->impl ? r->impl : "", r->digest ? r->digest : "",
                    r->depends ? r->depends : "");
     ot_config_print(&r->config, &config);
-    p->trial[p->n++] = (trial){.question = ot_question_digest(&asked),
-                               .digest = ot_record_digest(r),
-                               .config = ot_hash64(config.s, config.n),
-                               .time = r->time,
-                               .good = r->outcome == OPTUNE_OUTCOME_OK,
-                               .final = r->final};
+    p->trial[p->n++] = (trial){
+        .question = ot_question_digest(&asked),
+        .digest = ot_record_digest(r),
+        .config = ot_hash64(config.s, config.n),
+        .time = r->time,
+        .good = r->outcome == OPTUNE_OUTCOME_OK,
+        .final = r->final,
+        .chosen = r->counters && ot_lines_get(r->counters, OT_CHOSEN, text, sizeof text)};
     ot_text_release(&config);
     return OPTUNE_OK;
 }
@@ -121,21 +130,42 @@ static void end_question(pruning *p, const trial **old, int64_t *n, int64_t hist
     *n = 0;
 }
 
-/* Of each config's measurements the newest stays, and of all of a question so many older ones; what
- * failed among finalists refutes others and stays. */
+/* When the choice for a graph was made that counts: of the question whose first trial `at` is. */
+static double newest_choice(const pruning *p, int64_t at)
+{
+    const trial *first = &p->trial[at];
+    double time = -INFINITY;
+    for (int64_t i = at; i < p->n; i++) {
+        const trial *t = &p->trial[i];
+        if (memcmp(&t->question, &first->question, sizeof t->question) != 0)
+            break;
+        if (t->good && t->chosen && t->time > time)
+            time = t->time;
+    }
+    return time;
+}
+
+/* Of each config's measurements the newest stays, or several where they are of one time; of those
+ * chosen for a graph, too; and of all of a question so many older ones. What failed among finalists
+ * refutes others and stays. */
 static void choose(pruning *p, int64_t history, double days)
 {
     const double since = ot_unix_time() - days * 86400;
     const trial **old = ot_alloc((size_t)(p->n + 1) * sizeof *old);
     int64_t n_old = 0;
+    double newest = 0, choice = 0; /* of its kind; of its question */
     p->gone = ot_alloc((size_t)(p->n + 1) * sizeof *p->gone);
     if (p->n)
         qsort(p->trial, (size_t)p->n, sizeof *p->trial, by_kind);
     for (int64_t i = 0; i < p->n; i++) {
         const trial *t = &p->trial[i];
-        if (i && memcmp(&t->question, &t[-1].question, sizeof t->question) != 0)
+        if (!i || memcmp(&t->question, &t[-1].question, sizeof t->question) != 0) {
             end_question(p, old, &n_old, history);
-        if (t->good && history >= 0 && i && same_kind(t, t - 1))
+            choice = newest_choice(p, i);
+        }
+        if (!i || !same_kind(t, t - 1))
+            newest = t->time;
+        if (t->good && history >= 0 && t->time < newest && !(t->chosen && t->time >= choice))
             old[n_old++] = t;
         if (!t->good && !t->final && days >= 0 && t->time < since)
             p->gone[p->n_gone++] = (going){.digest = t->digest};
@@ -206,6 +236,8 @@ static void sift_line(const pruning *p, sifting *s, const ot_text *text, bool en
     s->gone += gone != NULL;
     if (gone && s->does == NOTES)
         gone->stays = true;
+    if (gone && s->does == WRITES)
+        gone->found = true;
     if (!gone && s->does == WRITES)
         keep(s, text, ended, told ? line : NULL);
     json_decref(root);
@@ -242,20 +274,36 @@ static int cannot_write(const pruning *p, const char *path, int why)
                        strerror(why));
 }
 
+/* It may have lines that nobody has stored, of a writer who was killed: these are not in the store
+ * because they are in what takes the log's place, which may be as large as what was stored. */
+static int unmark(const pruning *p, const char *name, const struct stat *info, bool *stored)
+{
+    bool old;
+    *stored = ot_store_log_mark(p->store, name, &old) == info->st_size && !old;
+    const ot_stored_log again = {name, -1};
+    return *stored ? OPTUNE_OK : ot_store_logs_done(p->store, &again, 1, p->err);
+}
+
 /* Of a log that is claimed; what stays of it takes its place in one step. */
 static int write_anew(pruning *p, const char *path, const char *name, const struct stat *info)
 {
     ot_text fresh = {0};
     sifting s = {.does = WRITES};
+    bool stored = false;
     ot_text_printf(&fresh, "%s" OT_LOG_PRUNED, path);
     unlink(fresh.s); /* of who was killed: nobody else has the claim */
     s.fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
                 info->st_mode & 0777);
     int status = s.fd < 0 ? cannot_write(p, path, errno) : sift(p, path, &s);
+    /* Who else may write to it does not depend on this one's umask. */
+    if (status >= 0 && !s.why && fchmod(s.fd, info->st_mode & 0777) < 0)
+        s.why = errno;
     if (status >= 0 && !s.why && fsync(s.fd) < 0)
         s.why = errno;
     if (s.fd >= 0 && close(s.fd) < 0 && !s.why)
         s.why = errno;
+    if (status >= 0 && !s.why)
+        status = unmark(p, name, info, &stored);
     if (status >= 0 && !s.why && rename(fresh.s, path) < 0)
         s.why = errno;
     if (status >= 0 && s.why)
@@ -266,66 +314,156 @@ static int write_anew(pruning *p, const char *path, const char *name, const stru
         p->pruned->logs++;
         p->pruned->lines += s.gone;
         p->log = ot_room(p->log, p->n_logs, &p->logs_capacity, sizeof *p->log);
-        p->log[p->n_logs++] = (ot_stored_log){ot_strdup(name), s.bytes};
+        p->log[p->n_logs++] = (ot_stored_log){ot_strdup(name), stored ? s.bytes : -1};
     }
     ot_text_release(&fresh);
     return status;
 }
 
+/* What it has stays in the store. */
+static int note(const pruning *p, const char *path)
+{
+    sifting s = {.does = NOTES};
+    const int status = p->forget ? OPTUNE_OK : sift(p, path, &s);
+    return status == OPTUNE_ENOENT ? OPTUNE_OK : status;
+}
+
+/* Of a log that could not be claimed. *told: it is there. */
+static int leave_alone(const pruning *p, const char *path, int why, bool *told)
+{
+    *told = why != ENOENT;
+    if (why == EACCES || why == EPERM) {
+        p->pruned->unread++;
+        return OPTUNE_OK;
+    }
+    p->pruned->busy += *told;
+    return *told ? note(p, path) : OPTUNE_OK;
+}
+
+static int claim_for(const char *path, int *why)
+{
+    errno = 0;
+    const int claim = ot_log_claim(path);
+    *why = errno;
+    return claim;
+}
+
+/* In front of all rewriting: what is found out here leaves everything as it was. */
+static int look_at(void *arg, const char *path, const char *name, int64_t size)
+{
+    pruning *p = arg;
+    int why;
+    bool told;
+    (void)size;
+    const int claim = claim_for(path, &why);
+    if (claim >= 0) {
+        close(claim);
+        return OPTUNE_OK;
+    }
+    OT_RETURN_UNLESS_OK(leave_alone(p, path, why, &told));
+    if (told) {
+        p->left = ot_room(p->left, p->n_left, &p->left_capacity, sizeof *p->left);
+        p->left[p->n_left++] = ot_strdup(name);
+    }
+    return OPTUNE_OK;
+}
+
+static bool was_left(const pruning *p, const char *name)
+{
+    for (int i = 0; i < p->n_left; i++)
+        if (!strcmp(p->left[i], name))
+            return true;
+    return false;
+}
+
+static int rewrite_claimed(pruning *p, const char *path, const char *name, int claim)
+{
+    struct stat info;
+    sifting s = {.does = LOOKS};
+    int status = sift(p, path, &s);
+    if (status == OPTUNE_EUSAGE || (p->forget && status == OPTUNE_EIO)) {
+        p->pruned->unread++;
+        return OPTUNE_OK;
+    }
+    if (status < 0 || !s.gone)
+        return status;
+    status = fstat(claim, &info) < 0 ? cannot_write(p, path, errno)
+                                     : write_anew(p, path, name, &info);
+    if (status != OPTUNE_EIO)
+        return status;
+    /* The others are none the worse. */
+    if (!p->failed.status && p->err)
+        p->failed = *p->err;
+    p->failed.status = status;
+    return note(p, path);
+}
+
 static int rewrite(void *arg, const char *path, const char *name, int64_t size)
 {
     pruning *p = arg;
-    struct stat info;
+    int why;
+    bool told;
     (void)size;
-    const int claim = ot_log_claim(path);
-    sifting s = {.does = claim < 0 ? NOTES : LOOKS};
-    int status = sift(p, path, &s);
+    if (was_left(p, name))
+        return OPTUNE_OK;
+    const int claim = claim_for(path, &why);
     if (claim < 0)
-        p->pruned->busy++;
-    else if (status >= 0 && s.gone)
-        status = fstat(claim, &info) < 0 ? cannot_write(p, path, errno)
-                                         : write_anew(p, path, name, &info);
-    if (claim >= 0)
-        close(claim);
+        return leave_alone(p, path, why, &told);
+    const int status = rewrite_claimed(p, path, name, claim);
+    close(claim);
     return status;
 }
 
-/* The store after the logs; with `forget`, also what a log that is left alone has. */
-static int drop(pruning *p, bool forget)
+/* The store after the logs; who forgets drops also what a log that is left alone has. What was
+ * found in none may be in one that cannot be read here, and would come back from there. */
+static int drop(pruning *p)
 {
     ot_digest digest[AT_ONCE];
     int n = 0, status = OPTUNE_OK;
     for (int64_t i = 0; status >= 0 && i < p->n_gone; i++) {
         const going *g = &p->gone[i];
-        if (forget || !g->stays) {
+        if (p->forget || (!g->stays && (g->found || !p->pruned->unread))) {
             digest[n++] = g->digest;
-            p->pruned->history += !forget && g->old;
-            p->pruned->failures += !forget && !g->old;
+            p->pruned->history += !p->forget && g->old;
+            p->pruned->failures += !p->forget && !g->old;
         }
         if (n == AT_ONCE || (n && i + 1 == p->n_gone)) {
-            status = ot_store_drop(p->store, digest, n, forget, p->err);
+            status = ot_store_drop(p->store, digest, n, p->forget, p->err);
             n = 0;
         }
     }
     return status;
 }
 
-static int remove_all(pruning *p, bool forget)
+static int rewrite_all(pruning *p)
 {
-    int status =
-        p->n_gone ? ot_each_log(ot_store_dir(p->store), rewrite, p, p->err) : OPTUNE_OK;
+    const char *dir = ot_store_dir(p->store);
+    int status = p->forget ? OPTUNE_OK : ot_each_log(dir, look_at, p, p->err);
+    if (status >= 0)
+        status = ot_each_log(dir, rewrite, p, p->err);
     if (p->n_logs) {
         ot_text logs = {0};
-        ot_text_printf(&logs, "%s/logs", ot_store_dir(p->store));
+        ot_text_printf(&logs, "%s/logs", dir);
         ot_sync_path(logs.s);
         ot_text_release(&logs);
     }
+    return status < 0 ? status : ot_store_logs_done(p->store, p->log, p->n_logs, p->err);
+}
+
+static int remove_all(pruning *p)
+{
+    int status = p->n_gone ? rewrite_all(p) : OPTUNE_OK;
     if (status >= 0)
-        status = ot_store_logs_done(p->store, p->log, p->n_logs, p->err);
+        status = drop(p);
+    if (status >= 0 && p->failed.status)
+        status = optune_fail(p->err, p->failed.status, "%s", p->failed.text);
     for (int i = 0; i < p->n_logs; i++)
         free((char *)(uintptr_t)p->log[i].name);
+    for (int i = 0; i < p->n_left; i++)
+        free(p->left[i]);
     free(p->log);
-    return status < 0 ? status : drop(p, forget);
+    free(p->left);
+    return status;
 }
 
 int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pruned,
@@ -342,7 +480,7 @@ int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pru
         status = ot_store_walk(store, collect, &p, err);
     if (status >= 0) {
         choose(&p, history, days);
-        status = remove_all(&p, false);
+        status = remove_all(&p);
     }
     free(p.trial);
     free(p.gone);
@@ -376,7 +514,7 @@ static int say_forgotten(ot_store *store, const ot_digest *digest, int n, ot_tex
 int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *pruned,
                     optune_err *err)
 {
-    pruning p = {.store = store, .pruned = pruned, .err = err, .n_gone = n};
+    pruning p = {.store = store, .forget = true, .pruned = pruned, .err = err, .n_gone = n};
     ot_text path = {0};
     *pruned = (ot_pruned){0};
     int status = say_forgotten(store, digest, n, &path, err);
@@ -388,7 +526,7 @@ int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *
     for (int i = 0; i < n; i++)
         p.gone[i] = (going){.digest = digest[i]};
     qsort(p.gone, (size_t)n, sizeof *p.gone, by_digest);
-    status = remove_all(&p, true);
+    status = remove_all(&p);
     /* Not before: who is killed here leaves it to the next one that writes. */
     if (status >= 0)
         status = ot_store_log_done(store, path.s, err);

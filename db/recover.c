@@ -52,8 +52,7 @@ static bool has_heads(const char *path)
     return found;
 }
 
-/* How many bytes of it are stored; -1: that is not known. *old: an older version says so. */
-static int64_t marked(ot_store *store, const char *name, bool *old)
+int64_t ot_store_log_mark(ot_store *store, const char *name, bool *old)
 {
     ot_snapshot reader;
     ot_text key = {0};
@@ -203,7 +202,7 @@ static int look_at(void *arg, const char *path, const char *name, int64_t size)
 {
     recovering *r = arg;
     bool old = false;
-    const bool stored = !r->all && marked(r->store, name, &old) == size;
+    const bool stored = !r->all && ot_store_log_mark(r->store, name, &old) == size;
     if (stored && !old)
         return OPTUNE_OK;
     r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);

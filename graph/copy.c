@@ -88,11 +88,30 @@ static void copy_node(optune_graph *to, const ot_node *from, bool wide, ot_node 
     free(call);
 }
 
+/* What dims are called in the file, and which became numbers. */
+static void copy_names(const optune_graph *g, optune_graph *to)
+{
+    ot_dim_called **called = &to->called;
+    for (const ot_dim_called *c = g->called; c; c = c->next, called = &(*called)->next) {
+        *called = copy_list(to, c, sizeof *c);
+        (*called)->whole = ot_arena_copy(&to->arena, c->whole);
+        (*called)->next = NULL;
+    }
+    ot_dim_given **given = &to->given;
+    for (const ot_dim_given *d = g->given; d; d = d->next, given = &(*given)->next) {
+        *given = copy_list(to, d, sizeof *d);
+        (*given)->name = ot_arena_copy(&to->arena, d->name);
+        (*given)->next = NULL;
+    }
+}
+
 optune_graph *ot_graph_copy(const optune_graph *g, bool wide, optune_err *err)
 {
     optune_graph *to = ot_graph_new();
     to->file = ot_arena_copy(&to->arena, g->file);
     to->source = ot_arena_copy(&to->arena, g->source);
+    to->left_out = ot_arena_copy(&to->arena, g->left_out);
+    copy_names(g, to);
     to->capacity = g->n + 1;
     to->node = ot_alloc((size_t)to->capacity * sizeof *to->node);
     for (int id = 0; id < g->n; id++) {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph of float32 in 16 bits, where that is faster and does little harm. Products (convolutions,
- * dense and batched products, attention) take and give 16 bits; what only maps or moves their
- * results stays so; everything else is computed in float32: sums and norms, softmax, exponents of
- * other values, positions. Where both meet a value is cast, once for all its readers.
- *
- * A number that 16 bits cannot hold stays finite if it is a constant: a mask's -FLT_MAX becomes the
- * lowest one there is.
+ * A graph of float32 in 16 bits, where that is faster and does little harm. Products whose sums are
+ * kept in float32 (convolutions, dense and batched products, attention) take and give 16 bits; what
+ * only maps or moves their results stays so; everything else is computed in float32: sums and
+ * means, norms, softmax, positions and angles. Where both meet a value is cast, once for all its
+ * readers. A call that has a constant or an attribute that 16 bits cannot hold (a mask's -FLT_MAX,
+ * a guard of 1e-9 in float16) is computed in float32, too.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +13,10 @@
 
 #include "graph/rebuild.h"
 
-/* Inputs of these say where something is: 16 bits tell few places apart. */
-static const char *const of_places[] = {"grid_sample", "roi_align", "non_max_suppression"};
+/* Inputs of these say where something is, or are angles: 16 bits tell few of them apart. */
+static const char *const of_places[] = {"grid_sample", "roi_align", "sin", "cos", "tan"};
+/* What these give is soon beyond the largest float16. */
+static const char *const growing[] = {"exp", "power"};
 
 typedef struct narrowing {
     ot_rebuild make; /* home: in float32, or as it is */
@@ -26,7 +27,22 @@ typedef struct narrowing {
 
 static bool is_wide(const optune_tensor *type)
 {
-    return type->dtype.code == OPTUNE_DTYPE_FLOAT && type->dtype.bits == 32;
+    return type->dtype.code == OPTUNE_DTYPE_FLOAT && type->dtype.bits == 32 &&
+           type->dtype.lanes == 1;
+}
+
+static bool is_one_of(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, list[i]) == 0)
+            return true;
+    return false;
+}
+#define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof *(list))
+
+static double largest_of(optune_dtype dtype)
+{
+    return dtype.code == OPTUNE_DTYPE_BFLOAT ? 0x1.FEp127 : 65504;
 }
 
 /* ---- constants ----------------------------------------------------------------------------- */
@@ -42,7 +58,7 @@ static void convert(optune_dtype from, const void *data, optune_dtype to, size_t
 {
     enum { PIECE = 1024 };
     const int64_t n = (int64_t)(bytes * 8 / to.bits);
-    const double most = to.code == OPTUNE_DTYPE_BFLOAT ? 0x1.FEp127 : 65504;
+    const double most = largest_of(to);
     double piece[PIECE];
     for (int64_t first = 0; first < n; first += PIECE) {
         const int64_t some = n - first < PIECE ? n - first : PIECE;
@@ -113,7 +129,7 @@ static int give_elements(const optune_graph *g, const ot_relaid *made, optune_er
     return status;
 }
 
-/* ---- calls --------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------- */
 
 /* Both forms of a value, each made where it is wanted first. */
 static int cast(narrowing *n, int of, optune_dtype to, const char *stem)
@@ -130,11 +146,11 @@ static int cast(narrowing *n, int of, optune_dtype to, const char *stem)
 
 static int in_float32(narrowing *n, ot_value value)
 {
-    int *home = &n->make.home[value.node];
-    if (*home < 0 && n->narrow[value.node] >= 0)
-        *home = cast(n, n->narrow[value.node], ot_graph_type_of(n->make.g, value)->dtype,
-                     n->make.g->node[value.node].name);
-    return *home < 0 && n->narrow[value.node] >= 0 ? *home : ot_rebuild_home(&n->make, value);
+    if (!n->born16[value.node] || n->make.home[value.node] >= 0)
+        return ot_rebuild_home(&n->make, value);
+    return n->make.home[value.node] =
+               cast(n, n->narrow[value.node], ot_graph_type_of(n->make.g, value)->dtype,
+                    n->make.g->node[value.node].name);
 }
 
 static int in_16_bits(narrowing *n, ot_value value)
@@ -160,8 +176,81 @@ static int in_16_bits(narrowing *n, ot_value value)
     return made;
 }
 
-/* Whether a call is to read 16 bits: a product, or what maps or moves what is in them already. */
-static bool wants_narrow(const narrowing *n, const ot_node *node)
+/* ---- which calls --------------------------------------------------------------------------- */
+
+/* As a number that is more than rounded: it becomes another largest one, or zero. */
+static bool is_lost(const narrowing *n, double value)
+{
+    const double least = n->to.code == OPTUNE_DTYPE_BFLOAT ? 0x1p-133 : 0x1p-24;
+    const double size = fabs(value);
+    return isfinite(value) && (size > largest_of(n->to) || (size > 0 && size <= least / 2));
+}
+
+/* Of a constant beside the values that a call computes with; weights of products may have some. */
+static int has_lost(const narrowing *n, int id, bool *lost)
+{
+    enum { PIECE = 1024 };
+    const ot_node *node = &n->make.g->node[id];
+    const void *data;
+    *lost = false;
+    if (node->kind != OT_NODE_CONST || !node->data || !is_wide(&node->out[0]))
+        return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_graph_hold(n->make.g, id, &data, n->make.err));
+    const int64_t all = optune_tensor_elements(&node->out[0]);
+    double piece[PIECE];
+    for (int64_t first = 0; first < all && !*lost; first += PIECE) {
+        const int64_t some = all - first < PIECE ? all - first : PIECE;
+        ot_elements(node->out[0].dtype, data, first, some, piece);
+        for (int64_t i = 0; i < some; i++)
+            *lost = *lost || is_lost(n, piece[i]);
+    }
+    ot_graph_let_go(n->make.g, id);
+    return OPTUNE_OK;
+}
+
+static bool attributes_hold(const narrowing *n, const optune_call *call)
+{
+    for (int i = 0; i < call->n_attrs; i++)
+        if (call->attr[i].kind == OPTUNE_ATTR_FLOAT && is_lost(n, call->attr[i].f))
+            return false;
+    return true;
+}
+
+/* Products of a depth of 1 sum nothing: they spell out positions times frequencies. */
+static bool sums(const narrowing *n, const ot_node *node)
+{
+    const optune_tensor *data = ot_graph_type_of(n->make.g, node->in[0]);
+    const bool batched = strcmp(node->call->op->name, "batch_matmul") == 0;
+    if ((!batched && strcmp(node->call->op->name, "dense") != 0) || data->rank < 1)
+        return true;
+    const bool turned = batched && optune_call_int(node->call, "transpose_a");
+    const optune_dim *depth = &data->dim[data->rank - (turned ? 2 : 1)];
+    return depth->max > 1;
+}
+
+/* Attention adds its mask before a maximum is known: a computed one may hold the lowest float. */
+static bool masked(const narrowing *n, const ot_node *node)
+{
+    return strcmp(node->call->op->name, "attention") == 0 && node->n_in > 3 &&
+           is_wide(ot_graph_type_of(n->make.g, node->in[3]));
+}
+
+static bool grows(const narrowing *n, const ot_node *node)
+{
+    const char *op = node->call->op->name;
+    const bool square = strcmp(op, "multiply") == 0 && node->in[0].node == node->in[1].node;
+    return n->to.code == OPTUNE_DTYPE_FLOAT && (square || IS_ONE_OF(op, growing));
+}
+
+/* What only maps or moves elements; poolings that sum are none. */
+static bool maps(const optune_op *op)
+{
+    return op->pattern <= OPTUNE_INJECTIVE || (op->pattern == OPTUNE_OUT_FUSABLE && !op->terms);
+}
+
+/* Whether a call is to read 16 bits: a product, or what maps or moves what is in them already. 1:
+ * it is. */
+static int wants_narrow(const narrowing *n, const ot_node *node)
 {
     const optune_op *op = node->call->op;
     int floats = 0, narrow = 0, computed = 0;
@@ -173,14 +262,19 @@ static bool wants_narrow(const narrowing *n, const ot_node *node)
         computed += !ot_value_constant(n->make.g, in);
         narrow += n->born16[in.node];
     }
-    for (size_t i = 0; i < sizeof of_places / sizeof *of_places; i++)
-        if (strcmp(op->name, of_places[i]) == 0)
-            return false;
-    const bool maps = op->pattern <= OPTUNE_INJECTIVE || op->pattern == OPTUNE_OUT_FUSABLE;
-    if (floats > 1 && (op->float32_sums || op->pattern == OPTUNE_OUT_FUSABLE))
-        return true;
-    return maps && computed > 0 && narrow == computed;
+    if (node->n_out != 1 || IS_ONE_OF(op->name, of_places) || !attributes_hold(n, node->call))
+        return 0;
+    if (op->float32_sums)
+        return floats > 1 && sums(n, node) && !masked(n, node);
+    if (!maps(op) || computed == 0 || narrow < computed || grows(n, node))
+        return 0;
+    bool lost = false;
+    for (int i = 0; i < node->n_in && !lost; i++)
+        OT_RETURN_UNLESS_OK(has_lost(n, node->in[i].node, &lost));
+    return !lost;
 }
+
+/* ---- rewriting ----------------------------------------------------------------------------- */
 
 /* A call's outputs when its inputs of float32 have 16 bits; false: it does not take them. */
 static bool types_in_16_bits(const narrowing *n, int id, optune_call *call)
@@ -247,9 +341,9 @@ static int wide_call(narrowing *n, int id)
 
 static int rewrite_call(narrowing *n, int id)
 {
-    const ot_node *node = &n->make.g->node[id];
-    if (node->n_out != 1 || !wants_narrow(n, node))
-        return wide_call(n, id);
+    const int wants = wants_narrow(n, &n->make.g->node[id]);
+    if (wants <= 0)
+        return wants < 0 ? wants : wide_call(n, id);
     optune_call *call = ot_alloc(sizeof *call);
     const bool fits = types_in_16_bits(n, id, call);
     const int status = fits ? narrow_call(n, id, call) : wide_call(n, id);
@@ -300,9 +394,8 @@ int optune_graph_narrow(const optune_graph *graph, const char *dtype, optune_gra
         (n.to.code != OPTUNE_DTYPE_FLOAT && n.to.code != OPTUNE_DTYPE_BFLOAT))
         return optune_fail(err, OPTUNE_EUSAGE,
                            "a graph is computed in bfloat16 or float16, not '%.40s'", dtype);
-    optune_graph *g = ot_graph_copy(graph, false, err);
-    if (!g)
-        return OPTUNE_EDAMAGED;
+    optune_graph *g;
+    OT_RETURN_UNLESS_OK(optune_graph_copy(graph, false, &g, err));
     int status = optune_graph_infer(g, err);
     ot_relaid made;
     if (status >= 0) {

@@ -23,17 +23,23 @@ void ot_rebuild_start(ot_rebuild *r, const optune_graph *g, size_t most, ot_rela
 void ot_rebuild_end(ot_rebuild *r, int status)
 {
     free(r->home);
+    ot_names_release(&r->stems);
     if (status < 0)
         ot_relaid_release(r->to);
 }
 
-const char *ot_rebuild_name(const ot_rebuild *r, const char *stem, const char *what, char *to)
+const char *ot_rebuild_name(ot_rebuild *r, const char *stem, const char *what, char *to)
 {
-    for (int i = 1;; i++) {
+    char whole[51];
+    snprintf(whole, sizeof whole, "%.36s_%.12s", stem, what);
+    int *last = ot_names_find(&r->stems, whole);
+    if (!last)
+        last = ot_names_add(&r->stems, ot_arena_copy(&r->to->graph->arena, whole), 0);
+    for (int i = ++*last;; i = ++*last) {
         if (i == 1)
-            snprintf(to, OPTUNE_NAME_SIZE, "%.36s_%.12s", stem, what);
+            snprintf(to, OPTUNE_NAME_SIZE, "%s", whole);
         else
-            snprintf(to, OPTUNE_NAME_SIZE, "%.36s_%.12s_%d", stem, what, i % 100000);
+            snprintf(to, OPTUNE_NAME_SIZE, "%.50s_%d", whole, i % 100000);
         if (optune_graph_find(r->g, to) < 0 && optune_graph_find(r->to->graph, to) < 0)
             return to;
     }

@@ -21,6 +21,7 @@ typedef struct ot_rebuild {
     const optune_graph *g;
     int *home; /* by node of g, in `to`; -1: not there yet */
     ot_relaid *to;
+    ot_names stems; /* the last number that was given behind each */
     optune_err *err;
 } ot_rebuild;
 
@@ -29,7 +30,7 @@ void ot_rebuild_start(ot_rebuild *r, const optune_graph *g, size_t most, ot_rela
                       optune_err *err);
 void ot_rebuild_end(ot_rebuild *r, int status); /* releases `to` of a negative one */
 /* One that neither graph has; `to` [OPTUNE_NAME_SIZE]. */
-const char *ot_rebuild_name(const ot_rebuild *r, const char *stem, const char *what, char *to);
+const char *ot_rebuild_name(ot_rebuild *r, const char *stem, const char *what, char *to);
 /* What was made stands for this node; hands negative statuses through. */
 int ot_rebuild_note(ot_rebuild *r, int made, int origin);
 /* A variable or a constant as `origin` is one, of this type. */

@@ -158,7 +158,10 @@ static int pool(ot_onnx_node *n)
     const ot_onnx_value *data = ot_onnx_in(n, 0);
     if (ot_onnx_wants(n, 1) && strcmp(n->op->arg, "max_pool2d") != 0)
         return ot_onnx_refuse(n, "it has one output, not two");
-    if (data && ot_onnx_type(n->m, data)->rank == 5)
+    const bool volume = data && ot_onnx_type(n->m, data)->rank == 5;
+    if (volume && strstr(n->op->name, "::Nhwc"))
+        return ot_onnx_refuse(n, "volumes whose channels come last are not supported");
+    if (volume)
         return pool_volume(n, n->op->arg);
     if (ot_onnx_slide(n, NULL, &w) < 0)
         return n->err->status;

@@ -300,6 +300,9 @@ bool ot_epilogue_applies(const optune_task *task, char *why)
         return optune_refuse(why, "operators are fused in floating types only");
     if (on_gpu(task) && !ot_call_static(call))
         return optune_refuse(why, "fuses operators for constant shapes only");
+    if (ot_epilogue_is_half(task) && !ot_may_widen(task))
+        return optune_refuse(why, "fuses 16-bit floats of fewer tensors and open dims, or of "
+                                  "smaller ranges, only");
     return operands_told(call, why);
 }
 

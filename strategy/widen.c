@@ -14,6 +14,8 @@
 #include "strategy/inside.h"
 
 enum { MOST_TENSORS = 8, MOST_OPEN = 3 }; /* that are widened; open dims of one */
+/* Scratch for values whose sizes are ranges is as large as these can be. */
+enum { MOST_OPEN_BYTES = 1 << 30 };
 
 static bool is_half(optune_dtype dtype)
 {
@@ -52,17 +54,21 @@ static bool extent_of(const optune_tensor *type, extent *e)
     return true;
 }
 
+/* INT64_MAX: more than can be said. */
 static int64_t most_elements(const optune_tensor *type)
 {
     int64_t n = 1;
     for (int d = 0; d < type->rank; d++)
-        n *= type->dim[d].max;
+        if (__builtin_mul_overflow(n, type->dim[d].max, &n))
+            return INT64_MAX;
     return n;
 }
 
 bool ot_may_widen(const optune_task *task)
 {
+    const int inputs = optune_call_inputs(task->call);
     int n = 0;
+    int64_t open = 0; /* bytes */
     if (task->device->warp > 0)
         return false;
     for (int i = 0; i < tensors(task->call); i++) {
@@ -73,6 +79,14 @@ bool ot_may_widen(const optune_task *task)
         if (type->rank < 0 || !extent_of(type, &e))
             return false;
         n++;
+        if (e.n == 0)
+            continue;
+        /* What is widened once has to have one size. */
+        if (i < inputs && task->call->input[i].is_const)
+            return false;
+        const int64_t most = most_elements(type);
+        if (most > MOST_OPEN_BYTES / 4 || (open += 4 * most) > MOST_OPEN_BYTES)
+            return false;
     }
     return n > 0 && n <= MOST_TENSORS && ot_loads_as_cpu(task->target);
 }
@@ -150,10 +164,16 @@ static void convert(widening *w, int i, bool widen, optune_stage *stage)
     const optune_arg own = i < inputs ? optune_input_arg(i) : optune_output_arg(i - inputs);
     const optune_arg wide = optune_scratch_arg(w->scratch[i]);
     extent e;
-    extent_of(type, &e);
+    const bool told = extent_of(type, &e);
+    assert(told); /* ot_may_widen has asked */
+    (void)told;
     if (w->module < 0) {
         w->module = optune_plan_module(w->plan);
         w->plan->module[w->module].widens = true;
+        /* Modules of equal flags fit one file where they are emitted. */
+        const ot_module *computes = &w->plan->module[0];
+        for (int f = 0; f < computes->n_flags && w->module > 0; f++)
+            optune_plan_flag(w->plan, w->module, computes->flag[f]);
     }
     *stage = (optune_stage){
         .phase = i < inputs && call->input[i].is_const ? OPTUNE_PREPACK : OPTUNE_TIMED,

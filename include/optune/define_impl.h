@@ -78,7 +78,11 @@ typedef struct optune_impl {
     bool
         fewer_operations; /* does fewer than the op's flops (winograd): its rates are effective */
 
-    /* Whether it can compute this at all; false with a sentence in `why`. NULL: always. */
+    /* Whether it can compute this at all; false with a sentence in `why`. NULL: always. On CPUs a
+     * row that refuses a call of 16-bit floats is asked about the same call in float32, which its
+     * space and plan then see: values are converted around it. Where an operator's meaning depends
+     * on the type itself, the condition of a strategy's row, which sees the call as it is,
+     * refuses. */
     bool (*applies)(const optune_task *task, char *why);
     /* Declares the knobs. NULL: one config with no knobs. */
     void (*space)(const optune_task *task, optune_space *space);

@@ -158,10 +158,10 @@ OPTUNE_API int optune_graph_gradient(const optune_graph *graph, const int *wrt, 
 
 /* A new graph that computes the same in fewer bits, its inputs and outputs of the same types:
  * products of float32 (convolutions, dense and batched ones, attention) take and give `dtype`,
- * "bfloat16" or "float16", and what only maps or moves their results stays in it; sums, norms,
- * softmax and what says where something is stay in float32, with casts between. Constants are
- * rounded; what is finite stays finite. It needs nothing of this graph any longer. EUSAGE: another
- * dtype. */
+ * "bfloat16" or "float16", and what only maps or moves their results stays in it; sums and
+ * means, norms, softmax, what says where something is and what has a constant that `dtype` cannot
+ * hold stay in float32, with casts between. Weights are rounded. It needs nothing of this graph
+ * any longer. EUSAGE: another dtype. */
 OPTUNE_API int optune_graph_narrow(const optune_graph *graph, const char *dtype,
                                    optune_graph **narrow, optune_err *err);
 

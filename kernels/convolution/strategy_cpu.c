@@ -5,6 +5,7 @@
  * everything. Winograd stays below them, as in TVM: it must win by measurement,
  * but for the first layers of networks.
  */
+#include "kernels/convolution/dots/dots.h"
 #include "kernels/convolution/strategy_rows.h"
 
 static bool depthwise(const optune_task *task, char *why)
@@ -92,21 +93,36 @@ static bool other_rows(const optune_task *task, char *why)
 }
 
 /* Tiles need rows and columns to fill, a weight that is split once, and output channels enough to
- * pay for splitting the data. */
+ * pay for splitting the data. Larger kernels also compute pixels between rows of a padded plane,
+ * and lose where the core is shared, as loads of tiles then take three times as long: they must win
+ * by measurement. */
 static bool fills_tiles(const optune_task *task, char *why)
 {
     conv2d_shape s;
     return (conv2d_most_of(task->call, &s) && task->call->input[CONV2D_WEIGHT].is_const &&
-            s.co_g >= 64 && s.ci_g >= 32 && s.ci_g * s.kh * s.kw >= 64 && s.oh * s.ow >= 32) ||
-           optune_refuse(why,
-                         "tiles want 32 channels of a group, 64 terms a sum, 64 channels of "
-                         "output, 32 pixels and a const weight");
+            s.kh * s.kw == 1 && s.co_g >= 64 && s.ci_g >= 64 && s.oh * s.ow >= 32) ||
+           optune_refuse(why, "tiles want a 1x1 kernel, 64 channels of a group, 64 channels of "
+                              "output, 32 pixels and a const weight");
 }
 
 static bool other_tiles(const optune_task *task, char *why)
 {
     return !fills_tiles(task, why) ||
            optune_refuse(why, "it fills tiles, which has a row of its own");
+}
+
+/* Narrow numbers by what multiplies them as they are; others widen a weight once, or in each run
+ * where it is not constant. */
+static bool stays_narrow(const optune_task *task, char *why)
+{
+    const optune_dtype in = dots_in(task);
+    return dot_best(task, in) != dot_any(in) || !task->call->input[CONV2D_WEIGHT].is_const ||
+           optune_refuse(why, "this processor widens what it multiplies");
+}
+
+static bool widens(const optune_task *task, char *why)
+{
+    return !stays_narrow(task, why) || optune_refuse(why, "which has a row of its own");
 }
 
 static const optune_strategy_row rows[] = {
@@ -117,7 +133,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_im2col.cpu", .plevel = 12, .condition = few_terms},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
-    {.impl = "conv2d_dot.cpu", .plevel = 11},
+    {.impl = "conv2d_dot.cpu", .plevel = 13, .condition = stays_narrow},
+    {.impl = "conv2d_dot.cpu", .plevel = 9, .condition = widens},
     {.impl = "conv2d_amx.x86", .plevel = 14},
     {.impl = "conv2d_split.x86", .plevel = 13, .condition = fills_tiles},
     {.impl = "conv2d_split.x86", .plevel = 3, .condition = other_tiles},

@@ -50,7 +50,7 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs float32");
     if (s.m_varies)
         return optune_refuse(why, "needs constant shapes");
-    return matmul_packed_fits(split_kept_bytes(panels(&s), s.k), 2 * s.n * s.k * 4, why);
+    return matmul_packed_fits(split_kept_bytes(panels(&s), s.k), s.n * s.k * 4, why);
 }
 
 static void space(const optune_task *task, optune_space *space)

@@ -11,7 +11,7 @@
 #define ROW_BLOCKS CEIL_DIV(ROW_PANELS, ROW_BLOCK)
 #define PANELS CEIL_DIV(N, 32)
 #define PART_PANELS CEIL_DIV(PANELS, PARTS)
-#define HEAD (CEIL_DIV(PANELS, 16) * 16)
+#define HEAD (CEIL_DIV(PANELS, 8) * 16)
 
 /* ---- packing ----------------------------------------------------------------------------- */
 
@@ -34,7 +34,7 @@ INLINE void columns_at(DTYPE *line, const DTYPE *weight, i64 columns, i64 k)
     }
 }
 
-/* arg: weight [N][K], its panels behind the least size in each */
+/* arg: weight [N][K], its panels behind the head of each */
 void pack_weight(void *const *arg)
 {
     const DTYPE *weight = arg[0];
@@ -42,18 +42,19 @@ void pack_weight(void *const *arg)
     PARALLEL_FOR
     for (i64 p = 0; p < PANELS; p++) {
         DTYPE line[SUMS] __attribute__((aligned(64)));
-        u32 *to = packed + HEAD + p * PANEL_WORDS, least = SIZE_NONE;
+        u32 *to = packed + HEAD + p * PANEL_WORDS;
         const DTYPE *from = weight + p * 32 * K;
-        for (i64 s = 0; s < STEPS; s++) {
-            columns_at(line, from, N - p * 32, s * 32);
-            const u32 here = split_step(to + s * STEP_WORDS, line);
-            least = MIN(least, here);
+        split_head head = {.form = SPLIT_PARTS};
+        for (int form = -1; form != head.form;) {
+            split_sizes sizes = SPLIT_NO_SIZES;
+            form = head.form;
+            for (i64 s = 0; s < STEPS; s++) {
+                columns_at(line, from, N - p * 32, s * 32);
+                split_step(to + s * STEP_WORDS, line, form, &sizes);
+            }
+            head = split_head_of(&sizes, form);
         }
-        for (i64 s = 0; least == 0 && s < STEPS; s++) {
-            columns_at(line, from, N - p * 32, s * 32);
-            split_plain(to + s * STEP_WORDS, line);
-        }
-        packed[p] = least;
+        ((split_head *)packed)[p] = head;
     }
 }
 
@@ -75,7 +76,7 @@ INLINE u32 pack_rows(u32 *to, const DTYPE *data, i64 rows, i64 s0, i64 s1)
 
 /* The sums of a block from the numbers themselves. */
 static __attribute__((noinline)) void exact(const DTYPE *data, i64 rows, const u32 *panel,
-                                            int plain, DTYPE *sums)
+                                            int form, DTYPE *sums)
 {
     DTYPE a[SUMS] __attribute__((aligned(64))), b[SUMS] __attribute__((aligned(64)));
     for (int i = 0; i < SUMS; i++)
@@ -86,7 +87,7 @@ static __attribute__((noinline)) void exact(const DTYPE *data, i64 rows, const u
             store(a + i * 32, split_some(data + i * K + s * 32, n));
             store(a + i * 32 + 16, split_some(data + i * K + s * 32 + 16, n - 16));
         }
-        split_columns_of(b, panel + s * STEP_WORDS, plain);
+        split_columns_of(b, panel + s * STEP_WORDS, form);
         split_exact(a, b, sums);
     }
 }
@@ -98,16 +99,26 @@ struct pending {
     DTYPE *sums;
     void *const *arg;
     i64 o, rows, columns;
-    u32 panel_least, data_least;
+    split_head head;
+    u32 data_least;
     int granted;
 };
+
+/* Its sums as float32 has them, whatever tiles made of them. */
+INLINE void settle(struct pending *w)
+{
+    if (!w->granted || split_lost(w->sums, w->head, w->data_least, w->rows, w->columns))
+        exact(w->data, w->rows, w->panel, w->head.form, w->sums);
+    else
+        split_unscale(w->sums, w->head);
+}
 
 static __attribute__((noinline)) void finish(struct pending *w, i64 from, i64 to)
 {
     if (w->rows == 0)
         return;
-    if (from == 0 && (!w->granted || split_lost(w->sums, w->panel_least, w->data_least)))
-        exact(w->data, w->rows, w->panel, w->panel_least == 0, w->sums);
+    if (from == 0)
+        settle(w);
     DTYPE *out = (DTYPE *)w->arg[2];
     i64 o = w->o + from * N;
     for (i64 i = from; i < MIN(to, w->rows); i++, o += N)
@@ -167,7 +178,7 @@ void split(void *const *arg)
                                               .o = q * 32 * N + p * 32,
                                               .rows = rows,
                                               .columns = columns,
-                                              .panel_least = packed[p],
+                                              .head = ((const split_head *)packed)[p],
                                               .data_least = least[q - q0],
                                               .granted = granted};
                     }

@@ -26,7 +26,7 @@ static inline int64_t split_steps(int64_t k)
 /* Bytes of `panels` of an operand that is kept, with what stands in front of them. */
 static inline int64_t split_kept_bytes(int64_t panels, int64_t k)
 {
-    return host_ceil(panels, 16) * 64 + panels * split_steps(k) * SPLIT_STEP_BYTES;
+    return host_ceil(panels, 8) * 64 + panels * split_steps(k) * SPLIT_STEP_BYTES;
 }
 
 #endif

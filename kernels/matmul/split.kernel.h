@@ -10,25 +10,33 @@
  * than one by one.
  *
  * A tile takes a number below 2^-126 for zero, and loses what is below that in its sums; infinity
- * and NaN have no such parts. So blocks are computed again by vectors, float32's own arithmetic,
- *     where an operand is not zero and below 2^-100 (its parts are not all normal numbers),
+ * and NaN have no such parts. Operands that are kept (weights) with a number below 2^-100, whose
+ * parts are not all normal, are split 2^64 times as large, which loses nothing, and sums divided by
+ * it. Blocks are computed again by vectors, float32's own arithmetic,
  *     where a sum is not finite (an operand is not, or a product or its parts are too large),
+ *     where data is not zero and below 2^-100, so that each product may lose 2^-126 of the largest
+ *         weight, and a sum is less than 2^24 times what all may lose,
  *     where a sum is not zero and below 2^-80, and operands of the block may be so small that
  *     a part of their product is lost,
+ *     where kept operands are both large and small,
  * and all blocks where the system keeps tiles from the program. What is lost beside that is at most
- * 2^-126 for each product.
+ * 2^-126 for each product. One small number among others costs nothing.
  *
  * A panel is 32 rows or columns, a step 32 of depth: [step][part h, m, l][half of the rows or
  * columns][16][16 words]. Word j has depth j of its step in its lower half and depth 16 + j in the
  * upper one, so that packing moves no lane: a line of a panel of rows is a row, its lanes words;
- * one of a panel of columns is a word, its lanes columns. Operands that are kept (weights) have in
- * front of their panels a number for each, the least size in it as split_least has it: 0 says that
- * the panel has its numbers as they are, x where h would be and y where m would be.
+ * one of a panel of columns is a word, its lanes columns. Operands that are kept have in front of
+ * their panels a split_head for each.
  *
  * Macros from the plan: K.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_SPLIT_H
 #define OPTUNE_KERNELS_MATMUL_SPLIT_H
+
+#if !defined(__AVX512F__)
+#error                                                                                         \
+    "made for AVX-512 and AMX: compile for such a processor, or emit with --device of this one"
+#endif
 
 #define IN_T unsigned short
 #define OUT_T float
@@ -47,6 +55,7 @@
 #define PART_WORDS 512
 #define STEP_WORDS (3 * PART_WORDS)
 #define STEPS CEIL_DIV(K, 32)
+#define SPLIT_LOG_K (64 - __builtin_clzll(K)) /* K < 2^SPLIT_LOG_K */
 #undef PANEL_WORDS
 #define PANEL_WORDS ((i64)STEPS * STEP_WORDS)
 #define SUMS 1024 /* of a block, [32][32] */
@@ -121,38 +130,73 @@ INLINE words split_small(u32 *to, vec x, vec y, words least)
     return least_of(least, least_of(size_of(x), size_of(y)));
 }
 
-/* What split_store was given, or a panel has as it is. */
-INLINE void split_join(const u32 *from, int plain, vec *x, vec *y)
+/* How a panel that is kept has its numbers: in parts, in parts of 2^64 times as much, or as they
+ * are, x where h would be and y where m would be. */
+enum { SPLIT_PARTS, SPLIT_SCALED, SPLIT_PLAIN };
+#define SPLIT_SCALE 0x1p64f
+
+/* In front of panels that are kept: of the numbers that are split, the least size, and the largest
+ * number's biased exponent. */
+typedef struct split_head {
+    u32 least;
+    unsigned short exponent, form;
+} split_head;
+
+/* Sizes that packing meets. */
+typedef struct split_sizes {
+    words least, most; /* most: without the 1 that is taken from it */
+} split_sizes;
+#define SPLIT_NO_SIZES                                                                         \
+    {                                                                                          \
+        (words){0} - 1,                                                                        \
+        {                                                                                      \
+            0                                                                                  \
+        }                                                                                      \
+    }
+
+/* What split_store was given. */
+INLINE void split_join(const u32 *from, int form, vec *x, vec *y)
 {
     const words h = *(const words_at *)from, m = *(const words_at *)(from + PART_WORDS);
     const words l = *(const words_at *)(from + 2 * PART_WORDS);
-    *x = plain ? (vec)h : (vec)(h << 16) + ((vec)(m << 16) + (vec)(l << 16));
-    *y = plain ? (vec)m
-               : (vec)(h & 0xffff0000) + ((vec)(m & 0xffff0000) + (vec)(l & 0xffff0000));
+    const DTYPE down = form == SPLIT_SCALED ? 1 / SPLIT_SCALE : 1;
+    if (form == SPLIT_PLAIN) {
+        *x = (vec)h;
+        *y = (vec)m;
+        return;
+    }
+    *x = ((vec)(h << 16) + ((vec)(m << 16) + (vec)(l << 16))) * down;
+    *y = ((vec)(h & 0xffff0000) + ((vec)(m & 0xffff0000) + (vec)(l & 0xffff0000))) * down;
 }
 
 /* Packs a step of an operand that is kept from `line` [32][x, y][16], as split_store takes lines
- * that go to [half][16]; gives the least size, 0 where a number has no parts. */
-INLINE u32 split_step(u32 *to, const DTYPE *line)
+ * that go to [half][16]. */
+INLINE void split_step(u32 *to, const DTYPE *line, int form, split_sizes *sizes)
 {
-    words least = (words){0} - 1, most = {0};
-    for (int i = 0; i < 32; i++, line += 32) {
-        const vec x = load(line), y = load(line + 16);
-        least = split_small(to + i * 16, x, y, least);
-        most = ~least_of(~most, least_of(~((words)x + (words)x), ~((words)y + (words)y)));
+    const DTYPE up = form == SPLIT_SCALED ? SPLIT_SCALE : 1;
+    for (int i = 0; i < 32; i++, line += 32, to += 16) {
+        if (form == SPLIT_PLAIN) {
+            *(words_at *)to = (words)load(line);
+            *(words_at *)(to + PART_WORDS) = (words)load(line + 16);
+            continue;
+        }
+        const vec x = load(line) * up, y = load(line + 16) * up;
+        sizes->least = split_small(to, x, y, sizes->least);
+        sizes->most =
+            ~least_of(~sizes->most, least_of(~((words)x + (words)x), ~((words)y + (words)y)));
     }
-    return split_least(~most) <= ~SIZE_OF(127) || split_least(least) < SIZE_OF(-100)
-               ? 0
-               : split_least(least);
 }
 
-/* The same as it is. */
-INLINE void split_plain(u32 *to, const DTYPE *line)
+/* The head of a panel that was packed in this form; with another form: it must be packed again. */
+INLINE split_head split_head_of(const split_sizes *sizes, int form)
 {
-    for (int i = 0; i < 32; i++, line += 32) {
-        *(words_at *)(to + i * 16) = (words)load(line);
-        *(words_at *)(to + PART_WORDS + i * 16) = (words)load(line + 16);
-    }
+    const u32 least = split_least(sizes->least), most = ~split_least(~sizes->most);
+    if (form == SPLIT_PARTS)
+        form = most > SIZE_OF(127)      ? SPLIT_PLAIN
+               : least >= SIZE_OF(-100) ? SPLIT_PARTS
+               : most < SIZE_OF(30)     ? SPLIT_SCALED
+                                        : SPLIT_PLAIN;
+    return (split_head){least, (unsigned short)(most >> 24), (unsigned short)form};
 }
 
 /* ---- blocks of 32 by 32 sums ------------------------------------------------------------- */
@@ -227,10 +271,27 @@ INLINE void split_block(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int 
         split_steps(a, b, steps, sums, first, w, 1, 1);
 }
 
-/* Whether sums of operands whose least sizes these are must be made by vectors. */
-INLINE int split_lost(const DTYPE *sums, u32 a_least, u32 b_least)
+/* Whether a sum of the first rows and columns is in size below 2^exponent; zeros count, or not. */
+static __attribute__((noinline)) int split_below(const DTYPE *sums, int exponent, int zeros,
+                                                 i64 rows, i64 columns)
 {
-    if (a_least == 0 || a_least < SIZE_OF(-100) || b_least == 0 || b_least < SIZE_OF(-100))
+    words lane, least = (words){0} - 1;
+    for (int l = 0; l < VLEN; l++)
+        lane[l] = (u32)l;
+    for (i64 i = 0; i < rows; i++)
+        for (i64 j = 0; j < MIN(32, columns); j += VLEN) {
+            const vec v = load(sums + i * 32 + j);
+            const words size = (words)v + (words)v - (zeros ? 0 : 1);
+            least = least_of(least, size | (words)(lane >= (u32)(columns - j)));
+        }
+    return split_least(least) < SIZE_OF(exponent);
+}
+
+/* Whether sums of a panel of which this is the head and of data whose least size this is must be
+ * made by vectors. */
+INLINE int split_lost(const DTYPE *sums, split_head kept, u32 data_least, i64 rows, i64 columns)
+{
+    if (kept.form == SPLIT_PLAIN)
         return 1;
     vec none[4] = {{0}};
     for (int i = 0; i < SUMS; i += 4 * VLEN) {
@@ -242,13 +303,21 @@ INLINE int split_lost(const DTYPE *sums, u32 a_least, u32 b_least)
     int lost = 0;
     for (int l = 0; l < VLEN; l++)
         lost |= zero[l] != 0.0f;
-    if ((a_least >> 24) + (b_least >> 24) < 2 * 127 - 100) {
-        words least = (words){0} - 1;
-        for (int i = 0; i < SUMS; i += VLEN)
-            least = least_of(least, size_of(load(sums + i)));
-        lost |= split_least(least) < SIZE_OF(-80);
-    }
-    return lost;
+    if (lost)
+        return 1;
+    if (data_least >= SIZE_OF(-100))
+        return (kept.least >> 24) + (data_least >> 24) < 2 * 127 - 100 &&
+               split_below(sums, -80, 0, rows, columns);
+    /* K products, each less than 2^-126 times 2^(exponent + 1) off. */
+    const int exponent = kept.exponent - 127 + 1 - 126 + 24 + SPLIT_LOG_K;
+    return exponent > 127 || split_below(sums, MAX(-80, exponent), 1, rows, columns);
+}
+
+/* Makes the sums right that tiles made: those of the panel, not of its multiple. */
+INLINE void split_unscale(DTYPE *sums, split_head kept)
+{
+    for (int i = 0; kept.form == SPLIT_SCALED && i < SUMS; i += VLEN)
+        store(sums + i, load(sums + i) * (1 / SPLIT_SCALE));
 }
 
 /* ---- by vectors -------------------------------------------------------------------------- */
@@ -277,21 +346,21 @@ static __attribute__((noinline, unused)) void split_exact(const DTYPE *a, const 
 }
 
 /* A step of a panel of rows as [32][32 of depth], of one of columns as [32 of depth][32]. */
-INLINE void split_rows_of(DTYPE *to, const u32 *step, int plain)
+INLINE void split_rows_of(DTYPE *to, const u32 *step, int form)
 {
     for (int i = 0; i < 32; i++) {
         vec x, y;
-        split_join(step + i * 16, plain, &x, &y);
+        split_join(step + i * 16, form, &x, &y);
         store(to + i * 32, x);
         store(to + i * 32 + 16, y);
     }
 }
 
-INLINE void split_columns_of(DTYPE *to, const u32 *step, int plain)
+INLINE void split_columns_of(DTYPE *to, const u32 *step, int form)
 {
     for (int i = 0; i < 32; i++) {
         vec x, y;
-        split_join(step + i * 16, plain, &x, &y);
+        split_join(step + i * 16, form, &x, &y);
         store(to + i % 16 * 32 + i / 16 * 16, x);
         store(to + (16 + i % 16) * 32 + i / 16 * 16, y);
     }

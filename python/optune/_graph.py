@@ -71,7 +71,8 @@ class Graph(Here):
     the arrays. What comes out is as large as they make it.
 
     ``precision="bfloat16"`` or ``"float16"`` computes products of float32 in fewer bits; inputs
-    and outputs stay what they are.
+    and outputs stay what they are. A constant ``w`` that products read is ``w_bf16`` or ``w_f16``
+    then, of that dtype (bfloat16 by ``ml_dtypes``).
     """
 
     _again = "read it again with graph()"

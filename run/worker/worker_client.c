@@ -136,7 +136,7 @@ static int ensure_process(ot_worker *w, optune_err *err)
 {
     if (ot_process_alive(&w->process))
         return OPTUNE_OK;
-    int status = ot_process_start(&w->process, w->program, err);
+    int status = ot_process_start(&w->process, w->program, w->dir, err);
     if (status < 0)
         return status;
     w->told = false;

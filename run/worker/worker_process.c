@@ -21,24 +21,24 @@ enum { SOCKET = 3, SLICE_MS = 100, IDLE_MS = 5 };
 static const double MESSAGE_S = 10; /* for the rest of a message that has begun */
 
 /* What a candidate or a library prints must not end up in the caller's output. */
-static int spawn(const char *program, int fd, pid_t *pid)
+static int spawn(const char *program, const char *temp, int fd, pid_t *pid)
 {
     char number[16], parent[24], option[] = "--serve", *path = ot_strdup(program);
     snprintf(number, sizeof number, "%d", (int)SOCKET);
     snprintf(parent, sizeof parent, "%d", (int)getpid());
     char *argv[] = {path, option, number, parent, NULL};
-    const int why = ot_spawn(pid, argv, NULL, (int[]){-1, -1, -1, [SOCKET] = fd}, SOCKET + 1);
+    const int why = ot_spawn(pid, argv, temp, (int[]){-1, -1, -1, [SOCKET] = fd}, SOCKET + 1);
     free(path);
     return why;
 }
 
-int ot_process_start(ot_process *p, const char *program, optune_err *err)
+int ot_process_start(ot_process *p, const char *program, const char *temp, optune_err *err)
 {
     int end[2];
     *p = (ot_process){.fd = -1};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, end) < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot make a socket pair: %s", strerror(errno));
-    const int why = spawn(program, end[1], &p->pid);
+    const int why = spawn(program, temp, end[1], &p->pid);
     close(end[1]);
     if (why) {
         close(end[0]);
@@ -68,8 +68,6 @@ void ot_process_stop(ot_process *p)
     kill(-p->pid, SIGKILL);
     while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
         continue;
-    ot_temp_dirs_remove(p->runners, p->n_runners);
-    p->n_runners = 0;
     p->pid = 0;
     p->fd = -1;
 }

@@ -18,7 +18,9 @@ typedef struct ot_process {
     pid_t runners[OT_MOST_RUNNERS];
 } ot_process;
 
-int ot_process_start(ot_process *p, const char *program, optune_err *err);
+/* It and what it starts make their temporary files in `temp`, which the caller removes behind them:
+ * runners are killed without a word. */
+int ot_process_start(ot_process *p, const char *program, const char *temp, optune_err *err);
 /* Sends a request (taken) and waits for its answer, a new reference. On failure the process is
  * gone: ETIMEOUT when `limit_s` passed without a word, EINTERRUPTED when the options' `stop`
  * became true or their time is over, EWORKER when it ended by itself. Options may be NULL: nothing

@@ -584,10 +584,11 @@ static void what_is_ones_own_stays(void **state)
 {
     (void)state;
     pushed *p = the_pushed();
-    optune_record r[6] = {good_of(p), good_of(p), good_of(p),
-                          good_of(p), good_of(p), good_of(p)};
-    for (int i = 0; i < 6; i++)
+    optune_record r[7];
+    for (int i = 0; i < OT_COUNT(r); i++) {
+        r[i] = good_of(p);
         r[i].source = "run";
+    }
     r[0].outcome = OPTUNE_OUTCOME_COMPILE;
     r[0].message = "/home/somebody/private.c: error";
     r[0].cost = r[0].low = r[0].high = INFINITY;
@@ -601,12 +602,15 @@ static void what_is_ones_own_stays(void **state)
     /* What every hub would refuse, this one's own folder among them, is not given once more. */
     r[4].time = ot_unix_time() + 30 * 86400;
     ot_format(r[5].config.entity[0].name, sizeof r[5].config.entity[0].name, "no_such_knob");
-    store_records("private", p, r, 6);
+    /* Of another version of an implementation: it has knobs of its own, and is of use to others. */
+    r[6].digest = "feedfeedfeedfeedfeedfeedfeedfeed";
+    r[6].config = r[5].config;
+    store_records("private", p, r, OT_COUNT(r));
     fresh("given");
     add("private", "given", key);
     json_t *all = deed("private", (optune_hub_options){.what = "push", .words = WORDS("h")},
                        OPTUNE_OK, NULL);
-    assert_int_equal(tuning_int(json_array_get(all, 0), "records"), 1);
+    assert_int_equal(tuning_int(json_array_get(all, 0), "records"), 2);
     assert_int_equal(tuning_int(json_array_get(all, 0), "own"), 2);
     assert_int_equal(tuning_int(json_array_get(all, 0), "elsewhere"), 1);
     assert_int_equal(tuning_int(json_array_get(all, 0), "unfit"), 2);

@@ -141,14 +141,6 @@ static void leftovers_of_the_dead_go(void **state)
         snprintf(name, sizeof name, "left/optune-%ld-%d", (long)left[i].pid, i);
         assert_int_equal(ot_exists(in_dir(name)), left[i].stays);
     }
-    /* Of one's own children at once, and while they are there of none. */
-    setenv("TMPDIR", in_dir("left"), 1);
-    ot_temp_dirs_remove((const pid_t[]){getpid(), dead}, 2);
-    unsetenv("TMPDIR");
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "left/optune-%ld-%d", (long)left[i].pid, i);
-        assert_int_equal(ot_exists(in_dir(name)), left[i].pid != dead);
-    }
 }
 
 static void own_directory(void **state)

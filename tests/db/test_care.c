@@ -387,6 +387,127 @@ static void history_is_of_a_question(void **state)
     ot_store_close(store);
 }
 
+/* Of a writer who died before it was stored, behind the last who looked for that; also where what
+ * stays of the log is as large as what was stored of it. */
+static void what_is_not_stored_is_not_said_to_be(void **state)
+{
+    (void)state;
+    int64_t added, size = 0;
+    ot_pruned pruned;
+    unsigned char key[OT_BEST_KEY];
+    ot_digest digest;
+    best_key(2, key, &digest);
+    for (int i = 0; i < 2; i++) {
+        log_records("a.log", 0, 10, false);
+        ot_store *store = open_store(OT_STORE_WRITE);
+        check_ok(ot_store_recover(store, false, &added, &err));
+        assert_int_equal(added, 10);
+        log_records("a.log", 10, 15, false);
+        if (i)
+            check_ok(ot_store_logs_done(store, &(ot_stored_log){"a.log", size}, 1, &err));
+        check_ok(ot_store_forget(store, &digest, 1, &pruned, &err));
+        assert_int_equal(pruned.logs, 1);
+        assert_true(i == 0 || size == size_of_log("a.log"));
+        size = size_of_log("a.log");
+        check_ok(ot_store_recover(store, false, &added, &err));
+        assert_int_equal(added, 5);
+        assert_int_equal(count_records(store), 14);
+        check_ok(ot_store_recover(store, false, &added, &err));
+        assert_int_equal(added, 0);
+        ot_store_close(store);
+        ot_remove_tree(store_dir);
+    }
+}
+
+static void chmod_log(const char *name, mode_t mode)
+{
+    char path[4300];
+    snprintf(path, sizeof path, "%s/logs/%s", store_dir, name);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+/* It keeps none of the others from being written anew, nor does one that cannot be, and what they
+ * have stays: a rebuild gives the same store, but for what is forgotten, which goes everywhere;
+ * and who may write to what takes a log's place does not depend on a umask. */
+static void an_unreadable_log_is_left_alone(void **state)
+{
+    (void)state;
+    enum { NOBODY = 65534 };
+    int64_t refused;
+    ot_store_stats stats;
+    ot_pruned pruned;
+    struct stat info;
+    char path[4300];
+    unsigned char key[OT_BEST_KEY];
+    ot_digest digest;
+    const bool root = geteuid() == 0;
+    if (root && (chown(store_dir, NOBODY, NOBODY) < 0 || seteuid(NOBODY) < 0))
+        skip();
+    if (eaccess(store_dir, W_OK | X_OK) < 0) { /* a folder around it is closed to others */
+        assert_int_equal(seteuid(0), 0);
+        skip();
+    }
+    log_records("b.log", 0, 20, false);
+    log_records("c.log", 20, 25, false);
+    log_records("d.log", 25, 30, false);
+    store_fill(30);
+    chmod_log("b.log", 0664);
+    chmod_log("d.log", 0);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    const mode_t mask = umask(022);
+    snprintf(path, sizeof path, "%s/logs/c.log.pruned/in", store_dir); /* cannot be replaced */
+    check_ok(ot_make_dirs(path, &err));
+    assert_int_equal(ot_store_prune(store, 3, 30, &pruned, &err), OPTUNE_EIO);
+    check_contains(err.text, "c.log");
+    umask(mask);
+    assert_int_equal(pruned.unread, 1);
+    assert_int_equal(pruned.busy, 0);
+    assert_int_equal(pruned.lines, 20);
+    assert_int_equal(count_records(store), 10); /* what c.log and d.log have */
+    snprintf(path, sizeof path, "%s/logs/b.log", store_dir);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0664);
+    best_key(26, key, &digest);
+    check_ok(ot_store_forget(store, &digest, 1, &pruned, &err));
+    assert_int_equal(pruned.unread, 1);
+    assert_int_equal(count_records(store), 9);
+    ot_store_close(store);
+    chmod_log("d.log", 0600);
+    check_ok(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err));
+    assert_int_equal(stats.records, 9);
+    if (root)
+        assert_int_equal(seteuid(0), 0);
+}
+
+/* Two good ones of a config and a time both count; so does the newest that was chosen for a graph,
+ * however old it is, but none that was chosen before it. */
+static void what_decides_stays(void **state)
+{
+    (void)state;
+    static const char chosen[] = OT_CHOSEN "=1\n";
+    ot_pruned pruned;
+    optune_record r[7];
+    for (int i = 0; i < OT_COUNT(r); i++)
+        r[i] = some_record(i);
+    r[0].counters = r[1].counters = chosen;
+    r[3].time = r[4].time = r[5].time;
+    r[4].config.index = r[5].config.index = r[3].config.index;
+    record_cost(&r[4], 2e-5);
+    record_cost(&r[5], 3e-5);
+    r[6].time = r[3].time + 1;
+    r[6].policy = "hot"; /* another question */
+    r[6].counters = chosen;
+    log_records("a.log", 0, 1, false);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    check_ok(ot_store_put(store, r, OT_COUNT(r), NULL, &err));
+    check_ok(ot_store_prune(store, 0, 30, &pruned, &err));
+    assert_int_equal(pruned.history, 2);
+    for (int i = 0; i < OT_COUNT(r); i++)
+        assert_int_equal(ot_store_knows(store, &r[i]), i != 0 && i != 2);
+    assert_int_equal(faults(store), 0);
+    ot_store_close(store);
+}
+
 /* Its log's writer lives, or it goes. */
 static void what_a_killed_pruning_left_goes(void **state)
 {
@@ -543,6 +664,9 @@ int main(void)
         each(pruned_logs_match),
         each(what_a_held_log_has_stays),
         each(history_is_of_a_question),
+        each(what_is_not_stored_is_not_said_to_be),
+        each(an_unreadable_log_is_left_alone),
+        each(what_decides_stays),
         each(what_a_killed_pruning_left_goes),
         each(a_stopped_writer_is_named),
         each(every_byte_flipped_is_told),

@@ -123,7 +123,7 @@ static void test_network(void **state)
         optune_graph_close(half[i]);
 }
 
-/* A mask of the lowest float stays finite, and sums of it are not made in 16 bits. */
+/* A mask of the lowest float is added in float32, for no 16 bits hold it. */
 static void test_attention(void **state)
 {
     (void)state;
@@ -143,7 +143,8 @@ static void test_attention(void **state)
     check_ok(optune_graph_fill(g, 5, &err));
     optune_graph *half[] = {narrowed(g, "bfloat16"), narrowed(g, "float16")};
     for (int i = 0; i < 2; i++) {
-        gives(half[i], "a", i ? "f16" : "bf16");
+        gives(half[i], "t", i ? "f16" : "bf16");
+        gives(half[i], "a", "f32");
         gives(half[i], "p", "f32");
         near(g, half[i], 2e-2);
         optune_graph_close(half[i]);
@@ -174,6 +175,79 @@ static void test_left_alone(void **state)
     for (int i = 0; i < optune_graph_outputs(g); i++)
         assert_true(
             ot_tensor_same(optune_graph_output_type(g, i), optune_graph_output_type(half, i)));
+    optune_graph_close(half);
+    optune_graph_close(g);
+}
+
+static void set(optune_graph *g, const char *node, float value)
+{
+    optune_err err = {0};
+    const int id = optune_graph_find(g, node);
+    const int64_t n = optune_tensor_elements(optune_graph_type(g, id));
+    float data[64];
+    assert_true(n <= 64);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = value;
+    check_ok(optune_graph_set_data(g, id, data, &err));
+}
+
+/* A constant that a product reads first is its own number for whoever reads it afterwards. */
+static void test_shared_constant(void **state)
+{
+    (void)state;
+    static float y[MOST];
+    optune_graph *g = parse("x = var f32[4,8]\nw = const f32[8,8]\ny = dense(x, w)\n"
+                            "n = multiply(w, w)\noutput w, y, n\n");
+    set(g, "w", 1.001F);
+    optune_graph *half = narrowed(g, "bfloat16");
+    gives(half, "y", "bf16");
+    assert_int_equal(output(half, y), 64);
+    for (int i = 0; i < 64; i++)
+        assert_true(y[i] == 1.001F);
+    optune_graph_close(half);
+    optune_graph_close(g);
+}
+
+/* What 16 bits cannot hold, or would not hold for long. */
+static void test_range(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_graph *g = parse("x = var f32[4,8]\nc = const f32[]\ne = const f32[]\n"
+                            "y = dense(x, const f32[8,8])\n"
+                            "million = divide(y, c)\nguard = add(relu(y), e)\n"
+                            "square = multiply(y, y)\nexponent = exp(y)\n"
+                            "top = clip(y, a_min=0, a_max=100000)\nfine = multiply(y, guard)\n"
+                            "output million, guard, square, exponent, top, fine\n");
+    check_ok(optune_graph_fill(g, 3, &err));
+    set(g, "c", 1e6F);
+    set(g, "e", 1e-9F);
+    static const char *const node[] = {"million", "guard", "square", "exponent", "top"};
+    optune_graph *half[] = {narrowed(g, "bfloat16"), narrowed(g, "float16")};
+    for (size_t i = 0; i < sizeof node / sizeof *node; i++) {
+        gives(half[0], node[i], "bf16");
+        gives(half[1], node[i], "f32");
+    }
+    gives(half[1], "fine", "f32"); /* one of two was computed in it */
+    for (int i = 0; i < 2; i++)
+        optune_graph_close(half[i]);
+    optune_graph_close(g);
+}
+
+/* Positions as models spell them out, the angles of them, and vectors for elements. */
+static void test_places(void **state)
+{
+    (void)state;
+    optune_graph *g = parse("at = var i32[1,1,6]\nv = var f32x4[2,4]\nx = var f32[1,4,6]\n"
+                            "p = batch_matmul(const f32[1,4,1], cast(at, dtype=f32), "
+                            "transpose_b=false)\n"
+                            "c = cos(p)\nd = batch_matmul(x, x)\ns = sin(d)\n"
+                            "output c, s, relu(v)\n");
+    optune_graph *half = narrowed(g, "bfloat16");
+    gives(half, "p", "f32");
+    gives(half, "c", "f32");
+    gives(half, "d", "bf16");
+    gives(half, "s", "f32");
     optune_graph_close(half);
     optune_graph_close(g);
 }
@@ -241,8 +315,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_network),    cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_backed),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_left_alone), cmocka_unit_test(test_shared_constant),
+        cmocka_unit_test(test_range),      cmocka_unit_test(test_places),
+        cmocka_unit_test(test_backed),     cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

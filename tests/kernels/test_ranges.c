@@ -132,7 +132,7 @@ static const struct {
      "f32[?l:0..3,?x:1..4], f32[?m:0..3,?x:1..4], f32[?n:1..4,?x:1..4], f32[?o:0..2,?x:1..4]) "
      "-> add(f32[?y:1..4]) -> relu()",
      "concatenate_loops.generic"},
-    /* As many inputs as a call can have, of as many sizes. */
+/* As many inputs as a call can have, of as many sizes. */
 #define FEW(k)                                                                                 \
     "f32[?a" #k ":0..3,?x:1..4], f32[?b" #k ":1..4,?x:1..4], f32[?c" #k ":0..2,?x:1..4], "     \
     "f32[?d" #k ":1..2,?x:1..4]"
@@ -140,7 +140,8 @@ static const struct {
     {"concatenate(" MORE(0) ", " MORE(1) ", " MORE(2) ", " MORE(3) ")",
      "concatenate_loops.generic"},
     {"concatenate(" MORE(0) ", " MORE(1) ", " MORE(2) ") -> multiply(f32[?x:1..4]) -> "
-     "add(f32[]) -> relu()", "concatenate_loops.generic"},
+                                                      "add(f32[]) -> relu()",
+     "concatenate_loops.generic"},
 #undef FEW
 #undef MORE
     /* More dims than may be tabled; and of a flat copy next to no sizes that fit. */
@@ -153,6 +154,12 @@ static const struct {
     /* In float32, between stages that convert. */
     {"softmax(f16[?n:1..40,33])", "softmax_rows"},
     {"dense(bf16[?m:1..64,40], const bf16[33,40]) -> add(const bf16[33]) -> relu()", "dense_"},
+    /* Not where a constant has no one size, too many dims are open, or floats take too much. */
+    {"add(f16[?n:1..4,3], const f16[?n:1..4,3])", "add_loops.generic"},
+    {"concatenate(f16[?a:1..2,?b:2..3,?c:2..3,?d:2..3], f16[1,?b:2..3,?c:2..3,?d:2..3]) -> "
+     "exp()",
+     "concatenate_loops.generic"},
+    {"relu(f16[?n:0..2,?m:1..1000000000])", "relu_loops.generic"},
     /* Behind a rounding that may go either way nothing is known of what has a domain. */
     {"batch_matmul(bf16[1,10,55], bf16[129,?n:1..5,10], transpose_a=true) -> round() -> "
      "add(bf16[?n:1..5], _) -> asin() -> relu()",

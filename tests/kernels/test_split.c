@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/batch.h"
 #include "support/check.h"
 #include "support/direct.h"
 #include "support/refused_tiles.h"
@@ -16,7 +17,7 @@
 
 #include "strategy/inside.h"
 
-enum { MOST = 1 << 18, INPUTS = 3 };
+enum { MOST = 1 << 18, INPUTS = 3, BETWEEN = 7, PANELS = 8 };
 
 static const char *const calls[] = {
     "dense(f32[37,70], const f32[51,70], f32[51])",
@@ -27,6 +28,10 @@ static const char *const calls[] = {
     "conv2d(f32[1,32,13,7], const f32[19,32,3,3], padding=[1,1,1,1])",
     "conv2d(f32[1,10,12,15], const f32[24,5,3,2], padding=[0,1,2,1], strides=[2,3], "
     "dilation=[2,1], groups=2)",
+    /* A panel of pixels lies wholly between two rows. */
+    "conv2d(f32[1,5,6,64], const f32[9,5,1,3], dilation=[1,16])",
+    /* Several panels of channels and of pixels, and steps of depth. */
+    "conv2d(f32[1,200,5,41], const f32[70,200,1,3])",
 };
 
 static double uniform(uint64_t *rng)
@@ -138,6 +143,28 @@ static void judge(const char *what, const optune_call *call, int64_t terms)
                  sqrt(sum / (double)n), one_by_one);
 }
 
+/* Whether a module has this macro with this value. */
+static bool has(const optune_plan *plan, const char *name, const char *value)
+{
+    for (int i = 0; i < plan->n_modules; i++)
+        for (int k = 0; k < plan->module[i].n_defines; k++)
+            if (!strcmp(ot_plan_text(plan, plan->module[i].define[k].name), name) &&
+                !strcmp(ot_plan_text(plan, plan->module[i].define[k].value), value))
+                return true;
+    return false;
+}
+
+/* Of convolutions: lines asked for ahead; parts, and depth in chunks. */
+static bool expects(const optune_plan *plan)
+{
+    return has(plan, "EXPECT", "1");
+}
+
+static bool parts(const optune_plan *plan)
+{
+    return has(plan, "PARTS", "2") && has(plan, "CHUNK", "16");
+}
+
 /* How often implementations of split numbers were asked, of every `step`-th call. */
 static int try_all(int step)
 {
@@ -150,7 +177,10 @@ static int try_all(int step)
                 !strstr(impl[i]->name, "_split."))
                 continue;
             for (int c = 0; c < (k == 1 && step == 1 ? 3 : 1); c++) {
-                direct *d = direct_open(impl[i], calls[k], c);
+                direct *d = direct_open_where(impl[i], calls[k], c,
+                                              k == BETWEEN  ? expects
+                                              : k == PANELS ? parts
+                                                            : NULL);
                 if (!d)
                     break;
                 const optune_call *call = direct_call(d);
@@ -183,12 +213,78 @@ static bool tiles_here(void)
     return (here.dots & OPTUNE_DOT_TILE_BF16) != 0;
 }
 
+/* One number that tiles take for zero, or whose parts they do, changes no bit of sums that lose
+ * nothing by it: no block is made anew for it. */
+static void test_tiny(void **state)
+{
+    (void)state;
+    static float was[MOST];
+    static const int tried[] = {0, 3};
+    if (!tiles_here())
+        skip();
+    for (int i = 0; i < OT_COUNT(tried); i++) {
+        const char *const text = calls[tried[i]];
+        direct *d = direct_open(
+            ot_impl_find(tried[i] == 0 ? "dense_split.x86" : "conv2d_split.x86"), text, 0);
+        const void *const in[] = {memory[0], memory[1], memory[2]};
+        const size_t bytes =
+            (size_t)optune_tensor_elements(&direct_call(d)->output[0]) * sizeof(float);
+        uint64_t rng = 5;
+        assert_non_null(d);
+        for (int e = 0; e < MOST; e++) {
+            memory[0][e] = (float)uniform(&rng);
+            memory[1][e] = (float)uniform(&rng);
+            memory[2][e] = 1;
+        }
+        memory[0][5] = memory[1][7] = 0;
+        direct_run(d, in, (void *[]){was});
+        for (int which = 0; which < 2; which++)
+            for (int small = 0; small < 2; small++) {
+                memory[which][which == 0 ? 5 : 7] = small ? 1e-41F : -1e-35F;
+                direct_run(d, in, (void *[]){memory[INPUTS]});
+                assert_memory_equal(was, memory[INPUTS], bytes);
+                memory[which][which == 0 ? 5 : 7] = 0;
+            }
+        direct_close(d);
+    }
+}
+
 static void test_split(void **state)
 {
     (void)state;
     if (!tiles_here())
         skip();
     assert_true(try_all(1) >= OT_COUNT(calls));
+}
+
+static const char *const fused[] = {
+    "dense(f32[70,40], const f32[50,40]) -> add(const f32[50]) -> relu()",
+    "conv2d(f32[1,40,9,11], const f32[40,40,3,3], padding=[1,1]) -> add(const f32[40,1,1]) -> "
+    "relu()",
+};
+
+/* What is fused behind them, by a team of two, of panels that are not full. */
+static void test_fused(void **state)
+{
+    (void)state;
+    batch b;
+    if (!tiles_here() || !batch_open(&b, "cpu -threads=2"))
+        skip();
+    for (int i = 0; i < OT_COUNT(fused); i++) {
+        static optune_call call;
+        optune_err err = {0};
+        optune_space *space;
+        optune_config config;
+        const optune_impl *impl =
+            ot_impl_find(fused[i][0] == 'd' ? "dense_split.x86" : "conv2d_split.x86");
+        check_ok(ot_call_parse(fused[i], &call, &err));
+        const optune_task task = {&call, &b.target, &b.device};
+        check_ok(ot_space_open(&task, impl, &space, &err));
+        assert_true(ot_space_fallback(space, &config, NULL));
+        ot_space_close(space);
+        batch_add(&b, &call, impl, &config, &fused[i], 1);
+    }
+    batch_judge(&b);
 }
 
 /* Before the other test, whose process has been granted them. */
@@ -215,9 +311,11 @@ static void test_refused(void **state)
 #endif
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_split)};
+    batch_inside(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_split),
+        cmocka_unit_test(test_tiny), cmocka_unit_test(test_fused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@
 #define BLOCKS CEIL_DIV(COLUMNS, BLOCK)
 #define PANELS CEIL_DIV(CO_G, 32)
 #define PART_PANELS CEIL_DIV(PANELS, PARTS)
-#define HEAD (CEIL_DIV(GROUPS * PANELS, 16) * 16)
+#define HEAD (CEIL_DIV(GROUPS * PANELS, 8) * 16)
 #define CHANNEL ((i64)PHASE_H * PHASE_W * PLANE)
 
 /* ---- packing ----------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ INLINE void rows_at(DTYPE *line, const DTYPE *weight, i64 rows, i64 k0)
                 i < rows && k < K ? weight[(i * CI_G + k % CI_G) * (KH * KW) + k / CI_G] : 0;
 }
 
-/* arg: weight [CO][CI_G][KH][KW], its panels behind the least size in each */
+/* arg: weight [CO][CI_G][KH][KW], its panels behind the head of each */
 void pack_weight(void *const *arg)
 {
     const DTYPE *weight = arg[0];
@@ -46,19 +46,20 @@ void pack_weight(void *const *arg)
     PARALLEL_FOR
     for (i64 p = 0; p < GROUPS * PANELS; p++) {
         DTYPE line[SUMS] __attribute__((aligned(64)));
-        u32 *to = packed + HEAD + p * PANEL_WORDS, least = SIZE_NONE;
+        u32 *to = packed + HEAD + p * PANEL_WORDS;
         const i64 first = p % PANELS * 32;
         const DTYPE *from = weight + (p / PANELS * CO_G + first) * K;
-        for (i64 s = 0; s < STEPS; s++) {
-            rows_at(line, from, CO_G - first, s * 32);
-            const u32 here = split_step(to + s * STEP_WORDS, line);
-            least = MIN(least, here);
+        split_head head = {.form = SPLIT_PARTS};
+        for (int form = -1; form != head.form;) {
+            split_sizes sizes = SPLIT_NO_SIZES;
+            form = head.form;
+            for (i64 s = 0; s < STEPS; s++) {
+                rows_at(line, from, CO_G - first, s * 32);
+                split_step(to + s * STEP_WORDS, line, form, &sizes);
+            }
+            head = split_head_of(&sizes, form);
         }
-        for (i64 s = 0; least == 0 && s < STEPS; s++) {
-            rows_at(line, from, CO_G - first, s * 32);
-            split_plain(to + s * STEP_WORDS, line);
-        }
-        packed[p] = least;
+        ((split_head *)packed)[p] = head;
     }
 }
 
@@ -141,14 +142,14 @@ INLINE words pack_pixels(u32 *to, const DTYPE *data, i64 k, i64 p, words least)
 /* ---- the product ------------------------------------------------------------------------- */
 
 /* The sums of a block from the numbers themselves. */
-static __attribute__((noinline)) void exact(const u32 *panel, int plain, const DTYPE *data,
+static __attribute__((noinline)) void exact(const u32 *panel, int form, const DTYPE *data,
                                             i64 p, DTYPE *sums)
 {
     DTYPE a[SUMS] __attribute__((aligned(64))), b[SUMS] __attribute__((aligned(64)));
     for (int i = 0; i < SUMS; i++)
         sums[i] = 0;
     for (i64 s = 0; s < STEPS; s++) {
-        split_rows_of(a, panel + s * STEP_WORDS, plain);
+        split_rows_of(a, panel + s * STEP_WORDS, form);
         for (i64 k = 0; k < 32; k++)
             for (int j = 0; j < 32; j += 16)
                 store(b + k * 32 + j, pixels_at(data, s * 32 + k, p + j));
@@ -188,17 +189,27 @@ struct pending {
     DTYPE *sums;
     void *const *arg;
     i64 p, o, rows; /* the first pixel, the first channel's output, channels */
-    u32 panel_least, data_least;
+    split_head head;
+    u32 data_least;
     int granted, n;
     run runs[32];
 };
+
+/* Its sums as float32 has them, whatever tiles made of them. */
+INLINE void settle(struct pending *w)
+{
+    if (!w->granted || split_lost(w->sums, w->head, w->data_least, w->rows, PIXELS - w->p))
+        exact(w->panel, w->head.form, w->data, w->p, w->sums);
+    else
+        split_unscale(w->sums, w->head);
+}
 
 static __attribute__((noinline)) void finish(struct pending *w, i64 from, i64 to)
 {
     if (w->rows == 0)
         return;
-    if (from == 0 && (!w->granted || split_lost(w->sums, w->panel_least, w->data_least)))
-        exact(w->panel, w->panel_least == 0, w->data, w->p, w->sums);
+    if (from == 0)
+        settle(w);
     DTYPE *out = (DTYPE *)w->arg[2];
     i64 o = w->o + from * OH * OW;
     for (i64 i = from; i < MIN(to, w->rows); i++, o += OH * OW)
@@ -253,14 +264,16 @@ void conv2d(void *const *arg)
                         w->arg = arg;
                         w->p = q * 32;
                         w->o = (image * CO_G + p * 32) * OH * OW;
-                        w->panel_least = packed[kept + p];
+                        w->head = ((const split_head *)packed)[kept + p];
                         w->granted = granted;
                         w->data_least = split_least(least[q - q0]);
                         w->n = runs_of(w->runs, q * 32);
-                        const run *end = w->runs + w->n - 1;
-                        for (i64 i = 0; EXPECT && i < w->rows; i++)
+                        /* None where all of the panel is between rows. */
+                        for (i64 i = 0; EXPECT && w->n && i < w->rows; i++) {
+                            const run *end = w->runs + w->n - 1;
                             expect((DTYPE *)arg[2], arg, w->o + i * OH * OW + w->runs[0].o,
                                    end->o + end->n - w->runs[0].o);
+                        }
                     }
                     if (granted)
                         split_block(w->panel + s0 * STEP_WORDS,

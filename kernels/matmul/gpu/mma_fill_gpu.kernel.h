@@ -74,7 +74,7 @@ INLINE void fill_tile(tile_copies *next, LOCAL byte *to, int across, int count, 
                 down = MIN(down, rows - 1 - next->row);
             copy_chunk(step % TILE_PERIOD == 0 ? first + i * step * chunks * 16
                                                : to + tile_place(chunks, r, c),
-                       next->from + (i64)down * cols, have, whole);
+                       next->from + down * cols, have, whole);
         }
     }
     if (across) {
