@@ -21,7 +21,8 @@
  *               are; a step of vectors is for where the system keeps tiles from a program
  *     DOT_TILE_F16 a float16 as two bfloat16, of whose sum it is made to the last bit: the leading
  *               8 bits of its fraction, and the rest. Rows are there with both exchanged, too, so
- *               that two steps make all four products. An infinity's rest is no number
+ *               that two steps make all four products. An infinity times a rest of zero is no
+ *               number: sums that are not finite are made again of the numbers themselves
  *
  * Macros from the plan: IN_T (what the operands are in memory: unsigned short, signed or unsigned
  * char), BRAIN (16-bit floats are bfloat16), DTYPE (of sums: float or int), OUT_T (of the output)
@@ -60,12 +61,45 @@ typedef u32 words_at __attribute__((vector_size(VEC_BYTES), aligned(1), may_alia
 typedef i32 sums32 __attribute__((vector_size(VEC_BYTES)));
 typedef u32 word_at __attribute__((aligned(1), may_alias));
 
+/* Both halves of float16, as words, and these the other way round. An infinity's rest is zero, that
+ * of a NaN, whose lead may be an infinity, a NaN. */
+INLINE words dot_split(halves h)
+{
+    const floats x = floats_of_halves(h);
+    const words lead = (words)x & 0xffff0000u;
+    const words rest = (words)(x - (floats)lead) & (words)(x != (floats)lead);
+    return lead >> 16 | (rest & 0xffff0000u);
+}
+INLINE u32 dot_split_one(unsigned short h)
+{
+    const float x = float_of_half(h);
+    const u32 lead = ot_float_bits(x) & 0xffff0000u;
+    const float front = ot_bits_float(lead);
+    return lead >> 16 | (x == front ? 0 : ot_float_bits(x - front) & 0xffff0000u);
+}
+INLINE words dot_exchanged(words w)
+{
+    return w << 16 | w >> 16;
+}
+
+/* What was split. */
+INLINE floats dot_joined(words w)
+{
+    return (floats)(w << 16) + (floats)(w & 0xffff0000u);
+}
+INLINE float dot_joined_one(u32 w)
+{
+    return ot_bits_float(w << 16) + ot_bits_float(w & 0xffff0000u);
+}
+
 /* acc + the products of a word of a row and of VLEN columns. */
 INLINE vec dot_step(vec acc, u32 a, words b)
 {
 #if DOT == DOT_WIDE
     return acc + ot_bits_float(a) * (vec)b;
-#elif DOT == DOT_BF16 || DOT == DOT_TILE_BF16 || DOT_SPLIT
+#elif DOT_SPLIT
+    return acc + dot_joined_one(a) * dot_joined(b);
+#elif DOT == DOT_BF16 || DOT == DOT_TILE_BF16
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(acc) : "v"(a - (words){0}), "v"(b));
     return acc;
 #elif DOT_BYTES && DOT_COLUMNS_MOVED
@@ -83,24 +117,6 @@ INLINE vec dot_step(vec acc, u32 a, words b)
     return acc + (sums32)((words)((s << 16) >> 16) * (u32)(i32)(short)a) +
            (sums32)((words)(s >> 16) * (u32)((i32)a >> 16));
 #endif
-}
-
-/* Both halves of float16, as words, and these the other way round. */
-INLINE words dot_split(halves h)
-{
-    const floats x = floats_of_halves(h);
-    const words lead = (words)x & 0xffff0000u;
-    return lead >> 16 | ((words)(x - (floats)lead) & 0xffff0000u);
-}
-INLINE u32 dot_split_one(unsigned short h)
-{
-    const float x = float_of_half(h);
-    const u32 lead = ot_float_bits(x) & 0xffff0000u;
-    return lead >> 16 | (ot_float_bits(x - ot_bits_float(lead)) & 0xffff0000u);
-}
-INLINE words dot_exchanged(words w)
-{
-    return w << 16 | w >> 16;
 }
 
 /* The word of `n` numbers, WORD at most, `apart` in memory; zeros behind them. */

@@ -92,7 +92,8 @@ INLINE void block(const word_at *data, const u32 *packed, const OUT_T *bias, OUT
         for (i64 s = 0; s < KS && !DOT_SPLIT; s++)
             tiles_step(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR, rows);
         tiles_store(sums, rows);
-    } else {
+    }
+    if (!granted || !tiles_hold(sums, rows)) {
         for (int i = 0; i < rows * DOT_NR; i++)
             sums[i] = 0;
         for (i64 s = 0; s < KS; s++)

@@ -7,7 +7,8 @@
  *
  * The system gives a program tiles when it asks for them, all of it until it ends; signal stacks
  * that are too small for them are refused from then on, and where one is there already the program
- * is. Then the same sums are made by vectors.
+ * is. Then the same sums are made by vectors, and so are blocks of float16 (DOT_SPLIT) whose sums
+ * by tiles are not finite.
  * Source of the instructions: Intel, Architecture Instruction Set Extensions, AMX.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_TILES_H
@@ -199,6 +200,19 @@ INLINE void tiles_store(DTYPE *sums, const int rows)
 #endif
 }
 
+/* Whether all of sums [rows][DOT_NR] are finite, or nobody asks: no sum of finite float16 is too
+ * large, so that one that is not finite has met an operand that is not. */
+INLINE int tiles_hold(const DTYPE *sums, const int rows)
+{
+    words none = {0};
+    for (int i = 0; DOT_SPLIT && i < rows * DOT_NR; i += VLEN)
+        none |= (words)(load(sums + i) * 0);
+    u32 any = 0;
+    for (int l = 0; l < VLEN; l++)
+        any |= none[l];
+    return any << 1 == 0; /* but for the sign of zero */
+}
+
 /* The same step by vectors, added to sums [rows][DOT_NR]. Unsigned by signed integers: rows have
  * 128 added to them, which is taken back. */
 static __attribute__((noinline)) void tiles_step_by_vectors(const word_at *a, i64 a_row,
@@ -211,9 +225,6 @@ static __attribute__((noinline)) void tiles_step_by_vectors(const word_at *a, i6
             for (int k = 0; k < 16; k++) {
                 const words w = *(const words_at *)(b + k * b_row + j);
                 sum = dot_step(sum, a[i / 16 * a_tile + i % 16 * a_row + k], w);
-                if (DOT_SPLIT)
-                    sum = dot_step(sum, a[i / 16 * a_tile + i % 16 * a_row + k],
-                                   dot_exchanged(w));
                 if (DOT_BYTES)
                     more = dot_step(more, 0, w);
             }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of narrow numbers, what is fused behind them, and what computes 16-bit floats in
- * float32, to the last bit: small whole numbers, whose sums all types hold, and
- * the ends of 8-bit integers. Every implementation that takes a call is asked, its fallback and
- * some configs; those of tiles again where the system refuses them.
+ * float32, to the last bit: small whole numbers, whose sums all types hold, the ends of 8-bit
+ * integers, numbers of all bits and sizes of float16, few enough for a sum that float32 holds,
+ * and infinities and NaN where only some rows and columns meet them. Every implementation that
+ * takes a call is asked, its fallback and some configs; those of tiles again where the system
+ * refuses them.
  */
+#include <math.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,14 +27,15 @@ static const char *const calls[] = {
     "dense(u8[5,67], const u8[33,67], out_dtype=i32)",
     "dense(bf16[35,33], const bf16[70,33], bf16[70])",
     "dense(bf16[50,64], var bf16[18,64], out_dtype=f32)",
-    "dense(f16[9,37], const f16[45,37], f16[45])",
+    "dense(f16[50,37], const f16[70,37], f32[70], out_dtype=f32)",
     "conv2d(i8[2,37,9,11], const i8[19,37,3,3], padding=[1,1,1,1], out_dtype=i32)",
     "conv2d(i8[1,70,6,5], var i8[40,70,1,1], strides=[2,2], out_dtype=i32)",
     "conv2d(u8[1,5,7,8], const u8[6,5,2,3], dilation=[2,1], out_dtype=i32)",
     "conv2d(bf16[1,40,20,19], const bf16[34,20,3,2], strides=[2,1], padding=[0,1,2,1], "
     "groups=2)",
     "conv2d(bf16[1,33,5,40], const bf16[17,33,1,5], padding=[0,2,0,2], out_dtype=f32)",
-    "conv2d(f16[1,3,23,18], const f16[9,3,7,7], strides=[2,3], padding=[3,3,3,3])",
+    "conv2d(f16[1,21,13,18], const f16[36,21,2,3], strides=[2,3], padding=[3,3,3,3], "
+    "out_dtype=f32)",
 };
 
 static const char *const fused_calls[] = {
@@ -81,6 +85,42 @@ static void fill(const optune_tensor *t, int turn, void *to)
     }
 }
 
+/* What numbers are: FULL all bits of float16, NOT_FINITE infinities and NaN among them. */
+enum { FULL = 1, NOT_FINITE = 2, KINDS = 4 };
+
+/* Numbers of 11 significant bits and less times a power of two from the least denormal to 65504,
+ * one power for each slice of dimension 0. All of data; four of a slice of a weight: four
+ * products of 22 bits are added without rounding. What is added to sums is zero. */
+static void fill_full(const optune_tensor *t, int turn, void *to)
+{
+    static const double size[] = {0x1p-24, 32, 0x1p-10, 1};
+    static const int number[] = {2047, -1025, 1027, 3, -1023, 1536, 1};
+    uint64_t rng = 770 + (uint64_t)turn;
+    const int64_t slices = t->dim[0].min, n = optune_tensor_elements(t) / slices;
+    memset(to, 0, (size_t)optune_tensor_bytes(t));
+    for (int64_t s = 0; s < slices && turn < 2; s++)
+        for (int64_t i = 0; i < (turn == 0 ? n : 4); i++) {
+            const int64_t at = turn == 0 ? i : (int64_t)optune_random_below(&rng, (uint64_t)n);
+            const double x = number[optune_random_below(&rng, OT_COUNT(number))];
+            ot_elements_set(t->dtype, to, s * n + at, 1, &(double){x * size[s % 4]});
+        }
+}
+
+/* An infinity in one slice of dimension 0, two that may meet in another, a NaN in the last: each of
+ * the smallest fraction, which is in no leading bits of it. */
+static void spoil(const optune_tensor *t, int turn, void *to)
+{
+    const int64_t slices = t->dim[0].min, n = optune_tensor_elements(t) / slices;
+    const int64_t mid = slices > 3 ? slices / 2 : 0;
+    unsigned short *const x = to;
+    const unsigned short infinity = t->dtype.code == OPTUNE_DTYPE_BFLOAT ? 0x7f80 : 0x7c00;
+    x[n - 1 - turn] = infinity;
+    x[mid * n + n / 2] = infinity;
+    x[mid * n + n / 3] = infinity | 0x8000;
+    if (turn == 0)
+        x[slices * n - 1] = infinity + 1;
+}
+
 /* Whether what was computed is the reference's, which is exact here, rounded once. */
 static void judge(const char *name, const optune_call *call, const void *const *in,
                   const void *out)
@@ -99,11 +139,51 @@ static void judge(const char *name, const optune_call *call, const void *const *
         char right[8] = {0};
         ot_elements_set(t->dtype, right, 0, 1, &want[i]);
         const int bytes = t->dtype.bits / 8;
-        if (memcmp((const char *)out + i * bytes, right, (size_t)bytes) != 0)
+        const char *const got = (const char *)out + i * bytes;
+        double is;
+        ot_elements(t->dtype, got, 0, 1, &is);
+        if (memcmp(got, right, (size_t)bytes) != 0 && !(isnan(is) && isnan(want[i])))
             fail_msg("%s: element %ld of %s is not %g", name, (long)i, call->op->name, want[i]);
     }
     free(want);
     free(size);
+}
+
+/* Numbers of a kind for one input. */
+static void fill_kind(const optune_call *call, int k, int kind, void *to)
+{
+    const optune_tensor *t = &call->input[k].type;
+    if (kind & FULL)
+        fill_full(t, k, to);
+    else
+        fill(t, k, to);
+    if (kind & NOT_FINITE && k < 2)
+        spoil(t, k, to);
+}
+
+/* Whether what computes the call by narrow numbers is asked about a kind. */
+static bool takes_kind(const optune_call *call, int kind)
+{
+    const optune_dtype in = call->input[0].type.dtype;
+    if (in.bits != 16)
+        return kind == 0;
+    return !(kind & FULL) || (in.code == OPTUNE_DTYPE_FLOAT && call->n_epilogues == 0);
+}
+
+/* Runs what was opened on numbers of a kind. */
+static void try_kind(direct *d, const char *name, int kind)
+{
+    static char memory[OPTUNE_MAX_INPUTS + 1][MOST_BYTES] __attribute__((aligned(64)));
+    const optune_call *call = direct_call(d);
+    const void *in[OPTUNE_MAX_INPUTS] = {NULL};
+    for (int x = 0; x < optune_call_inputs(call); x++) {
+        assert_true(optune_tensor_bytes(&call->input[x].type) <= MOST_BYTES);
+        fill_kind(call, x, kind, memory[x]);
+        in[x] = memory[x];
+    }
+    memset(memory[OPTUNE_MAX_INPUTS], 0xee, MOST_BYTES);
+    direct_run(d, in, (void *[]){memory[OPTUNE_MAX_INPUTS]});
+    judge(name, call, in, memory[OPTUNE_MAX_INPUTS]);
 }
 
 static bool has_name(const char *of, const char *const *word)
@@ -114,9 +194,9 @@ static bool has_name(const char *of, const char *const *word)
 }
 
 /* How often implementations whose name holds one of the words were asked. */
-static int try_calls(const char *const *list, int n_calls, const char *const *word, int configs)
+static int try_calls(const char *const *list, int n_calls, const char *const *word, int configs,
+                     int kinds)
 {
-    static char memory[OPTUNE_MAX_INPUTS + 1][MOST_BYTES] __attribute__((aligned(64)));
     int n, asked = 0;
     const optune_impl *const *impl = ot_impls(&n);
     for (int k = 0; k < n_calls; k++)
@@ -129,16 +209,9 @@ static int try_calls(const char *const *list, int n_calls, const char *const *wo
                 direct *d = direct_open(impl[i], list[k], c);
                 if (!d)
                     break;
-                const optune_call *call = direct_call(d);
-                const void *in[OPTUNE_MAX_INPUTS] = {NULL};
-                for (int x = 0; x < optune_call_inputs(call); x++) {
-                    assert_true(optune_tensor_bytes(&call->input[x].type) <= MOST_BYTES);
-                    fill(&call->input[x].type, x, memory[x]);
-                    in[x] = memory[x];
-                }
-                memset(memory[OPTUNE_MAX_INPUTS], 0xee, MOST_BYTES);
-                direct_run(d, in, (void *[]){memory[OPTUNE_MAX_INPUTS]});
-                judge(impl[i]->name, call, in, memory[OPTUNE_MAX_INPUTS]);
+                for (int kind = 0; kind < kinds; kind++)
+                    if (takes_kind(direct_call(d), kind))
+                        try_kind(d, impl[i]->name, kind);
                 direct_close(d);
                 asked++;
             }
@@ -150,8 +223,8 @@ static void test_exact(void **state)
 {
     (void)state;
     static const char *const words[] = {"_dot.", "_amx.", NULL};
-    const int asked = try_calls(calls, OT_COUNT(calls), words, 2);
-    const int fused = try_calls(fused_calls, OT_COUNT(fused_calls), words, 1);
+    const int asked = try_calls(calls, OT_COUNT(calls), words, 2, KINDS);
+    const int fused = try_calls(fused_calls, OT_COUNT(fused_calls), words, 1, KINDS);
     print_message("%d configs, %d with what is fused\n", asked, fused);
     assert_true(asked >= 2 * OT_COUNT(calls) && fused >= OT_COUNT(fused_calls));
 }
@@ -162,7 +235,7 @@ static void test_wide(void **state)
     static const char *const words[] = {"_gemm.",  "_pack.",     "_1x1.",     "_im2col.",
                                         "_direct", "depthwise_", "_rows.cpu", "_vector.",
                                         "_NCHWc.", NULL};
-    const int asked = try_calls(wide_calls, OT_COUNT(wide_calls), words, 1);
+    const int asked = try_calls(wide_calls, OT_COUNT(wide_calls), words, 1, 1);
     print_message("%d configs\n", asked);
     assert_true(asked >= OT_COUNT(wide_calls));
 }
@@ -183,7 +256,7 @@ static void test_refused(void **state)
         if (!refuse_tiles())
             _exit(77);
         static const char *const words[] = {"_amx.", NULL};
-        _exit(try_calls(calls, OT_COUNT(calls), words, 2) > 0 ? 0 : 1);
+        _exit(try_calls(calls, OT_COUNT(calls), words, 2, KINDS) > 0 ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

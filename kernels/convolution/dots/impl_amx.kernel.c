@@ -113,29 +113,38 @@ void lay_data(void *const *arg)
                     }
 }
 
+/* Sums of TILE_ROWS pixels from p on in tiles, or by vectors added to `sums`. */
+INLINE void make_sums(const u32 *data, const u32 *weight, DTYPE *sums, i64 p, const int tiles)
+{
+    if (tiles)
+        tiles_zero();
+    for (int y = 0; y < KH; y++)
+        for (int x = 0; x < KW; x++) {
+            const u32 *a = data + (tap_at(y, x) + p) * 16;
+            for (i64 s = 0; s < CHUNKS; s++, a += CHUNK_WORDS, weight += STEP_WORDS)
+                if (tiles && DOT_SPLIT)
+                    tiles_step_split(a, 16, 256, EXCHANGED, weight, DOT_NR, TILE_ROWS);
+                else if (tiles)
+                    tiles_step(a, 16, 256, weight, DOT_NR, TILE_ROWS);
+                else
+                    tiles_step_by_vectors(a, 16, 256, weight, DOT_NR, sums, TILE_ROWS);
+        }
+}
+
 /* TILE_ROWS pixels from p on of `cols` output channels, whose first plane begins at out[o]. */
 INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 o, i64 p, i64 cols,
                   int granted, void *const *arg)
 {
     DTYPE sums[TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
-    if (granted)
-        tiles_zero();
-    else
+    if (granted) {
+        make_sums(data, weight, sums, p, 1);
+        tiles_store(sums, TILE_ROWS);
+    }
+    if (!granted || !tiles_hold(sums, (int)MIN(TILE_ROWS, PIXELS - p))) {
         for (int i = 0; i < TILE_ROWS * DOT_NR; i++)
             sums[i] = 0;
-    for (int y = 0; y < KH; y++)
-        for (int x = 0; x < KW; x++) {
-            const u32 *a = data + (tap_at(y, x) + p) * 16;
-            for (i64 s = 0; s < CHUNKS; s++, a += CHUNK_WORDS, weight += STEP_WORDS)
-                if (granted && DOT_SPLIT)
-                    tiles_step_split(a, 16, 256, EXCHANGED, weight, DOT_NR, TILE_ROWS);
-                else if (granted)
-                    tiles_step(a, 16, 256, weight, DOT_NR, TILE_ROWS);
-                else
-                    tiles_step_by_vectors(a, 16, 256, weight, DOT_NR, sums, TILE_ROWS);
-        }
-    if (granted)
-        tiles_store(sums, TILE_ROWS);
+        make_sums(data, weight, sums, p, 0);
+    }
     for (int i = 0; i < TILE_ROWS; i += VLEN)
         for (int j = 0; j < DOT_NR && j < cols && p + i < PIXELS; j += VLEN) {
             vec r[VLEN];
