@@ -277,7 +277,7 @@ static int take_foreign(importing *im, const ot_log_line *line)
     target.threads = target.threads ? target.threads : im->o->device.cores;
     const optune_task task = {&call, &target, &im->o->device};
     char why[OPTUNE_WHY_SIZE];
-    if (!ot_impl_applies(impl, &task, why))
+    if (impl->applies && !impl->applies(&task, why))
         return refuse(im, line->number, why);
     optune_record r = line->record;
     if (check_config(im, &task, impl, &r.config, line->number, &err) < 0)

@@ -104,11 +104,14 @@ static void witness(void)
     int variables = 0;
     for (char **e = environ; e && *e; e++)
         variables++;
-    const char *names[] = {"PATH",        "LD_PRELOAD", "OMP_NUM_THREADS",
-                           "OMP_DYNAMIC", "TMPDIR",     "PLANT_WAS_HERE"};
+    const char *names[] = {"PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "OMP_DYNAMIC",
+                           "PLANT_WAS_HERE"};
     say(" variables=%d", variables);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 5; i++)
         say(" %s=%s", names[i], getenv(names[i]) ? getenv(names[i]) : "-");
+    /* A worker has a folder of its own for temporary files: where that is. */
+    const char *own = getenv("TMPDIR"), *end = own ? strrchr(own, '/') : NULL;
+    say(" TMPDIR=%.*s", end ? (int)(end - own) : 0, own ? own : "");
     say(" tasks=%d files=%d session=%d", entries("/proc/self/task"), entries("/proc/self/fd"),
         getsid(0) == getpid());
     int (*omp)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "omp_get_max_threads");
