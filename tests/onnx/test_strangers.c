@@ -210,6 +210,7 @@ static void channels_come_last(void **state)
     attr_int(&attrs, "channels_last", 1);
     onnx_contrib(&g, "QLinearAveragePool", "q half ten tenth hundred", &attrs);
     gives_bytes(&g, "QLinearAveragePool", 2, (const uint8_t[]){108, 105});
+    ot_text_release(&attrs);
 }
 
 /* Nothing but zeros is quantised by a scale of 1, as onnxruntime has it. */
