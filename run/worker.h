@@ -10,7 +10,7 @@
  *
  * Protocol between asker and keeper: JSON objects, one answer to each request, on one stream
  * socket. Requests have "do":
- *   hello     version, abi, target, device, plugins, digests    -> ok
+ *   hello     version, abi, sources, target, device, plugins, digests -> ok
  *   workload  call, seed, reference (a path)                    -> ok, left []
  *   trial     impl, config, range, modules, best, policy, limit -> a result
  *   finals    candidates [], policy, seconds, limit             -> results [], counters_why

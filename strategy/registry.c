@@ -738,3 +738,15 @@ const char *ot_impl_digest(const optune_impl *impl)
     const impl_facts *known = facts_of(impl, &own);
     return known->body && known->row == impl ? known->body->digest : made_digest(impl);
 }
+
+void ot_sources_digest(char hex[33])
+{
+    int n = 0;
+    while (ot_body_table[n].file)
+        n++;
+    const char **digest = ot_alloc((size_t)(n ? n : 1) * sizeof *digest);
+    for (int i = 0; i < n; i++)
+        digest[i] = ot_body_table[i].digest;
+    ot_digest_hex(ot_digest_texts(digest, n), hex);
+    free(digest);
+}

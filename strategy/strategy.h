@@ -39,6 +39,7 @@ bool ot_impl_in_tree(const optune_impl *impl); /* no plugin's and nobody's own *
  * headers); a plugin's source is its body and its digest is of that text and its row's name. */
 const char *ot_impl_source(const optune_impl *impl);
 const char *ot_impl_digest(const optune_impl *impl);
+void ot_sources_digest(char hex[33]); /* of all that this program was built with */
 /* False, with a sentence, for a GPU body on a CPU and the reverse. A library's and a plugin's
  * body may be for either. */
 bool ot_impl_runs_on(const optune_impl *impl, const optune_device *device, char *why);

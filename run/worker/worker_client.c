@@ -140,18 +140,20 @@ static int ensure_process(ot_worker *w, optune_err *err)
     if (status < 0)
         return status;
     w->told = false;
+    char sources[33];
+    ot_sources_digest(sources);
     json_t *plugins = json_array(), *digests = json_array(), *answer = NULL;
     for (char *const *path = w->options.plugins; path && *path; path++) {
         const ot_brought *brought = ot_brought_of_path(*path);
         json_array_append_new(plugins, json_string(*path));
         json_array_append_new(digests, json_string(brought ? brought->digest : ""));
     }
-    status =
-        ask_plain(w,
-                  json_pack("{s:s, s:s, s:i, s:s, s:o, s:o, s:o}", "do", "hello", "version",
-                            OT_VERSION, "abi", OPTUNE_ABI, "target", w->target_text, "device",
-                            ot_wire_device(&w->device), "plugins", plugins, "digests", digests),
-                  START_S, "starting", &answer, err);
+    status = ask_plain(w,
+                       json_pack("{s:s, s:s, s:i, s:s, s:s, s:o, s:o, s:o}", "do", "hello",
+                                 "version", OT_VERSION, "abi", OPTUNE_ABI, "sources", sources,
+                                 "target", w->target_text, "device", ot_wire_device(&w->device),
+                                 "plugins", plugins, "digests", digests),
+                       START_S, "starting", &answer, err);
     json_decref(answer);
     if (status < 0)
         ot_process_stop(&w->process);

@@ -127,6 +127,12 @@ static int hello(ot_keeper *k, const json_t *request, optune_err *err)
         return optune_fail(err, OPTUNE_EVERSION,
                            "the worker is version %s (ABI %d), its caller is %s (ABI %d)",
                            OT_VERSION, OPTUNE_ABI, ot_wire_text(request, "version"), (int)abi);
+    char sources[33];
+    ot_sources_digest(sources);
+    if (strcmp(ot_wire_text(request, "sources"), sources) != 0)
+        return optune_fail(err, OPTUNE_EVERSION,
+                           "the worker was built of other sources than its caller: build or "
+                           "install both together");
     int status = load_rows(k, request, err);
     if (status < 0)
         return status;

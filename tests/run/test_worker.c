@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/worker.h"
+#include "run/worker/worker_process.h"
 #include "tests/tuner/planted.h"
 
 /* Under AddressSanitizer the leaks of whoever exits become its status. */
@@ -529,6 +529,28 @@ static void test_forgotten(void **state)
     check_ok(ot_worker_workload(worker, planted_text, 7, &err));
 }
 
+/* Half of an installation was replaced: what it does not know would be a candidate's failure. */
+static void test_other_sources(void **state)
+{
+    (void)state;
+    char program[4096];
+    optune_err err = {0};
+    ot_process other;
+    json_t *answer = NULL;
+    check_ok(ot_worker_program(program, sizeof program, &err));
+    check_ok(ot_process_start(&other, program, "/tmp", &err));
+    check_ok(ot_wire_send(other.fd,
+                          json_pack("{s:s, s:s, s:i, s:s}", "do", "hello", "version",
+                                    optune_version(), "abi", OPTUNE_ABI, "sources",
+                                    "0123456789abcdef"),
+                          &err));
+    check_ok(ot_wire_receive(other.fd, 60, &answer, &err));
+    assert_int_equal(json_integer_value(json_object_get(answer, "error")), OPTUNE_EVERSION);
+    assert_non_null(strstr(ot_wire_text(answer, "text"), "other sources"));
+    json_decref(answer);
+    ot_process_stop(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -555,6 +577,7 @@ int main(void)
         cmocka_unit_test(test_bad_workload),
         cmocka_unit_test(test_peak),
         cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_other_sources),
         cmocka_unit_test(test_no_proc),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
