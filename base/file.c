@@ -173,7 +173,8 @@ static bool replace(const char *path, const char *data, size_t n, bool lasting)
     static atomic_int serial;
     ot_text fresh = {0};
     ot_text_printf(&fresh, "%s.%ld.%d.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
-    const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const mode_t mode = lasting ? 0666 : 0600; /* what is cached nobody else may change */
+    const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     bool good = fd >= 0 && write_all(fd, data, n) && (!lasting || fsync(fd) == 0);
     int why = errno;
     if (fd >= 0 && close(fd) < 0 && good) {

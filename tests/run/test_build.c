@@ -443,6 +443,13 @@ static void test_cache_hit(void **state)
     assert_false(ot_cache_hit(planted_dir));
 }
 
+/* Where files are their group's, or everybody's, a module is its owner's nevertheless. */
+static int open_to_all(void **state)
+{
+    umask(0);
+    return planted_setup(state);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,5 +469,5 @@ int main(void)
         cmocka_unit_test(test_cache_damaged),
         cmocka_unit_test(test_cache_is_its_owners),
     };
-    return cmocka_run_group_tests(tests, planted_setup, planted_teardown);
+    return cmocka_run_group_tests(tests, open_to_all, planted_teardown);
 }
