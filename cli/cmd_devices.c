@@ -26,6 +26,8 @@ static void print_device(const optune_listed_device *row)
     if (d->vector_bytes)
         printf(", %d-bit vectors", 8 * d->vector_bytes);
     printf("\n");
+    if (row->unmade)
+        printf("  not used: %s\n", row->unmade);
 }
 
 static int print(optune *handle, const char *name, optune_err *err)

@@ -83,6 +83,13 @@ int ot_cpu_compiler_version(char *to, size_t size, optune_err *err); /* "gcc 12.
  * OpenMP is another library, and a flag that decides more than code may ask for one. */
 bool ot_cpu_links_bare(const optune_target *target, const char *const *flags, int n_flags);
 
+/* cpu_makes.c: of these instructions (optune_dots) those that this compiler (its path, then flags)
+ * and its assembler make, all where that cannot be told. What was found out is noted. */
+int ot_cpu_makes(const optune_argv *compiler, int dots);
+/* Appends which instructions this processor has and the device, probed here, has not, and why, in
+ * words. False: there are none, and nothing is appended. */
+bool ot_cpu_unmade(const optune_device *device, ot_text *to);
+
 /* cpu_group.c: calls `look` with the folder, below `mount` (/sys/fs/cgroup), of every control group
  * that the file `groups` (/proc/self/cgroup) names, and of its parents: of the unified hierarchy
  * and of version 1's that has this controller. */

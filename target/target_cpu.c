@@ -136,6 +136,20 @@ static int dots_without(const char *macros)
     return without;
 }
 
+/* What the compiler of candidates does not make is as if the machine had it not. */
+static void leave_unmade(const optune_target *target, optune_device *device)
+{
+    optune_argv argv = {0};
+    optune_err err = {0};
+    char path[4096];
+    if (!device->dots || ot_cpu_compiler(path, sizeof path, &err) < 0)
+        return; /* nothing is compiled */
+    optune_argv_add(&argv, path);
+    add_optimisation(target, &argv);
+    device->dots = ot_cpu_makes(&argv, device->dots);
+    optune_argv_release(&argv);
+}
+
 /* With flags of the user's, the compiler is what knows the vector width. */
 static int widths_of_flags(const optune_target *target, optune_device *device, optune_err *err)
 {
@@ -184,6 +198,8 @@ static int probe(const optune_target *target, optune_device *device, optune_err 
         device->threads = quota < 1 ? 1 : (int)quota;
     if (target->arch[0] || target->cflags[0])
         status = widths_of_flags(target, device, err);
+    if (status >= 0)
+        leave_unmade(target, device);
     return status;
 }
 

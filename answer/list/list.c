@@ -101,6 +101,8 @@ static json_t *device_json(const optune_listed_device *row)
         else if (number)
             ot_set_int(json, f->name, number);
     }
+    if (row->unmade)
+        ot_set_text(json, "unmade", row->unmade);
     return json;
 }
 

@@ -33,6 +33,17 @@ static int probe(const optune *o, const char *kind, optune_device *device, optun
     return ot_target_probe(&target, device, err);
 }
 
+/* NULL: none. */
+static const char *unmade(optune_devices *d, const optune_device *device)
+{
+    ot_text words = {0};
+    const char *copy = NULL;
+    if (strcmp(device->kind, "cpu") == 0 && ot_cpu_unmade(device, &words))
+        copy = ot_arena_copy(&d->arena, words.s);
+    ot_text_release(&words);
+    return copy;
+}
+
 static void add(optune_devices *d, optune_listed_device row)
 {
     row.size = sizeof row;
@@ -57,6 +68,7 @@ static void gather(const optune *o, optune_devices *d, const optune_device *stor
             n_found++;
             add(d, (optune_listed_device){.device = device,
                                           .here = true,
+                                          .unmade = unmade(d, device),
                                           .stored = among(stored, n_stored, device->key)});
         } else {
             absent[n_absent++] = (optune_listed_device){

@@ -655,6 +655,8 @@ typedef struct optune_listed_device {
     bool here, stored;
     const char *target; /* the kind of which there is none here, */
     const char *why;    /* and why; both NULL where there is a device */
+    const char *unmade; /* instructions that it has and its compiler does not make, in words; NULL:
+                           none, or it is not this machine's */
 } optune_listed_device;
 typedef struct optune_devices optune_devices;
 /* Probes this machine and reads the database; the caller closes *devices, whose rows end then. */

@@ -36,21 +36,20 @@ INLINE void pick(DTYPE *to, const DTYPE *from)
 {
 #if LANES >= 16
     if (PICK == 16) {
-        store(to, __builtin_shufflevector(load(from), load(from + 16), 0, 2, 4, 6, 8, 10, 12,
-                                          14, 16, 18, 20, 22, 24, 26, 28, 30));
+        store(to, LANES_OF(load(from), load(from + 16), 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20,
+                           22, 24, 26, 28, 30));
         return;
     }
 #endif
 #if LANES >= 8
     if (PICK == 8) {
-        *(part8 *)to = __builtin_shufflevector(LOAD_PART(8, from), LOAD_PART(8, from + 8), 0, 2,
-                                               4, 6, 8, 10, 12, 14);
+        *(part8 *)to =
+            LANES_OF(LOAD_PART(8, from), LOAD_PART(8, from + 8), 0, 2, 4, 6, 8, 10, 12, 14);
         return;
     }
 #endif
 #if LANES >= 4
-    *(part4 *)to =
-        __builtin_shufflevector(LOAD_PART(4, from), LOAD_PART(4, from + 4), 0, 2, 4, 6);
+    *(part4 *)to = LANES_OF(LOAD_PART(4, from), LOAD_PART(4, from + 4), 0, 2, 4, 6);
 #endif
 }
 

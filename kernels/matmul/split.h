@@ -15,7 +15,8 @@ static inline bool split_here(const optune_task *task, char *why)
 {
     const int dots = task->device->vector_bytes == 64 ? task->device->dots : 0;
     return (dots & OPTUNE_DOT_TILE_BF16) != 0 ||
-           optune_refuse(why, "needs AVX-512 and the tiles of AMX for bfloat16");
+           optune_refuse(why, "needs AVX-512 and AMX for bfloat16, of processor and compiler: "
+                              "'optune devices' tells");
 }
 
 static inline int64_t split_steps(int64_t k)

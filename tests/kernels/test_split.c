@@ -206,11 +206,14 @@ static int try_all(int step)
     return asked;
 }
 
+/* Of the processor, and its compiler. */
 static bool tiles_here(void)
 {
-    ot_cpu_features here;
-    ot_cpu_features_here(&here);
-    return (here.dots & OPTUNE_DOT_TILE_BF16) != 0;
+    optune_target target;
+    optune_device device;
+    return ot_target_parse("cpu", &target, NULL) >= 0 &&
+           ot_target_probe(&target, &device, NULL) >= 0 &&
+           (device.dots & OPTUNE_DOT_TILE_BF16) != 0;
 }
 
 /* One number that tiles take for zero, or whose parts they do, changes no bit of sums that lose

@@ -195,13 +195,101 @@ static void in_one_process(void **state)
     assert_string_equal(text, "clang 14.0.6");
 }
 
+/* What the compiler at hand makes of all instructions, asked in a process of its own. */
+static int makes(int dots)
+{
+    int how;
+    const pid_t child = fork();
+    if (child == 0) {
+        optune_err err = {0};
+        optune_argv argv = {0};
+        char path[4300];
+        if (ot_cpu_compiler(path, sizeof path, &err) < 0)
+            _exit(99);
+        optune_argv_add(&argv, path);
+        optune_argv_add(&argv, "-O1");
+        const int made = ot_cpu_makes(&argv, dots);
+        optune_argv_release(&argv);
+        _exit(made);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFEXITED(how));
+    return WEXITSTATUS(how);
+}
+
+/* An assembler that fails where a source has this word, and says so. */
+static void make_assembler(const char *word, const char *said)
+{
+    ot_text text = {0};
+    optune_err err = {0};
+    char path[4300];
+    snprintf(path, sizeof path, "%s/as", bin);
+    ot_text_printf(&text,
+                   "#!/bin/sh\nfor last in \"$@\"; do :; done\n"
+                   "if grep -q '%s' \"$last\"; then echo '%s' >&2; exit 1; fi\n",
+                   word, said);
+    unlink(path);
+    check_ok(ot_write_file(path, text.s, text.n, &err));
+    assert_int_equal(chmod(path, 0755), 0);
+    ot_text_release(&text);
+}
+
+/* An assembler that is older than the processor, then an update. */
+static void older_assembler(void **state)
+{
+    (void)state;
+#ifdef __x86_64__
+    enum { ALL = 15, TILES = OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_TILE_I8 };
+    char path[sizeof bin + sizeof was_path], refused[64];
+    ot_cpu_features here;
+    ot_text words = {0};
+    notes_begin(dir);
+    snprintf(path, sizeof path, "%s", bin);
+    ot_remove_tree(path);
+    assert_int_equal(mkdir(path, 0755), 0);
+    snprintf(path, sizeof path, "%s:%s", bin, was_path);
+    setenv("PATH", path, 1);
+    make_assembler("tmm", "Error: no such instruction: tdpbf16ps, tdpbssd");
+    assert_int_equal(makes(ALL), ALL & ~TILES);
+    const int notes = notes_count();
+    assert_int_equal(makes(0), 0);
+    assert_int_equal(makes(OPTUNE_DOT_I8), OPTUNE_DOT_I8);
+    assert_int_equal(notes_count(), notes + 1);
+    assert_int_equal(makes(ALL), ALL & ~TILES);
+    assert_int_equal(notes_count(), notes + 1); /* was read */
+    make_assembler("vdpbf16ps", "Error: no such instruction: vdpbf16ps");
+    assert_int_equal(makes(ALL), ALL & ~OPTUNE_DOT_BF16);
+    make_assembler("nothing", "");
+    assert_int_equal(makes(ALL), ALL);
+    /* Why it failed is not known: that is not kept, and what the processor has is believed. */
+    const int told = notes_count();
+    make_assembler("instructions", "as: cannot allocate memory");
+    assert_int_equal(makes(ALL), ALL);
+    assert_int_equal(notes_count(), told);
+    /* The target leaves it out, and says what. */
+    optune_err err = {0};
+    optune_target target;
+    optune_device device;
+    ot_cpu_features_here(&here);
+    make_assembler("mm[0-9]", "vdpbf16ps vpdpbusd tdpbf16ps tdpbssd: no such instruction");
+    check_ok(ot_target_parse("cpu", &target, &err));
+    check_ok(ot_target_probe(&target, &device, &err));
+    assert_int_equal(device.dots, 0);
+    assert_int_equal(ot_cpu_unmade(&device, &words), here.dots != 0);
+    snprintf(refused, sizeof refused, "%s", here.dots & OPTUNE_DOT_I8 ? "AVX-512 VNNI" : "");
+    check_contains(ot_text_str(&words), refused);
+    ot_text_release(&words);
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_this_file),
-        cmocka_unit_test(of_wrappers),
-        cmocka_unit_test(another_beside_gcc),
-        cmocka_unit_test(in_one_process),
+        cmocka_unit_test(of_this_file),       cmocka_unit_test(of_wrappers),
+        cmocka_unit_test(another_beside_gcc), cmocka_unit_test(in_one_process),
+        cmocka_unit_test(older_assembler),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -14,13 +14,31 @@ typedef DTYPE part2 PART(2);
 typedef DTYPE part4 PART(4);
 typedef DTYPE part8 PART(8);
 
-/* The lower and the upper half of a part. */
+/* The lower and the upper half of a part; lanes of two of equal width side by side. */
+#if defined(__clang__) || __GNUC__ >= 12
 #define HALF2(v, h) __builtin_shufflevector(v, v, 2 * (h), 2 * (h) + 1)
 #define HALF4(v, h)                                                                              \
     __builtin_shufflevector(v, v, 4 * (h), 4 * (h) + 1, 4 * (h) + 2, 4 * (h) + 3)
 #define HALF8(v, h)                                                                              \
     __builtin_shufflevector(v, v, 8 * (h), 8 * (h) + 1, 8 * (h) + 2, 8 * (h) + 3, 8 * (h) + 4,   \
                             8 * (h) + 5, 8 * (h) + 6, 8 * (h) + 7)
+#define LANES_OF(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else /* gcc before 12 */
+#define HALF_OF(part, v, h)                                                                      \
+    (((union {                                                                                   \
+         __typeof__(v) whole;                                                                    \
+         part half[2];                                                                           \
+     }){.whole = (v)})                                                                           \
+         .half[h])
+#define HALF2(v, h) HALF_OF(part2, v, h)
+#define HALF4(v, h) HALF_OF(part4, v, h)
+#define HALF8(v, h) HALF_OF(part8, v, h)
+#define LANES_OF(a, b, ...)                                                                      \
+    __builtin_shuffle(                                                                           \
+        a, b,                                                                                    \
+        (__typeof__(__builtin_choose_expr(sizeof(DTYPE) == 8, (i64)0, (i32)0))                   \
+             __attribute__((vector_size(sizeof(a))))){__VA_ARGS__})
+#endif
 
 INLINE void put2(DTYPE *p, part2 v, const int n)
 {
