@@ -79,9 +79,20 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     conv2d_shape s;
     shape_of(task, &s);
-    dot_choose_tiles(space, config, planes_of(task, &s, 1).pixels, s.co_g);
+    const dots_planes p = planes_of(task, &s, 1);
+    dot_choose_tiles(space, config, p.pixels, s.co_g);
     optune_config_choose_int(config, space, "block_co", host_ceil(s.co_g, TILE));
-    optune_config_choose_int(config, space, "block_pixel", 4);
+    /* What all panels of the weight meet stays in the L2, and is as long as that and the threads
+     * allow: lines of the output follow one another within a page. */
+    const int64_t tile = TILE * optune_config_int(config, "tile_m");
+    const int64_t bytes = tile * host_ceil(p.channel_words, TILE) * TILE * 4;
+    const int64_t images = s.n * s.groups, threads = matmul_threads(task);
+    const int64_t blocks = images % threads == 0
+                               ? host_ceil(p.pixels, tile)
+                               : host_ceil(host_ceil(p.pixels, tile), threads);
+    optune_config_choose_int(
+        config, space, "block_pixel",
+        host_max(host_min(blocks, matmul_l2(task) / 2 / bytes), host_min(4, blocks)));
     optune_config_nearest(config, space);
 }
 
