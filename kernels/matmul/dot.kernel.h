@@ -248,22 +248,48 @@ INLINE vec dot_load(const OUT_T *p)
 #endif
 }
 
+/* The first `lanes` numbers of a vector. */
+#if VEC_BYTES == 64 && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define DOT_PUT_SOME(out, v, lanes)                                                            \
+    do {                                                                                       \
+        const unsigned short some = (unsigned short)((1u << (lanes)) - 1);                     \
+        if (sizeof(OUT_T) == 2)                                                                \
+            __asm__ volatile("vmovdqu16 %1, (%0)%{%2%}"                                        \
+                             :                                                                 \
+                             : "r"(out), "v"(v), "Yk"(some)                                    \
+                             : "memory");                                                      \
+        else                                                                                   \
+            __asm__ volatile("vmovdqu32 %1, (%0)%{%2%}"                                        \
+                             :                                                                 \
+                             : "r"(out), "v"(v), "Yk"(some)                                    \
+                             : "memory");                                                      \
+    } while (0)
+#else
+#define DOT_PUT_SOME(out, v, lanes)                                                            \
+    for (int l = 0; l < (lanes); l++)                                                          \
+    (out)[l] = (v)[l]
+#endif
+
 /* The first `lanes` sums as numbers of the output. */
 INLINE void dot_put(OUT_T *out, vec sums, const int lanes)
 {
 #if OUT_HALF
+#if DOT == DOT_BF16 ||                                                                         \
+    DOT == DOT_TILE_BF16 /* it takes denormals for zero, as their products do */
+    halves h;
+    __asm__("vcvtneps2bf16 %1, %0" : "=v"(h) : "v"(sums));
+#else
     const halves h = BRAIN ? bfloats_of_floats(sums) : halves_of_floats(sums);
+#endif
     if (lanes == VLEN)
         *(halves_at *)out = h;
     else
-        for (int l = 0; l < lanes; l++)
-            out[l] = h[l];
+        DOT_PUT_SOME(out, h, lanes);
 #else
     if (lanes == VLEN)
         store(out, sums);
     else
-        for (int l = 0; l < lanes; l++)
-            out[l] = sums[l];
+        DOT_PUT_SOME(out, sums, lanes);
 #endif
 }
 

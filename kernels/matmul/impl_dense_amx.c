@@ -56,7 +56,7 @@ static void space(const optune_task *task, optune_space *space)
     const bool must = must_pack(&s, dot_tiles(task, in_of(task)));
     dot_tile_knobs(space);
     matmul_up_to(space, "block_m", counts, 7, host_ceil(s.m, TILE));
-    optune_space_bools(space, "pack_data", must ? 1 : 2, (bool[]){true, false});
+    optune_space_bools(space, "pack_data", must ? 1 : 2, (bool[]){must, true});
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -96,7 +96,13 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "BIAS", s.bias);
     optune_plan_define(plan, module, "PACK_DATA", pack_data);
     dot_define_tiles(plan, module, config);
-    optune_plan_define(plan, module, "ROW_BLOCKS", optune_config_int(config, "block_m"));
+    const int64_t row_blocks = optune_config_int(config, "block_m");
+    const int64_t tasks =
+        host_ceil(host_ceil(s.m, TILE * optune_config_int(config, "tile_m")), row_blocks);
+    const int64_t threads = matmul_threads(task);
+    optune_plan_define(plan, module, "ROW_BLOCKS", row_blocks);
+    optune_plan_define(plan, module, "PARTS",
+                       tasks % threads == 0 ? 1 : host_min(host_ceil(s.n, TILE * tn), threads));
     const optune_arg weight = dense_pack(plan, module, &s, weight_bytes(&s, step, tn));
     const optune_arg data = pack_data ? dense_pack_data(plan, module, &s, data_bytes(&s, step))
                                       : optune_input_arg(DENSE_DATA);

@@ -2,8 +2,8 @@
 /*
  * dense_amx.x86: products of 16-bit floats and of 8-bit integers by tiles, 16 rows of 64 bytes.
  * Macros from the plan: M N, BIAS, PACK_DATA (rows are put together 16 by 16, KS steps of 16 words
- * each, with zeros behind them), ROW_BLOCKS (blocks of TILE_M tiles of one task), those of
- * kernels/matmul/tiles.kernel.h.
+ * each, with zeros behind them), ROW_BLOCKS (blocks of TILE_M tiles of one task), PARTS
+ * (tasks of as many columns each, of the same rows), those of kernels/matmul/tiles.kernel.h.
  */
 #include "kernels/matmul/tiles.kernel.h"
 
@@ -64,44 +64,57 @@ void pack_data(void *const *arg)
 
 /* ---- the product ------------------------------------------------------------------------- */
 
-/* Sums of `rows` rows as the output from out[o] on. */
-INLINE void finish(const DTYPE *sums, const OUT_T *bias, OUT_T *out, i64 o, int rows, i64 cols,
-                   void *const *arg)
+/* A block whose sums are made and not yet the output: that is done between the steps of the next
+ * one, as vectors have little to do while tiles are multiplied. */
+struct pending {
+    const DTYPE *sums; /* [rows][DOT_NR] */
+    const OUT_T *bias;
+    void *const *arg;
+    i64 o, cols;
+    int rows;
+};
+
+/* Rows `from` to `to` of it. */
+static __attribute__((noinline)) void finish(const struct pending *w, int from, int to)
 {
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < DOT_NR && j < cols; j += VLEN)
-            if (j + VLEN <= cols)
-                dot_store(out, o + i * N + j, load(sums + i * DOT_NR + j), BIAS ? bias + j : 0,
-                          VLEN, arg);
+    OUT_T *out = w->arg[2];
+    for (int i = from; i < MIN(to, w->rows); i++)
+        for (int j = 0; j < DOT_NR && j < w->cols; j += VLEN) {
+            const DTYPE *sums = w->sums + i * DOT_NR + j;
+            const i64 o = w->o + i * N + j;
+            if (N % VLEN == 0 || j + VLEN <= w->cols)
+                dot_store(out, o, load(sums), BIAS ? w->bias + j : 0, VLEN, w->arg);
             else
-                dot_store(out, o + i * N + j, load(sums + i * DOT_NR + j), BIAS ? bias + j : 0,
-                          N % VLEN, arg);
+                dot_store(out, o, load(sums), BIAS ? w->bias + j : 0, N % VLEN, w->arg);
+        }
 }
 
-INLINE void block(const word_at *data, const u32 *packed, const OUT_T *bias, OUT_T *out, i64 p,
-                  i64 t, const int rows, int granted, void *const *arg)
+#define FINISH_ROWS CEIL_DIV(TILE_ROWS, KS) /* between two steps */
+/* The sums of `rows` rows from block t on, by tiles. */
+INLINE void multiply(const word_at *a, const u32 *b, DTYPE *sums, const struct pending *last,
+                     const int rows)
 {
-    DTYPE sums[TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
-    const word_at *a = data + t * TILE_M * A_TILE;
-    const u32 *b = packed + p * PANEL_WORDS;
-    if (granted) {
-        tiles_zero();
-        for (i64 s = 0; s < KS && DOT_SPLIT; s++)
+    tiles_zero();
+    for (i64 s = 0; s < KS; s++) {
+        if (DOT_SPLIT)
             tiles_step_split(a + s * A_STEP, A_ROW, A_TILE, 256, b + s * STEP_WORDS, DOT_NR,
                              rows);
-        for (i64 s = 0; s < KS && !DOT_SPLIT; s++)
+        else
             tiles_step(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR, rows);
-        tiles_store(sums, rows);
+        if (s * FINISH_ROWS < last->rows)
+            finish(last, (int)s * FINISH_ROWS, (int)(s + 1) * FINISH_ROWS);
     }
-    if (!granted || !tiles_hold(sums, rows)) {
-        for (int i = 0; i < rows * DOT_NR; i++)
-            sums[i] = 0;
-        for (i64 s = 0; s < KS; s++)
-            tiles_step_by_vectors(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR,
-                                  sums, rows);
-    }
-    finish(sums, BIAS ? bias + p * DOT_NR : 0, out, t * TILE_ROWS * N + p * DOT_NR, rows,
-           N - p * DOT_NR, arg);
+    tiles_store(sums, rows);
+}
+
+static __attribute__((noinline)) void by_vectors(const word_at *a, const u32 *b, DTYPE *sums,
+                                                 int rows)
+{
+    for (int i = 0; i < rows * DOT_NR; i++)
+        sums[i] = 0;
+    for (i64 s = 0; s < KS; s++)
+        tiles_step_by_vectors(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR, sums,
+                              rows);
 }
 
 /* arg: data or its tiles, panels, out, bias if BIAS */
@@ -109,23 +122,39 @@ void amx(void *const *arg)
 {
     const word_at *data = arg[0];
     const u32 *packed = arg[1];
-    OUT_T *out = arg[2];
     const OUT_T *bias = BIAS ? arg[3] : 0;
     const int granted = tiles_granted();
-    PARALLEL_FOR_N(2)
-    for (i64 p = 0; p < PANELS; p++)
-        for (i64 t0 = 0; t0 < BLOCKS; t0 += ROW_BLOCKS) {
-            const i64 t1 = MIN(t0 + ROW_BLOCKS, BLOCKS);
-            const i64 whole = t1 < BLOCKS || LAST_ROWS == TILE_ROWS ? t1 : t1 - 1;
-            if (granted && t0 < whole)
-                tiles_begin(TILE_ROWS);
-            for (i64 t = t0; t < whole; t++)
-                block(data, packed, bias, out, p, t, TILE_ROWS, granted, arg);
-            if (granted && whole < t1)
-                tiles_begin(LAST_ROWS);
-            if (whole < t1)
-                block(data, packed, bias, out, p, whole, LAST_ROWS, granted, arg);
-            if (granted)
-                tiles_end();
-        }
+    PARALLEL_FOR
+    for (i64 task = 0; task < CEIL_DIV(BLOCKS, ROW_BLOCKS) * PARTS; task++) {
+        const i64 t0 = task / PARTS * ROW_BLOCKS, t1 = MIN(t0 + ROW_BLOCKS, BLOCKS);
+        const i64 p0 = task % PARTS * PANELS / PARTS, p1 = (task % PARTS + 1) * PANELS / PARTS;
+        DTYPE sums[2][TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
+        struct pending last = {.arg = arg};
+        int turn = 0, shape = 0;
+        for (i64 p = p0; p < p1; p++)
+            for (i64 t = t0; t < t1; t++, turn ^= 1) {
+                const int rows = t < BLOCKS - 1 ? TILE_ROWS : LAST_ROWS;
+                const word_at *a = data + t * TILE_M * A_TILE;
+                const u32 *b = packed + p * PANEL_WORDS;
+                if (granted && shape != rows)
+                    tiles_begin(shape = rows);
+                if (!granted)
+                    finish(&last, 0, TILE_ROWS);
+                else if (rows == TILE_ROWS)
+                    multiply(a, b, sums[turn], &last, TILE_ROWS);
+                else
+                    multiply(a, b, sums[turn], &last, LAST_ROWS);
+                if (!granted || !tiles_hold(sums[turn], rows))
+                    by_vectors(a, b, sums[turn], rows);
+                last = (struct pending){.sums = sums[turn],
+                                        .bias = BIAS ? bias + p * DOT_NR : 0,
+                                        .arg = arg,
+                                        .o = t * TILE_ROWS * N + p * DOT_NR,
+                                        .cols = N - p * DOT_NR,
+                                        .rows = rows};
+            }
+        finish(&last, 0, TILE_ROWS);
+        if (granted)
+            tiles_end();
+    }
 }

@@ -85,25 +85,29 @@ INLINE void tiles_end(void)
 }
 
 /* 16 words of depth of `rows` rows, a_row words apart in a tile and a_tile from tile to tile, and
- * of DOT_NR columns, their words b_row apart. */
+ * of DOT_NR columns, their words b_row apart. Loads come first: a product does not wait behind the
+ * load of another's operand. */
 INLINE void tiles_step(const word_at *a, i64 a_row, i64 a_tile, const u32 *b, i64 b_row,
                        const int rows)
 {
     const int tiles = CEIL_DIV(rows, 16);
     TILE_LOAD(6, b, b_row);
     TILE_LOAD(4, a, a_row);
-    TILE_DOT(0, 4, 6);
-    if (tiles > 1) {
+    if (tiles > 1)
         TILE_LOAD(5, a + a_tile, a_row);
-        TILE_DOT(1, 5, 6);
-    }
 #if TILE_M == 3
-    if (tiles > 2) {
+    if (tiles > 2)
         TILE_LOAD(7, a + 2 * a_tile, a_row);
-        TILE_DOT(2, 7, 6);
-    }
 #elif TILE_N > 1
     TILE_LOAD(7, b + 16, b_row);
+#endif
+    TILE_DOT(0, 4, 6);
+    if (tiles > 1)
+        TILE_DOT(1, 5, 6);
+#if TILE_M == 3
+    if (tiles > 2)
+        TILE_DOT(2, 7, 6);
+#elif TILE_N > 1
     TILE_DOT(2, 4, 7);
     if (tiles > 1)
         TILE_DOT(3, 5, 7);

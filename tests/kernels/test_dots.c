@@ -36,6 +36,10 @@ static const char *const calls[] = {
     "conv2d(bf16[1,33,5,40], const bf16[17,33,1,5], padding=[0,2,0,2], out_dtype=f32)",
     "conv2d(f16[1,21,13,18], const f16[36,21,2,3], strides=[2,3], padding=[3,3,3,3], "
     "out_dtype=f32)",
+    "conv2d(i8[2,3,7,21], const i8[20,3,3,3], strides=[1,2], dilation=[1,2], "
+    "padding=[2,5,0,7], out_dtype=i32)",
+    "conv2d(f16[1,2,5,40], const f16[5,2,2,5], strides=[1,3], padding=[0,2,1,2], "
+    "out_dtype=f32)",
 };
 
 static const char *const fused_calls[] = {

@@ -14,13 +14,15 @@ bool dots_applies(const optune_task *task, conv2d_shape *s, char *why)
     return dot_types(dots_in(task), call->output[0].dtype, why);
 }
 
-dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t unit, int64_t room)
+dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t taps, int64_t unit,
+                           int64_t room)
 {
-    dots_planes p = {.channel_words = dot_row_words(step, s->ci_g)};
+    dots_planes p = {.channel_words = taps * dot_row_words(step, s->ci_g)};
+    const int64_t columns = s->kw / taps; /* of a kernel, each a step of its own */
     p.phase_h = s->kh == 1 ? 1 : s->sh;
-    p.phase_w = s->kw == 1 ? 1 : s->sw;
+    p.phase_w = columns == 1 ? 1 : s->sw;
     p.rows = host_ceil((s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1, s->sh);
-    p.pitch = host_ceil((s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1, s->sw);
+    p.pitch = host_ceil((s->ow - 1) * s->sw + (columns - 1) * s->dw + 1, s->sw);
     p.pixels = (s->oh - 1) * p.pitch + s->ow;
     /* The odd line keeps planes out of the same cache sets. */
     p.plane = (host_ceil(p.rows * p.pitch + room, 16) | 1) * 16;

@@ -10,8 +10,8 @@
 #include "kernels/matmul/dot.h"
 
 typedef struct dots_planes {
-    int64_t channel_words;      /* of a group */
-    int64_t phase_h, phase_w;   /* residues by the strides */
+    int64_t channel_words;    /* of a pixel: those of a group's channels, of each of its taps */
+    int64_t phase_h, phase_w; /* residues by the strides */
     int64_t rows, pitch, plane; /* of a plane; pixels of a row, of all and the room behind it */
     int64_t pixels;             /* of an output, rows of `pitch` */
     int64_t bytes;              /* of all planes, of words filled up to `unit` */
@@ -25,9 +25,11 @@ static inline optune_dtype dots_in(const optune_task *task)
 /* NCHW, constant shapes, types that dot_types takes. */
 bool dots_applies(const optune_task *task, conv2d_shape *s, char *why);
 
-/* Planes of a call, with words by `step`, channels filled up to multiples of `unit` words, and room
- * behind a plane for `room` pixels that nobody asked for. */
-dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t unit, int64_t room);
+/* Planes of a call, with words by `step`, a pixel's filled up to multiples of `unit` words, and
+ * room behind a plane for `room` pixels that nobody asked for. A pixel has words for `taps`: 1, or
+ * all of a kernel's row, which then meet in one step. */
+dots_planes dots_planes_of(const conv2d_shape *s, dot_step step, int64_t taps, int64_t unit,
+                           int64_t room);
 
 /* Knobs of blocks of a task: so many of `channels` and of `pixels`. */
 void dots_block_knobs(optune_space *space, int64_t channels, int64_t pixels);

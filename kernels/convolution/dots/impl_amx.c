@@ -7,14 +7,38 @@
 
 enum { TILE = 16, TILE_BYTES = TILE * TILE * 4 };
 
-static dots_planes planes_of(const optune_task *task, const conv2d_shape *s, int64_t tm)
+/* A row of a kernel is one step where that are fewer of them: few channels would leave most of a
+ * tile empty. */
+static int64_t taps_of(const conv2d_shape *s, dot_step step)
 {
-    return dots_planes_of(s, dot_tiles(task, dots_in(task)), TILE, TILE * tm);
+    const int64_t words = dot_row_words(step, s->ci_g);
+    return host_ceil(s->kw * words, TILE) < s->kw * host_ceil(words, TILE) ? s->kw : 1;
 }
 
-static int64_t weight_bytes(const conv2d_shape *s, const dots_planes *p, int64_t tn)
+/* A kernel that meets each pixel by itself sees one long row. */
+static bool shape_of(const optune_task *task, conv2d_shape *s)
 {
-    return s->groups * host_ceil(s->co_g, TILE * tn) * tn * s->kh * s->kw *
+    if (!conv2d_shape_of(task->call, s))
+        return false;
+    if (s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->oh == s->h &&
+        s->ow == s->w) {
+        s->w *= s->h;
+        s->ow = s->w;
+        s->h = s->oh = 1;
+    }
+    return true;
+}
+
+static dots_planes planes_of(const optune_task *task, const conv2d_shape *s, int64_t tm)
+{
+    const dot_step step = dot_tiles(task, dots_in(task));
+    return dots_planes_of(s, step, taps_of(s, step), TILE, TILE * tm);
+}
+
+static int64_t weight_bytes(const conv2d_shape *s, const dots_planes *p, int64_t taps,
+                            int64_t tn)
+{
+    return s->groups * host_ceil(s->co_g, TILE * tn) * tn * s->kh * (s->kw / taps) *
            host_ceil(p->channel_words, TILE) * TILE_BYTES;
 }
 
@@ -26,17 +50,19 @@ static bool applies(const optune_task *task, char *why)
     const dot_step step = dot_tiles(task, dots_in(task));
     if (step == DOT_NONE)
         return optune_refuse(why, "needs 16-bit floats or int8 and the tiles of AMX for it");
-    if (s.ci_g < 4 || s.co_g < 4)
+    const int64_t taps = taps_of(&s, step);
+    if (s.ci_g * taps < 4 || s.co_g < 4)
         return optune_refuse(why, "needs 4 channels of a group at least: a tile has 16 words");
+    shape_of(task, &s);
     const dots_planes p = planes_of(task, &s, 3);
     return matmul_scratch_fits(p.bytes, why) &&
-           matmul_scratch_fits(weight_bytes(&s, &p, 4), why);
+           matmul_scratch_fits(weight_bytes(&s, &p, taps, 4), why);
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task, &s);
     dot_tile_knobs(space);
     dots_block_knobs(space, host_ceil(s.co_g, TILE),
                      host_ceil(planes_of(task, &s, 1).pixels, TILE));
@@ -45,32 +71,46 @@ static void space(const optune_task *task, optune_space *space)
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task, &s);
     return dot_tiles_fit(config, planes_of(task, &s, 1).pixels, s.co_g, why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
-    dot_choose_tiles(space, config, planes_of(task, &s, 1).pixels, s.co_g);
+    shape_of(task, &s);
+    const dots_planes p = planes_of(task, &s, 1);
+    dot_choose_tiles(space, config, p.pixels, s.co_g);
     optune_config_choose_int(config, space, "block_co", host_ceil(s.co_g, TILE));
-    optune_config_choose_int(config, space, "block_pixel", 4);
+    /* What all panels of the weight meet stays in the L2, and is as long as that and the threads
+     * allow: lines of the output follow one another within a page. */
+    const int64_t tile = TILE * optune_config_int(config, "tile_m");
+    const int64_t bytes = tile * host_ceil(p.channel_words, TILE) * TILE * 4;
+    const int64_t images = s.n * s.groups, threads = matmul_threads(task);
+    const int64_t blocks = images % threads == 0
+                               ? host_ceil(p.pixels, tile)
+                               : host_ceil(host_ceil(p.pixels, tile), threads);
+    optune_config_choose_int(
+        config, space, "block_pixel",
+        host_max(host_min(blocks, matmul_l2(task) / 2 / bytes), host_min(4, blocks)));
     optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    shape_of(task, &s);
     const dots_planes p = planes_of(task, &s, optune_config_int(config, "tile_m"));
     const int64_t tn = optune_config_int(config, "tile_n");
     const int module = optune_plan_module(plan);
-    dots_define(plan, module, task, &s, dot_tiles(task, dots_in(task)), &p);
+    const dot_step step = dot_tiles(task, dots_in(task));
+    const int64_t taps = taps_of(&s, step);
+    dots_define(plan, module, task, &s, step, &p);
+    optune_plan_define(plan, module, "TAPS", taps);
     dot_define_tiles(plan, module, config);
     optune_plan_define(plan, module, "CO_PANELS", optune_config_int(config, "block_co"));
     optune_plan_define(plan, module, "PIXEL_BLOCKS", optune_config_int(config, "block_pixel"));
-    dots_stages(task, plan, module, &p, weight_bytes(&s, &p, tn), "amx");
+    dots_stages(task, plan, module, &p, weight_bytes(&s, &p, taps, tn), "amx");
 }
 
 OPTUNE_IMPL(convolution_dots, amx) = {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_amx.x86: convolutions of 16-bit floats and of 8-bit integers by tiles, pixels as rows and
- * output channels as columns. Macros from the plan: CO_PANELS and PIXEL_BLOCKS (panels of DOT_NR
+ * output channels as columns. Macros from the plan: TAPS (of a kernel's row in one pixel's words: 1
+ * or KW; CW are those of all of them), CO_PANELS and PIXEL_BLOCKS (panels of DOT_NR
  * output channels, blocks of TILE_ROWS pixels, of one task), those of
  * kernels/convolution/dots/words.kernel.h and of kernels/matmul/tiles.kernel.h.
  *
  * The data is [N * GROUPS][CHUNKS][PHASE_H][PHASE_W][PLANE][16 words], so that 16 pixels are one
- * tile as they lie, a packed weight [GROUPS][PANELS][KH * KW][CHUNKS][16 words][DOT_NR].
+ * tile as they lie, a packed weight [GROUPS][PANELS][KH * COLUMNS][CHUNKS][16 words][DOT_NR].
  */
 #include "kernels/convolution/dots/words.kernel.h"
 #include "kernels/matmul/tiles.kernel.h"
@@ -16,7 +17,9 @@
 /* How far words are from the same with halves exchanged. */
 #define EXCHANGED (N * GROUPS * CHUNKS * CHUNK_WORDS)
 #define PANELS CEIL_DIV(CO_G, DOT_NR)
-#define PANEL_STEPS ((i64)KH * KW * CHUNKS)
+#define COLUMNS (KW / TAPS)     /* of a kernel, each a step of its own */
+#define PIXEL_WORDS (CW / TAPS) /* of a tap */
+#define PANEL_STEPS ((i64)KH * COLUMNS * CHUNKS)
 #define STEP_WORDS (16 * DOT_NR)
 #define BLOCKS CEIL_DIV(PIXELS, TILE_ROWS)
 
@@ -29,11 +32,14 @@ void pack_weight(void *const *arg)
     for (i64 g = 0; g < GROUPS; g++)
         for (i64 p = 0; p < PANELS; p++) {
             u32 *to = packed + (g * PANELS + p) * PANEL_STEPS * STEP_WORDS;
-            for (i64 tap = 0; tap < KH * KW; tap++)
+            for (i64 tap = 0; tap < KH * KW; tap += TAPS)
                 for (i64 c = 0; c < CHUNKS * 16; c++, to += DOT_NR)
                     for (i64 j = 0; j < DOT_NR; j++) {
                         const i64 o = p * DOT_NR + j;
-                        to[j] = o < CO_G ? weight_word(weight, g * CO_G + o, tap, c) : 0;
+                        to[j] = o < CO_G && c < CW
+                                    ? weight_word(weight, g * CO_G + o, tap + c / PIXEL_WORDS,
+                                                  c % PIXEL_WORDS)
+                                    : 0;
                     }
         }
 }
@@ -46,49 +52,87 @@ INLINE void lay(u32 *to, words w)
         *(words_at *)(to + EXCHANGED) = dot_exchanged(w);
 }
 
-/* Pixels j to `end` of a row of a plane, 16 words each: words c on of columns j * SW + left on. */
-INLINE void lay_pixels(u32 *to, const IN_T *row, i64 c, i64 left, i64 j, i64 end)
+/* Numbers of VLEN pixels of a plane's row, SW apart from column `at` of the data on, as words;
+ * zeros where the data has none. */
+INLINE words numbers_at(const IN_T *row, i64 at)
 {
-    for (; j < end; j++) {
-        u32 word[16] __attribute__((aligned(64)));
-        for (i64 k = 0; k < 16; k++)
-            word[k] = c + k < CW
-                          ? dot_word_of(row + k * WORD * H * W + j * SW + left, (i64)H * W,
-                                        (int)MIN(WORD, CI_G - (c + k) * WORD))
-                          : 0;
-        for (int k = 0; k < 16; k += VLEN)
-            lay(to + j * 16 + k, *(const words_at *)(word + k));
-    }
+    const i64 first = at < 0 ? CEIL_DIV(-at, SW) : 0;
+    const i64 end = at < W ? MIN((i64)VLEN, CEIL_DIV(W - at, SW)) : 0;
+    if (end <= first)
+        return (words){0};
+#if SW <= 2
+    typedef IN_T some __attribute__((vector_size(VLEN * SW * sizeof(IN_T)), may_alias));
+    const u32 lanes = ((1u << end) - 1) & ~((1u << first) - 1);
+    some x;
+#if SW == 2
+    const u32 read = (u32)__builtin_ia32_pdep_si(lanes, 0x55555555u);
+#else
+    const u32 read = lanes;
+#endif
+    if (sizeof(IN_T) == 2)
+        __asm__("vmovdqu16 %1, %0%{%2%}%{z%}"
+                : "=v"(x)
+                : "m"(*(const some *)(row + at)), "Yk"(read));
+    else
+        __asm__("vmovdqu8 %1, %0%{%2%}%{z%}"
+                : "=v"(x)
+                : "m"(*(const some *)(row + at)), "Yk"(read));
+#if SW == 2
+    typedef __typeof__(__builtin_choose_expr(sizeof(IN_T) == 2, (u32)0,
+                                             (unsigned short)0)) pair;
+    typedef pair pairs __attribute__((vector_size(VLEN * sizeof(pair))));
+    return __builtin_convertvector((pairs)x, words);
+#else
+    typedef __typeof__(__builtin_choose_expr(sizeof(IN_T) == 2, (unsigned short)0,
+                                             (unsigned char)0)) bits;
+    typedef bits some_bits __attribute__((vector_size(VLEN * sizeof(bits))));
+    return __builtin_convertvector((some_bits)x, words);
+#endif
+#else
+    words x = {0};
+    for (i64 l = first; l < end; l++)
+        x[l] = sizeof(IN_T) == 1 ? (unsigned char)row[at + l * SW] : (u32)row[at + l * SW];
+    return x;
+#endif
 }
 
-INLINE void lay_padding(u32 *to, i64 j, i64 end)
+/* Word c of VLEN pixels. */
+INLINE words pixels_at(const IN_T *row, i64 c, i64 at)
 {
-    for (; j < end; j++)
-        for (int k = 0; k < 16; k += VLEN)
-            lay(to + j * 16 + k, (words){0});
+    words w = {0};
+    UNROLL(4)
+    for (int i = 0; i < WORD; i++) {
+        if (c * WORD + i >= CI_G)
+            break;
+        const words x = numbers_at(row + (c * WORD + i) * H * W, at);
+        w |= x << (32 / WORD * i) % 32;
+    }
+    return DOT_SPLIT ? dot_split(__builtin_convertvector(w, halves)) : w;
 }
 
 /* One row of a plane: pixel j is column j * SW + left of the data, or padding. */
 INLINE void lay_row(u32 *to, const IN_T *row, i64 c, i64 left)
 {
-    const i64 first = MIN(PITCH, left < 0 ? CEIL_DIV(-left, SW) : 0);
-    const i64 last = MAX(first, MIN(PITCH, CEIL_DIV(W - left, SW)));
-    lay_padding(to, 0, first);
-    i64 j = first;
-    for (; SW == 1 && j + VLEN <= last; j += VLEN) {
+    for (i64 j = 0; j < PITCH; j += VLEN) {
         vec r[VLEN];
         UNROLL(64)
         for (int k = 0; k < VLEN; k++)
-            r[k] = c + k < CW ? (vec)pixel_words(row + k * WORD * (i64)H * W + j + left,
-                                                 (int)MIN(WORD, CI_G - (c + k) * WORD))
+            r[k] = c + k < CW ? (vec)pixels_at(row, (c + k) % PIXEL_WORDS,
+                                               j * SW + left + (c + k) / PIXEL_WORDS * DW)
                               : (vec){0};
         vec_turn(r);
         UNROLL(64)
         for (int k = 0; k < VLEN; k++)
-            lay(to + (j + k) * 16, (words)r[k]);
+            if (PITCH % VLEN == 0 || j + k < PITCH)
+                lay(to + (j + k) * 16, (words)r[k]);
     }
-    lay_pixels(to, row, c, left, j, last);
-    lay_padding(to, last, PITCH);
+}
+
+INLINE void lay_padding(u32 *to)
+{
+    for (i64 j = 0; j < PITCH; j++)
+        for (int k = 0; k < 16; k += VLEN)
+            lay(to + j * 16 + k, (words){0});
 }
 
 /* arg: data, the same in words */
@@ -106,54 +150,70 @@ void lay_data(void *const *arg)
                         u32 *to = words_of + (image * CHUNKS + chunk) * CHUNK_WORDS +
                                   ((i64)(py * PHASE_W + px) * PLANE + i * PITCH) * 16;
                         if (y >= 0 && y < H)
-                            lay_row(to, data + ((image * CI_G + chunk * 16 * WORD) * H + y) * W,
-                                    chunk * 16, px - PL);
+                            lay_row(to, data + (image * CI_G * H + y) * W, chunk * 16, px - PL);
                         else
-                            lay_padding(to, 0, PITCH);
+                            lay_padding(to);
                     }
 }
 
-/* Sums of TILE_ROWS pixels from p on in tiles, or by vectors added to `sums`. */
-INLINE void make_sums(const u32 *data, const u32 *weight, DTYPE *sums, i64 p, const int tiles)
+/* A block whose sums are made and not yet the output: that is done between the steps of the next
+ * one, as vectors have little to do while tiles are multiplied. */
+struct pending {
+    const DTYPE *sums; /* [TILE_ROWS][DOT_NR] */
+    void *const *arg;
+    i64 o, p, cols; /* where its channels begin in the output, its first pixel, channels left */
+};
+
+#define PIECES (TILE_M * TILE_N) /* of a block: 16 pixels of 16 channels */
+
+/* Piece `at` of it; those of the same channels follow one another. */
+static __attribute__((noinline)) void finish(const struct pending *w, int at)
 {
-    if (tiles)
-        tiles_zero();
-    for (int y = 0; y < KH; y++)
-        for (int x = 0; x < KW; x++) {
-            const u32 *a = data + (tap_at(y, x) + p) * 16;
-            for (i64 s = 0; s < CHUNKS; s++, a += CHUNK_WORDS, weight += STEP_WORDS)
-                if (tiles && DOT_SPLIT)
-                    tiles_step_split(a, 16, 256, EXCHANGED, weight, DOT_NR, TILE_ROWS);
-                else if (tiles)
-                    tiles_step(a, 16, 256, weight, DOT_NR, TILE_ROWS);
-                else
-                    tiles_step_by_vectors(a, 16, 256, weight, DOT_NR, sums, TILE_ROWS);
-        }
+    const int i = at % TILE_M * VLEN, j = at / TILE_M * VLEN;
+    if (j >= w->cols || w->p + i >= PIXELS)
+        return;
+    vec r[VLEN];
+    UNROLL(64)
+    for (int k = 0; k < VLEN; k++)
+        r[k] = load(w->sums + (i + k) * DOT_NR + j);
+    vec_turn(r);
+    for (int k = 0; k < VLEN && j + k < w->cols; k++)
+        put_pixels(w->arg[2], w->o + (j + k) * (i64)OH * OW, w->p + i, r[k], w->arg);
 }
 
-/* TILE_ROWS pixels from p on of `cols` output channels, whose first plane begins at out[o]. */
-INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 o, i64 p, i64 cols,
-                  int granted, void *const *arg)
+/* Sums of TILE_ROWS pixels from p on in tiles; what is left of the last block is finished. */
+INLINE void multiply(const u32 *data, const u32 *weight, DTYPE *sums, i64 p,
+                     const struct pending *last)
 {
-    DTYPE sums[TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
-    if (granted) {
-        make_sums(data, weight, sums, p, 1);
-        tiles_store(sums, TILE_ROWS);
-    }
-    if (!granted || !tiles_hold(sums, (int)MIN(TILE_ROWS, PIXELS - p))) {
-        for (int i = 0; i < TILE_ROWS * DOT_NR; i++)
-            sums[i] = 0;
-        make_sums(data, weight, sums, p, 0);
-    }
-    for (int i = 0; i < TILE_ROWS; i += VLEN)
-        for (int j = 0; j < DOT_NR && j < cols && p + i < PIXELS; j += VLEN) {
-            vec r[VLEN];
-            UNROLL(64)
-            for (int k = 0; k < VLEN; k++)
-                r[k] = load(sums + (i + k) * DOT_NR + j);
-            vec_turn(r);
-            for (int k = 0; k < VLEN && j + k < cols; k++)
-                put_pixels(out, o + (j + k) * (i64)OH * OW, p + i, r[k], arg);
+    int piece = 0;
+    tiles_zero();
+    for (int y = 0; y < KH; y++)
+        for (int x = 0; x < COLUMNS; x++) {
+            const u32 *a = data + (tap_at(y, x) + p) * 16;
+            for (i64 s = 0; s < CHUNKS; s++, a += CHUNK_WORDS, weight += STEP_WORDS) {
+                if (DOT_SPLIT)
+                    tiles_step_split(a, 16, 256, EXCHANGED, weight, DOT_NR, TILE_ROWS);
+                else
+                    tiles_step(a, 16, 256, weight, DOT_NR, TILE_ROWS);
+                if (piece < PIECES)
+                    finish(last, piece++);
+            }
+        }
+    while (piece < PIECES)
+        finish(last, piece++);
+    tiles_store(sums, TILE_ROWS);
+}
+
+static __attribute__((noinline)) void by_vectors(const u32 *data, const u32 *weight,
+                                                 DTYPE *sums, i64 p)
+{
+    for (int i = 0; i < TILE_ROWS * DOT_NR; i++)
+        sums[i] = 0;
+    for (int y = 0; y < KH; y++)
+        for (int x = 0; x < COLUMNS; x++) {
+            const u32 *a = data + (tap_at(y, x) + p) * 16;
+            for (i64 s = 0; s < CHUNKS; s++, a += CHUNK_WORDS, weight += STEP_WORDS)
+                tiles_step_by_vectors(a, 16, 256, weight, DOT_NR, sums, TILE_ROWS);
         }
 }
 
@@ -161,20 +221,38 @@ INLINE void block(const u32 *data, const u32 *weight, OUT_T *out, i64 o, i64 p, 
 void amx(void *const *arg)
 {
     const u32 *data = arg[0], *packed = arg[1];
-    OUT_T *out = arg[2];
     const int granted = tiles_granted();
     PARALLEL_FOR_N(3)
     for (i64 image = 0; image < N * GROUPS; image++)
         for (i64 b0 = 0; b0 < BLOCKS; b0 += PIXEL_BLOCKS)
             for (i64 p0 = 0; p0 < PANELS; p0 += CO_PANELS) {
+                DTYPE sums[2][TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
+                struct pending last = {.arg = arg};
+                int turn = 0;
                 if (granted)
                     tiles_begin(TILE_ROWS);
-                for (i64 p = p0; p < MIN(p0 + CO_PANELS, PANELS); p++)
-                    for (i64 b = b0; b < MIN(b0 + PIXEL_BLOCKS, BLOCKS); b++)
-                        block(data + image * CHUNKS * CHUNK_WORDS,
-                              packed + (image % GROUPS * PANELS + p) * PANEL_STEPS * STEP_WORDS,
-                              out, (image * CO_G + p * DOT_NR) * OH * OW, b * TILE_ROWS,
-                              CO_G - p * DOT_NR, granted, arg);
+                for (i64 q = p0; q < MIN(p0 + CO_PANELS, PANELS); q++)
+                    for (i64 b = b0; b < MIN(b0 + PIXEL_BLOCKS, BLOCKS); b++, turn ^= 1) {
+                        const u32 *from = data + image * CHUNKS * CHUNK_WORDS;
+                        const u32 *weight =
+                            packed + (image % GROUPS * PANELS + q) * PANEL_STEPS * STEP_WORDS;
+                        const i64 p = b * TILE_ROWS;
+                        if (granted)
+                            multiply(from, weight, sums[turn], p, &last);
+                        else
+                            for (int piece = 0; piece < PIECES; piece++)
+                                finish(&last, piece);
+                        if (!granted ||
+                            !tiles_hold(sums[turn], (int)MIN(TILE_ROWS, PIXELS - p)))
+                            by_vectors(from, weight, sums[turn], p);
+                        last = (struct pending){.sums = sums[turn],
+                                                .arg = arg,
+                                                .o = (image * CO_G + q * DOT_NR) * OH * OW,
+                                                .p = p,
+                                                .cols = CO_G - q * DOT_NR};
+                    }
+                for (int piece = 0; piece < PIECES; piece++)
+                    finish(&last, piece);
                 if (granted)
                     tiles_end();
             }

@@ -8,7 +8,7 @@
 static dots_planes planes_of(const optune_task *task, const conv2d_shape *s, dot_step step,
                              int64_t nv)
 {
-    return dots_planes_of(s, step, 1, nv * matmul_lanes(task, false));
+    return dots_planes_of(s, step, 1, 1, nv * matmul_lanes(task, false));
 }
 
 static int64_t weight_bytes(const conv2d_shape *s, dot_step step, int64_t mr)
