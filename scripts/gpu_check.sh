@@ -10,13 +10,13 @@
 #                                                sanitize   compute-sanitizer, small samples
 #
 # Without PART all of them in this order, the left column first, in under nine minutes, two of them
-# for what is right; where calls are
-# limited, several that name their parts, into the same OUT, have so much more time each. A part has
-# its share of the time, and what earlier parts left; what it finds is in OUT as soon as it is
-# found, its records, too (records.log, read by the next call), so that a call that is cut off
-# loses nothing but the table that was under way. At most 8 files in OUT. Needs nothing but the bundle, a driver and NVRTC
-# (cc for the libraries that compete); changes no setting of the device. TARGET defaults to `cuda`;
-# GPU_CHECK_SECONDS (510) is the time for everything in one call.
+# for what is right; where calls are limited, several that name their parts, into the same OUT, have
+# so much more time each. A part has its share of the time, and what earlier parts left; what it
+# finds is in OUT as soon as it is found, its records, too (records.log, read by the next call), so
+# that a call that is cut off loses nothing but the table that was under way. At most 8 files in
+# OUT. Needs nothing but the bundle, a driver and NVRTC (cc for the libraries that compete); changes
+# no setting of the device. TARGET defaults to `cuda`; GPU_CHECK_SECONDS (510) is the time for
+# everything in one call.
 set -uo pipefail
 
 bundle=$(cd "${1:?usage: gpu_check.sh BUNDLE OUT [TARGET [PART...]]}" && pwd)
