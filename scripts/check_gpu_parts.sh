@@ -104,7 +104,7 @@ grep -q '==== nbits,' "$work/out/dense.txt" || fail "what the second call found 
 test "$(ls "$work/out" | wc -l)" -le 8 || fail "more than 8 files: $(ls "$work/out")"
 
 # Tools are told apart, and what ran under them from what did not.
-check 30 sanitize || fail "$(cat "$work/said")"
+check 90 sanitize || fail "$(cat "$work/said")"
 grep -q '^memcheck saw 1 implementations run: softmax_one.gpu$' "$work/out/sanitizer.txt" ||
     fail "nothing tells what ran under the sanitizer"
 grep -q '^racecheck saw none of: .*softmax_two.gpu' "$work/out/sanitizer.txt" ||
