@@ -20,15 +20,16 @@ cat >"$work/bundle/bin/optune" <<END
 echo "optune \$*"
 mkdir -p "\$OPTUNE_DB"
 case "\$*" in
-    export*) echo "a record" >"\$3" ;;
     import*) echo "read \$2" >>"$work/imports" ;;
     impls*) printf '%s_one.gpu\n  gpu, plevel 10\n%s_two.gpu\n  gpu, plevel 9\n' \$2 \$2 ;;
     *" --log "*)
-        for log; do :; done
-        echo '{"impl":"softmax_one.gpu","outcome":"ok"}' >"\$log"
-        test -z "\$SANITIZED" || exit 0 ;;
-    *"run dense_nbits"*) ;;
-    *"run dense"*) exec sleep 1000 ;;
+        log=\${*##* --log } log=\${log%% *}
+        echo '{"impl":"softmax_one.gpu","outcome":"ok"}' >>"\$log"
+        test -z "\$SANITIZED" || exit 0
+        case "\$*" in
+            *"run dense_nbits"*) ;;
+            *"run dense"*) exec sleep 1000 ;;
+        esac ;;
 esac
 END
 printf '#!/bin/sh\n' >"$work/bundle/lib/optune/optune-worker"
@@ -44,14 +45,15 @@ SANITIZED=1 exec "$@"
 END
 chmod +x "$work/tools/compute-sanitizer"
 PATH=$work/tools:$PATH
-for test in tuner_test_gpu kernels_test_impl kernels_test_symbolic; do
+for test in tuner_test_gpu kernels_test_impl kernels_test_symbolic kernels_test_product_tiles \
+    kernels_test_wgmma_tile kernels_test_conv2d_wgmma kernels_test_attention_wgmma; do
     printf '#!/bin/sh\necho "[  PASSED  ] %s ${OPTUNE_TEST_PART:-whole}"\n' $test \
         >"$work/bundle/tests/$test"
 done
 cat >>"$work/bundle/tests/kernels_test_impl" <<'END'
 case "$OPTUNE_TEST_IMPL" in
-    topk_filter.cuda) exec sleep 1000 ;;
-    cumsum_lookback.cuda) exit 1 ;;
+    dense_mma.cuda) exec sleep 1000 ;;
+    dense_ring.cuda) exit 1 ;;
 esac
 echo "without: $OPTUNE_TEST_WITHOUT"
 END
@@ -64,34 +66,35 @@ check() {
 status=0
 check 30 "right fast" || status=$?
 test $status = 2 || fail "a part that there is not ends with $status"
-grep -q "there is no part 'fast': fresh right sanitize dense" "$work/said" ||
+grep -q "there is no part 'fast': fresh right dense conv2d" "$work/said" ||
     fail "$(cat "$work/said")"
 
 # What never ran before is asked one by one; what hangs is named and asked no more.
 check 120 "fresh right" || fail "$(cat "$work/said")"
-for line in 'cumsum_lookback.cuda FAILED with 1' 'cumsum_lookback_across.cuda is right' \
-    'topk_filter.cuda HANGS, killed' 'softmax_staged.gpu is right'; do
+for line in 'dense_ring.cuda FAILED with 1' 'dense_tile.gpu is right' \
+    'dense_mma.cuda HANGS, killed' 'avg_pool2d_grad_tiled.gpu is right'; do
     grep -qxF "fresh: $line" "$work/out/tests.txt" || fail "the first part has no '$line'"
 done
-grep -qx 'without: topk_filter.cuda' "$work/out/tests.txt" || fail "what hangs is asked again"
-ends=$(($(sed -n "/^fresh='/,/'\$/p" "$root/scripts/gpu_check.sh" | wc -l) - 1))
-test "$(grep -c '^memcheck: \|^\$ memcheck: ' "$work/out/tests.txt")" = $ends ||
-    fail "the sanitizer was not asked of what is new and ends"
+test "$(grep -c 'fresh: dense_mma' "$work/out/tests.txt")" = 2 ||
+    fail "what did not end beside others is not asked by itself"
+grep -qx 'without: dense_mma.cuda' "$work/out/tests.txt" || fail "what hangs is asked again"
 # What was mended since is asked again.
-echo 'fresh: topk_filter.cuda is right' >>"$work/out/tests.txt"
+echo 'fresh: dense_mma.cuda is right' >>"$work/out/tests.txt"
 check 60 right || fail "$(cat "$work/said")"
 tail -n 20 "$work/out/tests.txt" | grep -qx 'without: ' || fail "what was mended is left out"
-rm -r "$work/out" "$work/imports"
+rm -r "$work/out"
 
 check 30 "dense bandwidth" || fail "$(cat "$work/said")"
 grep -q '^dense: ' "$work/out/device.txt" || fail "dense did not end"
 grep -q 'exit 124' "$work/out/dense.txt" || fail "what does not end was not cut off"
 grep -q 'run topk' "$work/out/bandwidth.txt" || fail "the part behind it did not run"
-test "$(cat "$work/out/records.log")" = "a record" || fail "no records were kept"
+grep -q softmax_one "$work/out/records.log" || fail "records were not kept as they came"
+printf '{"cut o' >>"$work/out/records.log"
 test ! -e "$work/imports" || fail "records of nobody were read"
 
 check 30 "right nbits" || fail "$(cat "$work/said")"
 test -e "$work/imports" || fail "the records of the first call were not read"
+grep -qxF '{"cut o' "$work/out/records.log" || fail "a record stands behind a piece of one"
 for test in kernels_test_impl kernels_test_symbolic; do
     grep -q "PASSED.*$test 0" "$work/out/tests.txt" || fail "$test was not shared among processes"
 done
@@ -101,13 +104,17 @@ grep -q '==== nbits,' "$work/out/dense.txt" || fail "what the second call found 
 test "$(ls "$work/out" | wc -l)" -le 8 || fail "more than 8 files: $(ls "$work/out")"
 
 # Tools are told apart, and what ran under them from what did not.
-check 30 sanitize || fail "$(cat "$work/said")"
+check 90 sanitize || fail "$(cat "$work/said")"
 grep -q '^memcheck saw 1 implementations run: softmax_one.gpu$' "$work/out/sanitizer.txt" ||
     fail "nothing tells what ran under the sanitizer"
 grep -q '^racecheck saw none of: .*softmax_two.gpu' "$work/out/sanitizer.txt" ||
     fail "nothing tells what did not run under the sanitizer"
-test "$(grep -c 'exit 0' "$work/out/sanitizer.txt")" = 34 ||
+grep -q '^34 of 34 runs were begun$' "$work/out/sanitizer.txt" ||
     fail "the sanitizer was not asked of every case with both tools"
+ends=$(($(sed -n "/^fresh='/,/'\$/p" "$root/scripts/gpu_check.sh" | wc -l)))
+asked=$(grep -cE '^\$ (mem|race)check: [a-z0-9_]+\.(gpu|cuda), ' "$work/out/sanitizer.txt")
+test "$asked" = $((2 * ends)) ||
+    fail "the sanitizer was not asked of what is new"
 
 # The page: the last table of a workload counts, bytes are shares of what was copied, a library may
 # be left out, and what a person wrote stays.
@@ -127,7 +134,10 @@ workload winner        time us +-%  GB/s   peak default library trials failed
 [8]      relu_grid.gpu    5.00 0.5 210.0 caches   1.00x       -      2 0
 measured peak: 1000 GFLOP/s in float32, 200.0 GB/s copied
 END
-printf '87 checked, 0 skipped (no library), 1 failed on cuda\n[exit 124]\n' >"$work/told/tests.txt"
+{
+    printf '87 checked, 0 skipped (no library), 1 failed on cuda\n[exit 124]\n'
+    printf 'fresh: a.gpu HANGS, killed\nfresh: b.gpu FAILED with 1\nfresh: a.gpu is right\n'
+} >"$work/told/tests.txt"
 record() { # IMPL COST LIBRARY
     printf '{"optune": {"op": "dense", "policy": "cold", "call": "c", "outcome": "ok", '
     printf '"final": true, "impl": "%s", "cost": %s, "depends": {"library": "%s"}}}\n' "$@"
@@ -136,6 +146,7 @@ record() { # IMPL COST LIBRARY
     record ring.cuda 1e-5 ""
     record dense_b.cuda 2e-5 "cublas 13"
     record dense_d.cuda 1e-6 cudnn
+    printf '{"optune": {"op": "den'
 } >"$work/told/records.log"
 table() { python3 "$root/scripts/gpu_table" "$@" || fail "gpu_table fails"; }
 page=$work/page.md
@@ -146,6 +157,7 @@ for line in 'a note' '| bfloat16 on tensor cores | 8 TFLOP/s |' \
     '| [8,8] [8,8] | ring.cuda | 10.00 | 0.5 | 200.0 | 20 % | 1.20 | 2.00 (cublas 13) | 9, 1 |' \
     '| relu [8] | relu_grid.gpu | 5.00 | 0.5 | 210.0 | 105 % | 1.00 | - | 2, 0 |' \
     'scripts/gpu_table --without cudnn OUT docs/results/h200.md' \
+    'Bodies that changed: 1 of 2 are right, asked one by one.' '* b.gpu FAILED with 1' \
     'Contracts: 87 checked, 1 failed, programs cut off by their time: 1. No test failed.'; do
     test "$(grep -cxF "$line" "$page")" = 1 || { cat "$page" >&2; fail "the page has no '$line'"; }
 done

@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # gpu_check.sh BUNDLE OUT [TARGET [PART...]]: all that a machine with a GPU is asked, part by part:
 #
-#   fresh      bodies that are new               right      the GPU tests
-#   conv2d     ResNet-50, batch 1
-#   sanitize   compute-sanitizer, small samples  trials     how many a second
-#   dense      matrix products                   bandwidth  what is bound by memory
+#   fresh      bodies that are new               bandwidth  what is bound by memory
+#   right      the GPU tests                     nbits      weights of 4 and 8 bits
+#   dense      matrix products                   convbf16   ResNet-50, batch 32, bf16
+#   conv2d     ResNet-50, batch 1                trials     how many a second
 #   attention  prompts and tokens                batch      ResNet-50, batch 32
-#   nbits      weights of 4 and 8 bits           convbf16   ResNet-50, batch 32, bf16
+#                                                sanitize   compute-sanitizer, small samples
 #
-# Without PART all of them in this order, correctness first, in under nine minutes; where calls are
-# limited, several that name their parts, into the same OUT, have so much more time each. A part has
-# its share of the time, and what earlier parts left; what it finds is in OUT as soon as it is
-# found, its records after every part (records.log, read by the next call), so that a call that is
-# cut off loses one part. At most 8 files in OUT. Needs nothing but the bundle, a driver and NVRTC
-# (cc for the libraries that compete); changes no setting of the device. TARGET defaults to `cuda`;
-# GPU_CHECK_SECONDS (510) is the time for everything in one call.
+# Without PART all of them in this order, the left column first, in under nine minutes, two of them
+# for what is right; where calls are limited, several that name their parts, into the same OUT, have
+# so much more time each. A part has its share of the time, and what earlier parts left; what it
+# finds is in OUT as soon as it is found, its records, too (records.log, read by the next call), so
+# that a call that is cut off loses nothing but the table that was under way. At most 8 files in
+# OUT. Needs nothing but the bundle, a driver and NVRTC (cc for the libraries that compete); changes
+# no setting of the device. TARGET defaults to `cuda`; GPU_CHECK_SECONDS (510) is the time for
+# everything in one call.
 set -uo pipefail
 
 bundle=$(cd "${1:?usage: gpu_check.sh BUNDLE OUT [TARGET [PART...]]}" && pwd)
@@ -24,10 +25,10 @@ out=$(cd "$2" && pwd)
 target=${3:-cuda}
 started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
-all=(fresh right sanitize dense attention nbits conv2d convbf16 trials bandwidth batch)
+all=(fresh right dense conv2d attention bandwidth nbits convbf16 trials batch sanitize)
 # What each part weighs in a call's time, and what it appends to.
-declare -A weight=([fresh]=80 [right]=130 [sanitize]=60 [dense]=75 [attention]=35 [nbits]=30
-    [conv2d]=45 [convbf16]=45 [trials]=20 [bandwidth]=70 [batch]=35)
+declare -A weight=([fresh]=50 [right]=75 [dense]=75 [conv2d]=45 [attention]=35 [bandwidth]=70
+    [nbits]=30 [convbf16]=45 [trials]=20 [batch]=35 [sanitize]=70)
 declare -A file_of=([fresh]=tests [right]=tests [sanitize]=sanitizer [dense]=dense
     [attention]=attention [nbits]=dense [conv2d]=conv2d [convbf16]=conv2d
     [trials]=conv2d [bandwidth]=bandwidth [batch]=conv2d)
@@ -50,7 +51,7 @@ export HOME=$work OPTUNE_DB=$work/db OPTUNE_CACHE=$work/cache TMPDIR=$work
 export OPTUNE_WORKER=$bundle/lib/optune/optune-worker
 export OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
-keep=$((limit < 150 ? limit / 10 : 15)) # for the export at the end
+keep=$((limit < 150 ? limit / 10 : 15)) # for the last command's end
 left() { echo $((limit - keep - ($(date +%s) - started))); }
 part_end=$((started + limit)) part_seconds=$limit part_weight=510
 # Seconds until this part must end; and those of a step that is worth so many of the part's weight.
@@ -96,25 +97,25 @@ test_for() { # NAME SECONDS ARGUMENT...
 }
 
 # The same, its samples shared among processes, each with a lock of its own: nothing is timed there.
-# What else runs then is waited for, too.
-tests_shared() { # NAME SECONDS ARGUMENT...
-    local name=$1 seconds part parts=$((cores < 12 ? cores : 12))
+# What they say goes to the file as they say it, by lines.
+tests_shared() { # NAME WEIGHT ARGUMENT...
+    local name=$1 seconds part parts=$((cores < 12 ? cores : 12)) own=()
     seconds=$(share "$2")
     shift 2
     (($(part_left) < seconds)) && seconds=$(part_left)
     ((seconds < 3)) && { echo "[$name: no time is left]" >>"$out/tests.txt"; return 1; }
+    printf '\n$ %s %s, in %d parts\n' "$name" "$*" $parts >>"$out/tests.txt"
     for ((part = 0; part < parts; part++)); do
         mkdir -p "$work/part$part"
         {
-            printf '\n$ %s %s, part %d of %d\n' "$name" "$*" $((part + 1)) $parts
             XDG_RUNTIME_DIR=$work/part$part OPTUNE_TEST_PARTS=$parts OPTUNE_TEST_PART=$part \
                 LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
                 timeout -k 5 "$seconds" "$bundle/tests/$name" "$@" 2>&1
-            echo "[exit $?]"
-        } >"$work/part$part.txt" &
+            echo "[exit $?] $name, part $((part + 1)) of $parts"
+        } >>"$out/tests.txt" </dev/null &
+        own+=($!)
     done
-    wait
-    for ((part = 0; part < parts; part++)); do cat "$work/part$part.txt"; done >>"$out/tests.txt"
+    wait "${own[@]}"
 }
 
 (($#)) || rm -f "$out"/*.txt "$out"/records.log
@@ -135,38 +136,68 @@ for library in "${libraries[@]}"; do
 done
 run device.txt 5 bash -c 'type -P cc gcc clang compute-sanitizer || true'
 
-[[ -s $out/records.log ]] && run device.txt 20 "$optune" import "$out/records.log"
+if [[ -s $out/records.log ]]; then
+    [[ -z $(tail -c 1 "$out/records.log") ]] || echo >>"$out/records.log" # cut off in a line
+    run device.txt 20 "$optune" import "$out/records.log"
+fi
 
 # ---- fresh ---------------------------------------------------------------------------------------
-# Defaults whose bodies are new: each by itself with a deadline, so that one that never ends is
-# named, killed, and left out of what follows; then the same under the sanitizer.
-fresh='depthwise_conv2d_mma.cuda
+# Bodies that changed since a device ran them: each is a process with a deadline, some at once; one
+# that does not end is asked again by itself, so that who never ends is named, killed, and left out
+# of what follows. A part of their samples, which is all that there is time for: `right` asks all.
+fresh='dense_ring.cuda
+dense_tile.gpu
+dense_skinny.gpu
+batch_matmul_ring.cuda
+batch_matmul_tile.gpu
+conv2d_implicit_gemm.gpu
+conv2d_winograd.gpu
+dense_nbits_tile.gpu
+dense_mma.cuda
+batch_matmul_mma.cuda
+conv2d_implicit_gemm_mma.cuda
+dense_nbits_mma.cuda
+attention_mma.cuda
+attention_wgmma.cuda
+attention_tiles.gpu
+attention_split.gpu
+depthwise_conv2d_mma.cuda
 depthwise_conv2d_staged.gpu
-dense_nbits_wgmma.cuda
+depthwise_conv2d_strips.gpu
 max_pool2d_grad_tiled.gpu
 avg_pool2d_grad_tiled.gpu
-gather_lines.gpu
-scatter_add_atomic.cuda
-cumsum_lookback.cuda
-cumsum_lookback_across.cuda
-topk_filter.cuda
-softmax_staged.gpu
-attention_split.gpu'
-FRESH_SECONDS=15 # of one, which takes a few
-ask_fresh() { # IMPL
-    local status
-    if (($(part_left) < 4)); then
-        echo "fresh: $1 was not asked, no time is left"
+max_pool2d_window.gpu'
+FRESH_SECONDS=$((limit < 150 ? 5 : 20)) # of one, which takes a few
+contract() { # NAME SECONDS ARGUMENT...: what a test says, and how it ended
+    local name=$1 seconds=$2 status
+    shift 2
+    printf '\n$ %s %s, %s\n' "$name" "$*" "${OPTUNE_TEST_IMPL:-all}"
+    LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+        timeout -k 5 "$seconds" "$bundle/tests/$name" "$@" 2>&1 </dev/null
+    status=$?
+    echo "[exit $status] $name"
+    return $status
+}
+ask_fresh() { # IMPL: its status is in $work/fresh/IMPL.status
+    local own=$work/fresh/$1 seconds=$FRESH_SECONDS
+    (($(part_left) < seconds)) && seconds=$(part_left)
+    mkdir -p "$own"
+    if ((seconds < 3)); then
+        echo none >"$own.status"
+        fresh_word "$1" >>"$out/tests.txt"
         return
     fi
-    mkdir -p "$work/fresh"
-    XDG_RUNTIME_DIR=$work/fresh OPTUNE_TEST_IMPL=$1 OPTUNE_TEST_CONFIGS=1 \
-        test_for kernels_test_impl $FRESH_SECONDS "${target%% *}" </dev/null
-    status=$?
-    case $status in
+    XDG_RUNTIME_DIR=$own OPTUNE_TEST_IMPL=$1 OPTUNE_TEST_CONFIGS=1 OPTUNE_TEST_PARTS=3 \
+        contract kernels_test_impl "$seconds" "${target%% *}" >"$own.txt"
+    echo $? >"$own.status"
+    { cat "$own.txt"; fresh_word "$1"; } >>"$out/tests.txt"
+}
+fresh_word() { # IMPL
+    case $(cat "$work/fresh/$1.status" 2>/dev/null) in
         0) echo "fresh: $1 is right" ;;
         124 | 137) echo "fresh: $1 HANGS, killed" ;;
-        *) echo "fresh: $1 FAILED with $status" ;;
+        none | '') echo "fresh: $1 was not asked, no time is left" ;;
+        *) echo "fresh: $1 FAILED with $(cat "$work/fresh/$1.status")" ;;
     esac
 }
 # What the last word of `fresh` is not that it ends.
@@ -175,52 +206,38 @@ unsafe() {
         END { for (impl in last) if (last[impl] ~ /HANGS|was not asked/) print impl }' \
         "$out/tests.txt" 2>/dev/null
 }
-# The contract's samples of one implementation under a tool.
-sanitize_contract() { # NUMBER SECONDS TOOL IMPL
-    local own=$work/san$1 options=()
-    [[ $3 == racecheck ]] && options=(--racecheck-num-workers 2)
-    mkdir -p "$own"
-    {
-        printf '\n$ %s: %s, %d s\n' "$3" "$4" "$2"
-        XDG_RUNTIME_DIR=$own OPTUNE_DB=$own/db OPTUNE_CACHE=$own/cache OPTUNE_TEST_IMPL=$4 \
-            OPTUNE_TEST_CONFIGS=0 OPTUNE_TEST_THIN=3 \
-            LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-            timeout -k 2 "$2" compute-sanitizer --tool "$3" "${options[@]}" \
-            --target-processes all --port $((49152 + $1 % 160 * 100)) --max-connections 100 \
-            --error-exitcode 9 --log-file "$own/log" "$bundle/tests/kernels_test_impl" \
-            "${target%% *}" >"$own/said" 2>&1
-        echo "[exit $?]"
-        tail -n 3 "$own/said"
-        head -n 40 "$own/log" 2>/dev/null
-    } >"$own.txt"
-}
 part_fresh() {
-    local impl tool rest number=900
+    local impl at_once=$((cores < 8 ? 2 : cores / 2))
+    mkdir -p "$work/fresh"
     while read -r impl; do
-        ask_fresh "$impl" >>"$out/tests.txt"
+        while (($(jobs -rp | wc -l) >= at_once)); do sleep 0.1; done
+        ask_fresh "$impl" &
     done <<<"$fresh"
-    command -v compute-sanitizer >/dev/null || return 0
-    # All at once: nothing is timed here.
-    for tool in memcheck racecheck; do
-        while read -r impl; do
-            unsafe | grep -qxF "$impl" && continue
-            while (($(jobs -rp | wc -l) >= cores)); do sleep 0.2; done
-            number=$((number + 1)) rest=$(part_left)
-            ((rest >= 8)) || break
-            sanitize_contract $number $((rest < 40 ? rest : 40)) $tool "$impl" </dev/null &
-        done <<<"$fresh"
-    done
     wait
-    cat "$work"/san9*.txt >>"$out/tests.txt" 2>/dev/null
+    while read -r impl; do
+        fresh_word "$impl" | grep -q HANGS && (($(part_left) >= 3)) && ask_fresh "$impl"
+        fresh_word "$impl"
+    done <<<"$fresh"
 }
 
 # ---- right ---------------------------------------------------------------------------------------
+# Every body on its first sample, then all of them; beside it the tiles that are emulated elsewhere.
 part_right() {
+    local test seconds
     tests tuner_test_gpu 60 & # it waits more than it works
+    seconds=$(share 60)
+    (($(part_left) < seconds)) && seconds=$(part_left)
+    for test in product_tiles wgmma_tile conv2d_wgmma attention_wgmma; do
+        mkdir -p "$work/$test"
+        XDG_RUNTIME_DIR=$work/$test OPTUNE_TEST_EMULATED=${target%% *} \
+            contract kernels_test_$test "$((seconds < 3 ? 3 : seconds))" >>"$out/tests.txt" &
+    done
     OPTUNE_TEST_WITHOUT=$(unsafe | sort | paste -sd ' ')
     export OPTUNE_TEST_WITHOUT
-    OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 75 "${target%% *}"
-    OPTUNE_TEST_CONFIGS=0 tests_shared kernels_test_symbolic 50 "${target%% *}"
+    OPTUNE_TEST_CONFIGS=0 OPTUNE_TEST_THIN=30 tests_shared kernels_test_impl 25 "${target%% *}"
+    OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 40 "${target%% *}"
+    OPTUNE_TEST_CONFIGS=0 tests_shared kernels_test_symbolic 20 "${target%% *}"
+    wait
 }
 
 # Several at once, each with a lock, a database and a log of its own: nothing is timed here. Every
@@ -251,6 +268,7 @@ sanitize() { # NUMBER SECONDS TOOL OP WORKLOAD [IMPLEMENTATIONS]
         sed -n 's/.*"impl":"\([^"]*\)".*"outcome":"\([^"]*\)".*/\1 \2/p' "$own/records" \
             2>/dev/null | sort | uniq -c
     } >"$own.txt"
+    cat "$own.txt" >>"$out/sanitizer.txt"
     sed -n "s/.*\"impl\":\"\([^\"]*\)\".*\"outcome\":\"ok\".*/$3 \1/p" "$own/records" \
         >"$own.ran" 2>/dev/null
     sed "s/--impl/$3/" <<<"$impls" >"$own.asked"
@@ -284,6 +302,26 @@ cumsum|cumsum(f32[700,33],axis=0)
 topk|topk(f32[3,5017],k=5)
 sort|sort(f32[3,301])
 transpose|transpose(f32[33,65])'
+# The contract's samples of one implementation under a tool.
+sanitize_contract() { # NUMBER SECONDS TOOL IMPL
+    local own=$work/san$1 options=()
+    [[ $3 == racecheck ]] && options=(--racecheck-num-workers 2)
+    mkdir -p "$own"
+    {
+        printf '\n$ %s: %s, %d s\n' "$3" "$4" "$2"
+        XDG_RUNTIME_DIR=$own OPTUNE_DB=$own/db OPTUNE_CACHE=$own/cache OPTUNE_TEST_IMPL=$4 \
+            OPTUNE_TEST_CONFIGS=0 OPTUNE_TEST_THIN=3 \
+            LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
+            timeout -k 2 "$2" compute-sanitizer --tool "$3" "${options[@]}" \
+            --target-processes all --port $((49152 + $1 % 160 * 100)) --max-connections 100 \
+            --error-exitcode 9 --log-file "$own/log" "$bundle/tests/kernels_test_impl" \
+            "${target%% *}" >"$own/said" 2>&1
+        echo "[exit $?]"
+        tail -n 3 "$own/said"
+        head -n 40 "$own/log" 2>/dev/null
+    } >"$own.txt"
+    cat "$own.txt" >>"$out/sanitizer.txt"
+}
 part_sanitize() {
     if ! command -v compute-sanitizer >/dev/null; then
         echo "no compute-sanitizer on PATH" >>"$out/sanitizer.txt"
@@ -291,6 +329,7 @@ part_sanitize() {
     fi
     # One tool after the other, so that a call that is cut off has gone through all cases with one.
     local number=0 at_once=$((cores < 8 ? 4 : cores - 2)) all op workload tool rounds rest seconds
+    local impl
     all=$((2 * $(wc -l <<<"$cases")))
     for tool in memcheck racecheck; do
         while IFS='|' read -r op workload; do
@@ -304,10 +343,20 @@ part_sanitize() {
     done
     wait
     {
-        cat "$work"/san*.txt
         echo "$number of $all runs were begun"
         sanitized
     } >>"$out/sanitizer.txt" 2>/dev/null
+    # What is left is for the contracts of what changed.
+    for tool in memcheck racecheck; do
+        while read -r impl; do
+            while (($(jobs -rp | wc -l) >= at_once)); do sleep 0.2; done
+            number=$((number + 1)) rest=$(($(part_left) - 3))
+            ((rest >= 8)) || break 2
+            unsafe | grep -qxF "$impl" && continue
+            sanitize_contract $number $((rest < 40 ? rest : 40)) $tool "$impl" </dev/null &
+        done <<<"$fresh"
+    done
+    wait
 }
 
 # ---- fast ----------------------------------------------------------------------------------------
@@ -323,7 +372,7 @@ bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
     shift 2
     ((seconds > 0)) || seconds=1
     run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" \
-        --log-level info run "$@" --time "$seconds"
+        --log-level info run "$@" --log "$out/records.log" --time "$seconds"
 }
 explain() { # FILE WORKLOAD: the best of every implementation
     run "$1" 15 "$optune" --target "$target" --policy cold select --explain "$2"
@@ -357,7 +406,7 @@ part_conv2d() {
 }
 part_trials() {
     run conv2d.txt "$(share 30)" "$optune" --target "$target" --log-level info run \
-        --time "$(share 20)" conv2d "$point" --trials 2000
+        --log "$out/records.log" --time "$(share 20)" conv2d "$point" --trials 2000
     sed -n 's/^\([0-9]*\) new trials, .* failed, \([0-9.]*\) s on.*/\1 \2/p' "$out/conv2d.txt" |
         tail -n 1 | while read -r trials seconds; do
         awk "BEGIN { printf \"%.1f verified trials per second\n\", $trials / $seconds }"
@@ -426,10 +475,6 @@ for part in "${parts[@]}"; do
     file=$out/${file_of[$part]}.txt
     printf '\n==== %s, %s\n' "$part" "$(date -u)" >>"$file"
     "part_$part"
-    # The file as it is, then the new one in its place: what stops this leaves one that is whole.
-    [[ -d $OPTUNE_DB ]] && timeout -k 5 20 "$optune" export --output "$work/records.log" \
-        >/dev/null 2>>"$file" &&
-        mv "$work/records.log" "$out/records.log"
     printf '%s: %d s of %d\n' "$part" $(($(date +%s) - part_started)) "$part_seconds" |
         tee -a "$out/device.txt"
 done

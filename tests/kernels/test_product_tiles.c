@@ -4,8 +4,9 @@
  * use where a CUDA architecture is named: partial edges on all sides, one tile and many, one stage
  * and two, loops over a tile's depth, depth that slices and blocks share, operands that lie either
  * way. On the emulated target: plain OpenCL has other code, and contract tests' samples are too
- * small to have such threads.
+ * small to have such threads. And which of them have the registers.
  */
+#include "support/assumed.h"
 #include "support/check.h"
 #include "support/one_config.h"
 
@@ -176,8 +177,100 @@ static void test_tiles(void **state)
     workbench_close(&b);
 }
 
+/* ---- registers --------------------------------------------------------------------------- */
+
+/* Beside each config what ptxas spilled of it: what lost more than a few is refused, what lost
+ * nothing is not. */
+static void test_registers(void **state)
+{
+    (void)state;
+    static const char dense[] = "dense(f32[4096,4096], f32[4096,4096])";
+    static const char conv[] = "conv2d(f32[32,256,28,28], f32[256,256,3,3], padding=[1])";
+    static const struct {
+        const char *target, *impl, *workload;
+        knobs k;
+        bool fits;
+    } table[] = {
+        {"cuda -arch=sm_90", /* 360 bytes */
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(128, 256, 32),
+           THREAD(8, 8),
+           STAGES(1),
+           UNROLL(32),
+           LANES(4),
+           {"resident", 1}}},
+         false},
+        {"cuda -arch=sm_90", /* 516 */
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(64, 256, 16), THREAD(4, 16), STAGES(2), UNROLL(4), LANES(4), {"resident", 2}}},
+         false},
+        {"cuda -arch=sm_80", /* 448 */
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(256, 64, 16), THREAD(16, 4), STAGES(2), UNROLL(8), LANES(4), {"resident", 2}}},
+         false},
+        {"cuda -arch=sm_80", /* 160; half of the threads have no vector of x */
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(128, 256, 8), THREAD(4, 16), STAGES(2), UNROLL(4), LANES(4), {"resident", 1}}},
+         false},
+        {"cuda -arch=sm_90", /* 164 */
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(128, 256, 8), THREAD(4, 8), STAGES(1), UNROLL(32), LANES(4), {"resident", 1}}},
+         false},
+        {"cuda -arch=sm_90",
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(128, 256, 8), THREAD(8, 8), STAGES(1), UNROLL(32), LANES(4), {"resident", 1}}},
+         true},
+        {"cuda -arch=sm_90",
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(128, 128, 8), THREAD(16, 4), STAGES(2), UNROLL(8), LANES(4), {"resident", 2}}},
+         true},
+        {"cuda -arch=sm_90",
+         "dense_tile.gpu",
+         dense,
+         {{BLOCK(64, 64, 16), THREAD(16, 8), STAGES(1), UNROLL(4), LANES(4), {"resident", 2}}},
+         true},
+        {"cuda -arch=sm_90", /* 84 */
+         "dense_ring.cuda",
+         dense,
+         {{BLOCK(128, 128, 8), THREAD(8, 8), STAGES(4), LANES(4), {"resident", 2}}},
+         false},
+        {"cuda -arch=sm_80",
+         "dense_ring.cuda",
+         dense,
+         {{BLOCK(128, 128, 32), THREAD(8, 8), STAGES(4), LANES(4), {"resident", 2}}},
+         true},
+        {"cuda -arch=sm_90", /* 500 */
+         "conv2d_implicit_gemm.gpu",
+         conv,
+         {{BLOCK(256, 128, 32), THREAD(16, 4), STAGES(2), UNROLL(8), {"split_k", 1}}},
+         false},
+        {"cuda -arch=sm_90",
+         "conv2d_implicit_gemm.gpu",
+         conv,
+         {{BLOCK(128, 256, 8), THREAD(4, 16), STAGES(2), UNROLL(4), {"split_k", 1}}},
+         true},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        char why[OPTUNE_WHY_SIZE] = "";
+        assume(table[i].target, table[i].workload);
+        const one_config c = {table[i].impl, set, &table[i].k};
+        if (one_config_valid(&c, why) != table[i].fits)
+            fail_msg("%s, row %d: %s", table[i].impl, i, why);
+        if (!table[i].fits)
+            check_contains(why, "registers in a ");
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_registers),
+                                       cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,13 @@ void one_config_compute(workbench *b, const char *workload, const one_config *c)
                             .limit_s = 60};
     if (job.outcome == OPTUNE_OUTCOME_OK)
         check_ok(ot_worker_trial(b->worker, &trial, &workbench_quick, &arena, &r, &err));
-    if (r.outcome != OPTUNE_OUTCOME_OK)
-        fail_msg("%s, %s: %s", c->impl, workload, r.message);
+    if (r.outcome != OPTUNE_OUTCOME_OK) {
+        ot_text knobs = {0};
+        ot_config_print_short(&config, &knobs);
+        print_error("%s, %s, %s: %s\n", c->impl, workload, ot_text_str(&knobs), r.message);
+        ot_text_release(&knobs);
+    }
+    b->failed += r.outcome != OPTUNE_OUTCOME_OK;
     ot_arena_release(&arena);
 }
 

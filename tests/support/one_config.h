@@ -20,7 +20,8 @@ typedef struct one_config {
 /* Whether it is valid for assumed.task, and why not. */
 bool one_config_valid(const one_config *c, char *why);
 
-/* The workload becomes assumed.call. Fails the test where it is refused or wrong. */
+/* The workload becomes assumed.call. Where it is wrong the workbench knows, so that all of a table
+ * are asked; where it is refused the test fails at once. */
 void one_config_compute(workbench *b, const char *workload, const one_config *c);
 
 /* What ptxas says that the kernel of assumed.task is launched with. Fails the test where it warns

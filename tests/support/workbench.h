@@ -19,12 +19,15 @@ typedef struct workbench {
     char dir[4096];
     bool emulated; /* the target is tests/data/plugin_emulated.c's */
     char *plugins[2];
+    int failed; /* configs that were wrong: one_config.h */
 } workbench;
 
 /* Looks for the target's device, which may be changed before the start. False, and the reason
- * on the screen: there is none here, and nothing is to be closed. */
+ * on the screen: there is none here, and nothing is to be closed. Where OPTUNE_TEST_EMULATED names
+ * a target, `cuda`, its device computes what the emulation would, if it is of that architecture. */
 bool workbench_find(workbench *b, const char *target);
 void workbench_start(workbench *b);
+/* Fails the test where a config was wrong. */
 void workbench_close(workbench *b);
 
 /* What the first argument of a contract's program names: a target, with how much of it is done. */

@@ -66,6 +66,20 @@ static int64_t matmul_gpu_staged(const matmul_gpu *p, const matmul_gpu_tile *c)
            host_ceil((c->t.bm + c->t.bn) * c->t.bk, matmul_gpu_threads(c));
 }
 
+/* The same in whole vectors, with what tells threads that have none of them. */
+static int64_t matmul_gpu_held(const matmul_gpu *p, const matmul_gpu_tile *c)
+{
+    const int64_t threads = matmul_gpu_threads(c), rows[2] = {c->t.bm, c->t.bn};
+    const int64_t v[2] = {matmul_gpu_vx(p, c), matmul_gpu_vy(p, c)};
+    int64_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        const int64_t vectors = rows[i] * c->t.bk / v[i];
+        n += matmul_gpu_elem(p) / 4 * v[i] * host_ceil(vectors, threads) +
+             (vectors % threads != 0);
+    }
+    return n;
+}
+
 bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gpu *p,
                           const matmul_gpu_tile *c, char *why)
 {
@@ -94,17 +108,18 @@ bool matmul_gpu_tile_fits(const optune_task *task, const matmul_gpu *p,
             return optune_refuse(why, "%" PRId64 " threads along n is as good as %" PRId64,
                                  c->lanes, less);
     const int64_t block[3] = {threads, 1, 1};
-    const int64_t registers =
-        elem / 4 * (t->tm * t->tn + t->tm + t->tn) + matmul_gpu_staged(p, c) + 16;
+    const int64_t depth = t->bk / c->slices;
+    const int64_t registers = gpu_tile_registers(task, t, depth, elem, matmul_gpu_held(p, c));
     if (!matmul_gpu_splits_fit(p, c->splits, t->bk, why) ||
         !gpu_fits(task, block, matmul_gpu_shared(p, c), registers, why))
         return false;
+    const int64_t at_once = registers + (gpu_tile_ahead(task, t, depth, elem) ? 0 : 8);
     if (c->resident > 1 && task->device->registers > 0 &&
-        (registers + 8) * threads * c->resident > task->device->registers)
+        at_once * threads * c->resident > task->device->registers)
         return optune_refuse(why,
                              "%" PRId64 " registers in a thread are too many for %" PRId64
                              " blocks at once",
-                             registers + 8, c->resident);
+                             at_once, c->resident);
     return true;
 }
 

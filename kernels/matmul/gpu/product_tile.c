@@ -49,6 +49,22 @@ bool gpu_tile_unrolls(const optune_task *task, const gpu_tile *t, int64_t unroll
                          straight, gpu_tile_straight(task));
 }
 
+bool gpu_tile_ahead(const optune_task *task, const gpu_tile *t, int64_t depth, int64_t elem)
+{
+    return task->device->cc_major > 0 && elem <= 4 && t->tm * t->tn >= 64 && depth % 4 == 0;
+}
+
+int64_t gpu_tile_registers(const optune_task *task, const gpu_tile *t, int64_t depth,
+                           int64_t elem, int64_t staged)
+{
+    enum { OTHERS = 16, ON_CUDA = 18, ONE_STEP = 14 }; /* addresses and counters */
+    const int64_t sums = t->tm * t->tn, fragments = t->tm + t->tn;
+    if (gpu_tile_ahead(task, t, depth, elem))
+        return sums + 2 * fragments + staged + (sums < 128 ? OTHERS : ONE_STEP);
+    return elem / 4 * (sums + fragments) + staged +
+           (task->device->cc_major > 0 ? ON_CUDA : OTHERS);
+}
+
 bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64_t n,
                     int64_t elem, int64_t pad, char *why)
 {
@@ -62,9 +78,9 @@ bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64
         return optune_refuse(why, "half of the block lies outside the output");
     if ((t->bm + t->bn) * t->bk > 64 * threads)
         return optune_refuse(why, "a thread stages more than 64 elements");
-    const int64_t staged = ((t->bm + t->bn) * t->bk + threads - 1) / threads;
+    const int64_t staged = host_ceil((t->bm + t->bn) * t->bk, threads);
     return gpu_fits(task, block, gpu_tile_shared(t, elem, pad),
-                    elem / 4 * (t->tm * t->tn + t->tm + t->tn + staged) + 16, why);
+                    gpu_tile_registers(task, t, t->bk, elem, elem / 4 * staged), why);
 }
 
 void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,

@@ -49,6 +49,16 @@ static inline int64_t gpu_tile_straight(const optune_task *task)
 /* Whether `unroll` steps of depth are not too much of it. */
 bool gpu_tile_unrolls(const optune_task *task, const gpu_tile *t, int64_t unroll, char *why);
 
+/* Whether a thread that multiplies `depth` of a tile loads fragments steps ahead of their use, as
+ * TILE_AHEAD of the body says: on CUDA, 4-byte elements, 64 sums and more. */
+bool gpu_tile_ahead(const optune_task *task, const gpu_tile *t, int64_t depth, int64_t elem);
+
+/* Registers of such a thread of which `staged` hold its part of the next tile, from below: by
+ * what ptxas made of a sample of configs, fewer than these spill on compute capability 8.0 and
+ * 9.0. */
+int64_t gpu_tile_registers(const optune_task *task, const gpu_tile *t, int64_t depth,
+                           int64_t elem, int64_t staged);
+
 /* Whether the tile suits a product of m x n whose elements have `elem` bytes. */
 bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64_t n,
                     int64_t elem, int64_t pad, char *why);

@@ -49,8 +49,10 @@ static bool fits(const optune_task *task, const nbits_shape *s, const tile *t, c
         return optune_refuse(why, "%" PRId64 " threads are less than a warp", block[0]);
     if (x * xv > 64 || w > 32)
         return optune_refuse(why, "a thread stages more than 64 elements or 32 words");
+    const gpu_tile sums = {.tm = t->tm, .tn = t->tn};
+    const int64_t size = task->call->output[0].dtype.bits / 8;
     return gpu_fits(task, block, shared_of(t),
-                    t->tm * t->tn + t->tm + t->tn + x * xv / 2 + 3 * w + 16, why);
+                    gpu_tile_registers(task, &sums, t->bk, 4, x * xv * size / 4 + 3 * w), why);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
