@@ -149,6 +149,7 @@ typedef struct ot_rebuilding {
     const char *const *logs; /* NULL-terminated; NULL: all of the directory */
     const atomic_bool
         *stop; /* what ends it when it becomes true (EINTERRUPTED); NULL: nothing */
+    int64_t *gone; /* logs of the directory that were removed meanwhile; NULL is fine */
 } ot_rebuilding;
 int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *stats,
                      int64_t *refused, optune_err *err);
