@@ -110,7 +110,8 @@ static int compact(doing *d)
 
 static int rebuild(doing *d)
 {
-    const ot_rebuilding how = {.logs = d->options->words, .stop = &d->o->stop};
+    int64_t gone = 0;
+    const ot_rebuilding how = {.logs = d->options->words, .stop = &d->o->stop, .gone = &gone};
     ot_store_stats stats, was = {0};
     int64_t refused;
     ot_store *old;
@@ -121,6 +122,8 @@ static int rebuild(doing *d)
     count(d, "records", "records", stats.records);
     count(d, "questions", "questions", stats.questions);
     count(d, "refused", "lines not taken (`optune import` says why)", refused);
+    if (gone)
+        count(d, "gone", "logs done without: they were removed meanwhile", gone);
     if (was.records > stats.records)
         count(d, "fewer", "records fewer than before: they were in no log that was read",
               was.records - stats.records);

@@ -204,9 +204,22 @@ static int look(checking *c, ot_store *store)
     return status;
 }
 
+/* What no reader meets, too; those of a small one were looked at when it was opened. */
+static int check_pages(ot_store *store, optune_err *err)
+{
+    ot_text data = {0};
+    int status = OPTUNE_OK;
+    ot_text_printf(&data, "%s/store/data.mdb", ot_store_dir(store));
+    if (ot_store_bytes_used(store) > OT_SMALL_FILE)
+        status = ot_place_sound(ot_store_dir(store), data.s, OT_CHECK_ALL, NULL, err);
+    ot_text_release(&data);
+    return status;
+}
+
 int ot_store_check(ot_store *store, ot_care *care, optune_err *err)
 {
     checking c = {.care = care, .err = err};
+    OT_RETURN_UNLESS_OK(check_pages(store, err));
     return look(&c, store);
 }
 

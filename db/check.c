@@ -4,7 +4,8 @@
  * crashes. Damage is found here first, without LMDB, from the layout of its format 1: pages 0 and
  * 1 are meta pages, everything else hangs on trees that the newer meta page roots. The pages of
  * the latest snapshot are never overwritten, so they can be read beside a writer: what looks
- * wrong counts only when no newer snapshot has appeared meanwhile.
+ * wrong counts only when no newer snapshot has appeared meanwhile. Who only reads does so without
+ * LMDB (walk.c, peek.c), and looks at the pages of a large file as it meets them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 enum {
     MOST_UNWRITTEN = 65536
 }; /* pages that a file may lack at its end: free, never written */
-static const int64_t leaf_limit = 64 << 20; /* larger files: branch pages only */
+static const int64_t leaf_limit = 64 << 20; /* who writes to larger files: branch pages only */
 
 typedef struct pages {
     const char *data;
@@ -32,6 +33,7 @@ typedef struct pages {
     bool numbers;        /* in the table of free pages */
     bool lists;          /* whose lists are looked at, too */
     unsigned char *used; /* a bit for each page that holds something; with `leaves` */
+    ot_vetted *vetted;   /* NULL: nobody wants to know */
     const char *why;
 } pages;
 
@@ -138,6 +140,8 @@ static bool check_page(pages *p, uint64_t page, int depth)
         if (!why && !check_entry(p, &entry, branch, depth))
             return false;
     }
+    if (!why && !p->numbers && p->vetted)
+        ot_vetted_note(p->vetted, page);
     return !why || damaged(p, why);
 }
 
@@ -161,13 +165,16 @@ static bool check_metas(pages *p)
     return !why || damaged(p, why);
 }
 
-static bool check_snapshot(pages *p)
+static bool check_snapshot(pages *p, ot_check_for to)
 {
     if (!check_metas(p))
         return false;
     /* A file may end before its last page when that page is free and was never written; then
      * only following every page tells whether it was cut. */
-    p->leaves = p->size <= (uint64_t)leaf_limit || p->n_pages <= p->meta.last;
+    const bool cut = p->n_pages <= p->meta.last;
+    if (to == OT_CHECK_TO_READ && p->size > OT_SMALL_FILE && !cut)
+        return true; /* a reader looks at each page that it meets */
+    p->leaves = to == OT_CHECK_ALL || p->size <= (uint64_t)leaf_limit || cut;
     p->used = p->leaves ? ot_alloc((size_t)p->n_pages / 8 + 1) : NULL;
     bool good = check_tree(p, p->meta.root, p->meta.depth);
     for (int pass = 0; good && pass < 2; pass++) {
@@ -180,7 +187,7 @@ static bool check_snapshot(pages *p)
     return good;
 }
 
-int ot_check_pages(const char *path, optune_err *err)
+int ot_check_pages(const char *path, ot_check_for to, ot_vetted *vetted, optune_err *err)
 {
     optune_err why = {0};
     const int fd = ot_open_file(path, O_RDONLY, &why);
@@ -194,7 +201,7 @@ int ot_check_pages(const char *path, optune_err *err)
         struct stat info;
         if (fstat(fd, &info) < 0)
             break;
-        p = (pages){.size = (uint64_t)info.st_size};
+        p = (pages){.size = (uint64_t)info.st_size, .vetted = vetted};
         void *map =
             info.st_size ? mmap(NULL, p.size, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
         p.data = map;
@@ -204,7 +211,7 @@ int ot_check_pages(const char *path, optune_err *err)
             return optune_fail(err, OPTUNE_ESTORE, "cannot map '%s': %s%s", path,
                                strerror(number), ot_errno_remedy(number));
         }
-        good = info.st_size ? check_snapshot(&p) : damaged(&p, "the file is empty");
+        good = info.st_size ? check_snapshot(&p, to) : damaged(&p, "the file is empty");
         if (map != MAP_FAILED)
             munmap(map, p.size);
         if (tries > 0 && p.meta.txn == seen)

@@ -148,7 +148,8 @@ int ot_store_compact(ot_store *store, int64_t *before, int64_t *after, optune_er
 typedef struct ot_rebuilding {
     const char *const *logs; /* NULL-terminated; NULL: all of the directory */
     const atomic_bool
-        *stop; /* what ends it when it becomes true (EINTERRUPTED); NULL: nothing */
+        *stop;     /* what ends it when it becomes true (EINTERRUPTED); NULL: nothing */
+    int64_t *gone; /* logs of the directory that were removed meanwhile; NULL is fine */
 } ot_rebuilding;
 int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *stats,
                      int64_t *refused, optune_err *err);
@@ -174,6 +175,15 @@ int ot_store_prune(ot_store *store, int64_t history, double days, ot_pruned *pru
 int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *pruned,
                     optune_err *err);
 
+/* Which pages are looked at at once, as nobody will before they are believed. */
+typedef enum ot_check_for {
+    OT_CHECK_TO_READ, /* all of a small file; of others the meta pages */
+    OT_CHECK_TO_WRITE, /* all up to 64 MiB; of larger files the branch pages, and the free lists */
+    OT_CHECK_ALL,
+} ot_check_for;
+enum { OT_SMALL_FILE = 5 << 19 };
+struct ot_vetted; /* format.h */
+
 /* ---- place.c: the directory of a store --------------------------------------------------- */
 typedef struct ot_place {        /* the file system a path is on */
     int64_t magic;               /* statfs's f_type; -1: not known */
@@ -188,15 +198,18 @@ int ot_check_place(const char *path, optune_err *err);
 int ot_place_make(const char *path, optune_err *err);
 int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err);
 /* ot_check_pages, and how to rebuild what is damaged. */
-int ot_place_sound(const char *dir, const char *data, optune_err *err);
+int ot_place_sound(const char *dir, const char *data, ot_check_for to, struct ot_vetted *vetted,
+                   optune_err *err);
 int ot_place_damaged(const char *dir, const char *why, optune_err *err);
 /* ESTORE: what an errno means to who wanted to open, read ... the store, and the remedy. */
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err);
 
 /* ---- check.c: may LMDB be let at this file ----------------------------------------------- */
 /* EDAMAGED unless the file is a sound LMDB data file as far as LMDB would follow it: LMDB itself
- * would crash. Large files are followed to their branch pages only. Reads without a lock. */
-int ot_check_pages(const char *path, optune_err *err);
+ * would crash. Reads without a lock. Pages that were found sound are noted in *vetted (may be
+ * NULL). */
+int ot_check_pages(const char *path, ot_check_for to, struct ot_vetted *vetted,
+                   optune_err *err);
 
 /* ---- sound.c: can this record be what it says ------------------------------------------- */
 enum {

@@ -29,6 +29,9 @@ typedef struct env {
     bool torn;      /* another store came into its place while it was opened */
     bool twin; /* a process of the same number, as containers have them, reads: LMDB knows one
                      * place for both, so what is read here is read without a place */
+    const char *map;  /* LMDB's, its first page; NULL: nobody can tell */
+    size_t page_size; /* with `map` */
+    struct ot_vetted *vetted;
     ot_sight *sight;
     _Atomic int64_t behind, behind_ms; /* catch_up.c: of which commit, and since when */
     ot_write_lock *write_lock;

@@ -28,6 +28,11 @@ static uint64_t field(const char *at, int size)
     return value;
 }
 
+int64_t ot_tree_entries(const char *tree)
+{
+    return (int64_t)field(tree + 32, 8);
+}
+
 static const char *read_tree(const char *tree, uint64_t *root, int *depth)
 {
     const uint64_t deep = field(tree + 6, 2);
@@ -135,11 +140,37 @@ const char *ot_page_entry(const char *page, size_t size, int i, ot_entry *entry)
     return entry->value_bytes > room - key ? "a value reaches out of its page" : NULL;
 }
 
+/* Its first eight bytes as a number that sorts as they do. */
+static uint64_t head_of(const char *key)
+{
+    const uint64_t head = field(key, 8);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? head : __builtin_bswap64(head);
+}
+
 int ot_key_order(const ot_entry *a, const ot_entry *b)
 {
     const size_t n = a->key_bytes < b->key_bytes ? a->key_bytes : b->key_bytes;
+    if (n >= 8) { /* most keys differ in these */
+        const uint64_t head_a = head_of(a->key), head_b = head_of(b->key);
+        if (head_a != head_b)
+            return head_a < head_b ? -1 : 1;
+    }
     const int order = n ? memcmp(a->key, b->key, n) : 0;
     return order ? order : (a->key_bytes > b->key_bytes) - (a->key_bytes < b->key_bytes);
+}
+
+const char *ot_page_whole(const char *page, size_t size, bool ordered)
+{
+    const int branch = field(page + 10, 2) & PAGE_BRANCH, n = ot_page_entries(page);
+    ot_entry entry, before = {0};
+    const char *why = NULL;
+    for (int i = 0; i < n && !why; i++, before = entry) {
+        why = ot_page_entry(page, size, i, &entry);
+        /* The first key of a branch page is not asked for. */
+        if (!why && ordered && i > branch && ot_key_order(&before, &entry) >= 0)
+            why = "its keys are out of order";
+    }
+    return why;
 }
 
 const char *ot_overflow_check(const char *page, uint64_t number, size_t size, size_t bytes)

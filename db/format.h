@@ -38,11 +38,26 @@ const char *ot_meta_read(const char *head, uint64_t number, ot_meta *meta);
 /* Which of two counts, and whether they belong together. */
 const char *ot_meta_newer(const ot_meta each[2], ot_meta *newer);
 const char *ot_tree_read(const char *tree, uint64_t *root, int *depth);
+int64_t ot_tree_entries(const char *tree); /* how many it says that it has */
 const char *ot_page_check(const char *page, uint64_t number, size_t size, bool branch);
 int ot_page_entries(const char *page); /* of a checked one */
 const char *ot_page_entry(const char *page, size_t size, int i, ot_entry *entry);
 /* As memcmp: LMDB's order of keys. */
 int ot_key_order(const ot_entry *a, const ot_entry *b);
+/* All entries of a page whose header was checked, and with `ordered` that their keys ascend. */
+const char *ot_page_whole(const char *page, size_t size, bool ordered);
 const char *ot_overflow_check(const char *page, uint64_t number, size_t size, size_t bytes);
+
+/* ---- vetted.c: pages that were looked at whole -------------------------------------------- */
+/* A bit for each page of a file, for any number of threads; it says that the page was sound when
+ * it was first met. What is read of a page is looked at each time all the same, so that a page
+ * that changed behind this one's back is a wrong answer at worst. */
+typedef struct ot_vetted ot_vetted;
+ot_vetted *ot_vetted_new(void);
+void ot_vetted_free(ot_vetted *vetted);
+void ot_vetted_note(ot_vetted *vetted, uint64_t number); /* it was looked at elsewhere */
+/* The header of a page, and all of it where it is met for the first time. */
+const char *ot_vet(ot_vetted *vetted, const char *page, uint64_t number, size_t size,
+                   bool branch);
 
 #endif

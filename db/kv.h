@@ -36,10 +36,10 @@ struct ot_absence;
 
 typedef struct ot_snapshot {
     ot_store *store;
-    void *txn, *cursor[OT_TABLES];
-    bool live[OT_TABLES];      /* this snapshot has used the cursor */
-    bool walks;                /* its pages are those of the file: walk.c may read them */
-    ot_roots *roots;           /* its own; NULL: nothing is known */
+    void *txn;
+    bool walks;              /* its pages are those of the file: walk.c reads them */
+    ot_roots *roots;         /* of such */
+    void *cursor[OT_TABLES]; /* of a transaction that writes, whose pages are in no file yet */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
     struct ot_hold *lent;      /* whose it is, see hold.c; NULL: its own */
     /* What was found out of it and is asked again with each answer: 1 there is, -1 there is none, 0
@@ -85,15 +85,21 @@ int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_b
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err);
 int64_t ot_snapshot_number(const ot_snapshot *reader); /* of its last commit */
-/* walk.c, without LMDB. -1: it has to be asked. */
-int ot_walk_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value);
-/* No key begins so, of a table that is there; false: or it cannot be told. */
+/* walk.c, of a snapshot that walks: as those. */
+int ot_walk_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_bytes *value,
+                optune_err *err);
+int ot_walk_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
+                 optune_err *err);
+int ot_walk_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
+                 optune_err *err);
+int64_t ot_walk_count(ot_snapshot *reader, ot_kv_table table);
+/* Of any: no key begins so, of a table that is there; false: or it cannot be told. */
 bool ot_walk_none(ot_snapshot *reader, ot_kv_table table, ot_bytes prefix);
 bool ot_walk_empty(ot_snapshot *reader, ot_kv_table table); /* likewise: no key at all */
-void ot_roots_release(ot_snapshot *reader);
-/* Entries of a table in key order: of pages that only one of two snapshots has. What they share
- * lies in pages that neither can change, so what differs is in these, and they are as few as the
- * changes. Valid as long as the snapshots. */
+void ot_roots_release(ot_snapshot *reader);                 /* roots.c */
+/* apart.c: entries of a table in key order: of pages that only one of two snapshots has. What they
+ * share lies in pages that neither can change, so what differs is in these, and they are as few as
+ * the changes. Valid as long as the snapshots. */
 typedef struct ot_leaves {
     const ot_snapshot *of;
     uint64_t *page;
@@ -319,7 +325,8 @@ int ot_store_drop(ot_store *store, const ot_digest *digest, int n, bool forget,
 const atomic_bool *ot_store_stopped_by(const ot_store *store);
 /* recover.c: the logs of a database, oldest first; a negative status ends it. */
 typedef int (*ot_each_log_fn)(void *arg, const char *path, const char *name, int64_t size);
-#define OT_LOG_PRUNED ".pruned" /* behind a log's name: what is to take its place; who has
+#define OT_LOG_PRUNED                                                                          \
+    ".pruned" /* behind a log's name: what is to take its place; who has
                                  * claimed the log writes it, and what a killed one left goes */
 int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err);
 extern int64_t

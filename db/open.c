@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "db/env.h"
+#include "db/walk.h"
 
 enum {
     SCHEMA = 2,       /* layout: 1 had no shared parts */
@@ -136,6 +136,8 @@ static int load_tables(env *e, unsigned flags, optune_err *err)
     rc = open_tables(e, txn, 0);
     if (rc == 0)
         rc = mdb_get(txn, e->table[OT_TABLE_META], &key, &value);
+    if (rc == 0)
+        ot_roots_map(e, value.mv_data);
     const ot_bytes schema = bytes_of(value);
     const int status = rc ? ot_env_fail(e, rc, "open", err) : check_schema(e, &schema, err);
     if (status < 0)
@@ -257,6 +259,7 @@ static void env_release(env *e)
         close(e->lock_file);
     ot_write_lock_close(e->write_lock);
     ot_sight_close(e->sight);
+    ot_vetted_free(e->vetted);
     pthread_mutex_destroy(&e->lock);
     if (e->mdb && !closes) {
         e->next = left_open;
@@ -304,20 +307,23 @@ static int fill_lock_file(env *e)
     return rc;
 }
 
-/* LMDB writes to the lock file of whatever it opens: a newer version's is not given to it. What
- * cannot be told in this way, LMDB is asked. */
+/* LMDB writes to the lock file of whatever it opens: a newer version's is not given to it. The
+ * pages on the way to that, where LMDB finds its tables, are looked at by this. What cannot be told
+ * in this way, LMDB is asked. */
 static int refuse_newer(env *e, optune_err *err)
 {
     optune_err why = {0};
     const int status = open_peek(e, &why);
     e->read_only = false;
-    return status == OPTUNE_EVERSION ? optune_fail(err, status, "%s", why.text) : OPTUNE_OK;
+    return status == OPTUNE_EVERSION || status == OPTUNE_EDAMAGED
+               ? optune_fail(err, status, "%s", why.text)
+               : OPTUNE_OK;
 }
 
 static int env_open(env *e, int mode, const char *data, optune_err *err)
 {
     struct stat info;
-    OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, err));
+    OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, OT_CHECK_TO_READ, e->vetted, err));
     OT_RETURN_UNLESS_OK(ot_sight_open(e->path, &e->sight, err));
     OT_RETURN_UNLESS_OK(refuse_newer(e, err));
     ot_sight_share(e->sight, e->path);
@@ -379,10 +385,12 @@ static int join(env *e, int mode, const char *data, env **opened, optune_err *er
     return OPTUNE_OK;
 }
 
-static int prepare_to_write(env *e, optune_err *err)
+/* From now on LMDB is let at all pages: a change leads it anywhere. */
+static int prepare_to_write(env *e, const char *data, optune_err *err)
 {
     if (e->write_lock)
         return OPTUNE_OK;
+    OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, OT_CHECK_TO_WRITE, e->vetted, err));
     OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, OT_WRITE_LOCK, &e->write_lock, err));
     const int status = add_tables(e, err);
     if (status < 0) {
@@ -418,7 +426,7 @@ static int open_once(env *e, int mode, const char *data, env **opened, optune_er
         status = 1;
     }
     if (status == OPTUNE_OK && mode == OT_STORE_WRITE)
-        status = prepare_to_write(*opened, err);
+        status = prepare_to_write(*opened, data, err);
     if (status != OPTUNE_OK) {
         *opened = NULL;
     } else if ((*opened)->users++ == 0) {
@@ -437,6 +445,7 @@ static env *env_new(const char *dir)
     e->lock_file = -1;
     e->pid = getpid();
     e->forks = ot_forks();
+    e->vetted = ot_vetted_new();
     snprintf(e->dir, sizeof e->dir, "%s", dir);
     snprintf(e->path, sizeof e->path, "%s/store", dir);
     return e;

@@ -37,6 +37,7 @@ typedef struct table_view {
 
 struct ot_peek_view {
     ot_peek *peek;
+    ot_vetted *vetted;
     const char *const *names;
     ot_meta meta;
     const char *why; /* something is damaged */
@@ -70,7 +71,8 @@ void ot_peek_close(ot_peek *peek)
 
 int64_t ot_peek_size(const ot_peek *peek)
 {
-    return lseek(peek->fd, 0, SEEK_END); /* half of what fstat takes; all others read by pread */
+    return lseek(peek->fd, 0,
+                 SEEK_END); /* half of what fstat takes; all others read by pread */
 }
 
 static const char *read_each(const ot_peek *peek, ot_meta each[2])
@@ -220,7 +222,8 @@ static int seek(ot_peek_view *v, table_view *t, uint64_t number, int depth, ot_b
                 bool behind, ot_entry *found)
 {
     const char *page = page_at(v, number);
-    const char *why = page ? ot_page_check(page, number, v->meta.page_size, depth > 1) : v->why;
+    const char *why =
+        page ? ot_vet(v->vetted, page, number, v->meta.page_size, depth > 1) : v->why;
     if (why) {
         v->why = why;
         return -1;
@@ -321,11 +324,11 @@ static int fail(const ot_peek_view *v, optune_err *err)
                        v->why ? v->why : "it changes all the time");
 }
 
-int ot_peek_begin(ot_peek *peek, const char *const names[OT_TABLES], ot_peek_view **view,
-                  optune_err *err)
+int ot_peek_begin(ot_peek *peek, ot_vetted *vetted, const char *const names[OT_TABLES],
+                  ot_peek_view **view, optune_err *err)
 {
     ot_peek_view *v = ot_alloc(sizeof *v);
-    *v = (ot_peek_view){.peek = peek, .names = names};
+    *v = (ot_peek_view){.peek = peek, .vetted = vetted, .names = names};
     for (int i = 0; i < TRIES; i++) {
         const int status = refresh(v);
         if (status == 0 && holds(v)) {

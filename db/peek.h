@@ -20,8 +20,8 @@ int64_t ot_peek_last(const ot_peek *peek);  /* the last commit; -1: the file is 
 int64_t ot_peek_bytes(const ot_peek *peek); /* of the file that are in use; -1: likewise */
 
 /* A table's name is its name in the file. EDAMAGED with the reason. */
-int ot_peek_begin(ot_peek *peek, const char *const names[OT_TABLES], ot_peek_view **view,
-                  optune_err *err);
+int ot_peek_begin(ot_peek *peek, struct ot_vetted *vetted, const char *const names[OT_TABLES],
+                  ot_peek_view **view, optune_err *err);
 void ot_peek_end(ot_peek_view *view);
 int64_t ot_peek_snapshot(const ot_peek_view *view);
 /* The first entry at or, with `behind`, behind `from`; 1: there is none. *key and *value are valid

@@ -144,9 +144,10 @@ int ot_place_damaged(const char *dir, const char *why, optune_err *err)
                        why, dir);
 }
 
-int ot_place_sound(const char *dir, const char *data, optune_err *err)
+int ot_place_sound(const char *dir, const char *data, ot_check_for to, struct ot_vetted *vetted,
+                   optune_err *err)
 {
-    const int status = ot_check_pages(data, err);
+    const int status = ot_check_pages(data, to, vetted, err);
     return status == OPTUNE_EDAMAGED && err ? ot_place_damaged(dir, err->text, err) : status;
 }
 

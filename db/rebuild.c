@@ -17,7 +17,8 @@ typedef struct rebuilding {
     ot_reading *reading;
     ot_stored_log *log; /* of the directory, as long as they were when they were read */
     int n, capacity;
-    int logs; /* all of them */
+    int logs;     /* all of them */
+    int64_t gone; /* removed before they were read */
     optune_err *err;
 } rebuilding;
 
@@ -33,17 +34,19 @@ static bool is_in(const char *dir, const char *name, const struct stat *log)
     return found;
 }
 
-static int read_one(void *arg, const char *path, const char *name, int64_t size)
+/* Of a log of the directory, or one that the user named. */
+static int read_one(rebuilding *r, const char *path, const char *name, bool listed)
 {
-    rebuilding *r = arg;
     struct stat info;
-    const char *slash = strrchr(path, '/');
-    (void)size;
-    name = name ? name : slash ? slash + 1 : path;
-    r->logs++;
     /* In front of the reading: what is appended meanwhile is read by the next one that writes. */
     const bool own = stat(path, &info) == 0 && is_in(r->dir, name, &info);
-    OT_RETURN_UNLESS_OK(ot_reading_take(r->reading, path, true, r->err));
+    const int status = ot_reading_take(r->reading, path, true, r->err);
+    if (status == OPTUNE_ENOENT && listed && !ot_exists(path)) {
+        r->gone++;
+        return OPTUNE_OK;
+    }
+    OT_RETURN_UNLESS_OK(status);
+    r->logs++;
     if (own) {
         r->log = ot_room(r->log, r->n, &r->capacity, sizeof *r->log);
         r->log[r->n++] = (ot_stored_log){ot_strdup(name), info.st_size};
@@ -51,13 +54,80 @@ static int read_one(void *arg, const char *path, const char *name, int64_t size)
     return OPTUNE_OK;
 }
 
+typedef struct names {
+    char **name;
+    int n, capacity;
+} names;
+
+static int note_name(void *arg, const char *path, const char *name, int64_t size)
+{
+    names *all = arg;
+    (void)path;
+    (void)size;
+    all->name = ot_room(all->name, all->n, &all->capacity, sizeof *all->name);
+    all->name[all->n++] = ot_strdup(name);
+    return OPTUNE_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void release(names *all)
+{
+    for (int i = 0; i < all->n; i++)
+        free(all->name[i]);
+    free(all->name);
+}
+
+/* Those of the directory that were not among `before`. */
+static int read_listed(rebuilding *r, const names *before, const names *now)
+{
+    ot_text path = {0};
+    int status = OPTUNE_OK;
+    for (int i = 0; i < now->n && status >= 0; i++) {
+        if (before->n &&
+            bsearch(&now->name[i], before->name, (size_t)before->n, sizeof *now->name, by_name))
+            continue;
+        ot_text_clear(&path);
+        ot_text_printf(&path, "%s/logs/%s", r->dir, now->name[i]);
+        status = read_one(r, path.s, now->name[i], true);
+    }
+    ot_text_release(&path);
+    return status;
+}
+
+/* What was in a log that was removed meanwhile may be in one that came since. */
+static int read_directory(rebuilding *r)
+{
+    enum { LOOKS = 8 };
+    names before = {0};
+    int64_t gone = -1;
+    int status = OPTUNE_OK;
+    for (int i = 0; i < LOOKS && status >= 0 && gone != r->gone; i++) {
+        names now = {0};
+        gone = r->gone;
+        status = ot_each_log(r->dir, note_name, &now, r->err);
+        if (status >= 0)
+            status = read_listed(r, &before, &now);
+        release(&before);
+        before = now;
+        if (before.n)
+            qsort(before.name, (size_t)before.n, sizeof *before.name, by_name);
+    }
+    release(&before);
+    return status;
+}
+
 static int read_all(rebuilding *r, const ot_rebuilding *how)
 {
-    int status = OPTUNE_OK;
-    if (!how->logs || !*how->logs)
-        status = ot_each_log(r->dir, read_one, r, r->err);
-    for (int i = 0; status >= 0 && how->logs && how->logs[i]; i++)
-        status = read_one(r, how->logs[i], NULL, 0);
+    const char *const *log = how->logs;
+    int status = log && *log ? OPTUNE_OK : read_directory(r);
+    for (; status >= 0 && log && *log; log++) {
+        const char *slash = strrchr(*log, '/');
+        status = read_one(r, *log, slash ? slash + 1 : *log, false);
+    }
     if (status >= 0 && !r->logs)
         status = optune_fail(r->err, OPTUNE_ENOENT,
                              "there is no log in '%s/logs': a store that is made of none would "
@@ -92,6 +162,8 @@ static int fill(const char *work, const char *made, const char *dir, const ot_re
     r.reading = ot_reading_open(store, bulk);
     status = read_all(&r, how);
     *refused += ot_reading_refused(r.reading);
+    if (how->gone)
+        *how->gone = r.gone;
     ot_reading_close(r.reading);
     if (status >= 0)
         status = ot_store_logs_done(store, r.log, r.n, err);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "db/env.h"
+#include "db/walk.h"
 
 /* ---- environments ------------------------------------------------------------------------ */
 
@@ -100,9 +100,6 @@ int ot_store_in_place(ot_store *store, optune_err *err)
 
 void ot_env_drop_snapshot(ot_snapshot *r)
 {
-    for (int i = 0; i < OT_TABLES; i++)
-        if (r->cursor[i])
-            mdb_cursor_close(r->cursor[i]);
     mdb_txn_abort(r->txn);
     ot_roots_release(r);
 }
@@ -124,8 +121,8 @@ static int begin_peek(ot_store *store, ot_snapshot *reader, optune_err *err)
 {
     optune_err why = {0};
     ot_peek_view *view;
-    const int status =
-        ot_peek_begin(ot_sight_peek(store->env->sight), ot_env_tables, &view, &why);
+    const int status = ot_peek_begin(ot_sight_peek(store->env->sight), store->env->vetted,
+                                     ot_env_tables, &view, &why);
     *reader = (ot_snapshot){.store = store, .view = view};
     return status < 0 ? ot_place_damaged(store->env->dir, why.text, err) : status;
 }
@@ -137,7 +134,7 @@ int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
         return OPTUNE_OK;
     *reader = (ot_snapshot){.store = store};
     OT_RETURN_UNLESS_OK(check_here(e, err));
-    if (e->read_only || e->twin)
+    if (e->read_only || e->twin || !e->map)
         return begin_peek(store, reader, err);
     *reader = (ot_snapshot){0};
     pthread_mutex_lock(&e->lock);
@@ -151,7 +148,14 @@ int ot_snapshot_begin(ot_store *store, ot_snapshot *reader, optune_err *err)
         rc = begin_fresh(e, reader);
     else if ((rc = mdb_txn_renew(reader->txn)) != 0)
         ot_env_drop_snapshot(reader);
-    return rc ? ot_env_fail(e, rc, "read", err) : OPTUNE_OK;
+    if (rc)
+        return ot_env_fail(e, rc, "read", err);
+    const int status = ot_roots_begin(reader, &rc, err);
+    if (status != OPTUNE_OK)
+        ot_env_drop_snapshot(reader);
+    if (rc)
+        return ot_env_fail(e, rc, "read", err);
+    return status == 1 ? begin_peek(store, reader, err) : status;
 }
 
 void ot_snapshot_end(ot_snapshot *reader)
@@ -166,8 +170,8 @@ void ot_snapshot_end(ot_snapshot *reader)
         return;
     }
     mdb_txn_reset(reader->txn);
-    memset(reader->live, 0, sizeof(reader->live));
-    reader->seen.summary = 0; /* the epoch is that of a snapshot of this number, whoever reads it */
+    reader->seen.summary =
+        0; /* the epoch is that of a snapshot of this number, whoever reads it */
     pthread_mutex_lock(&e->lock);
     bool kept = e->n_idle < POOL;
     if (kept)
@@ -205,11 +209,10 @@ int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_byt
         const int status = peek(reader, table, key, false, &at, value, err);
         return status ? status : at.n != key.n || memcmp(at.data, key.data, key.n) != 0;
     }
+    if (reader->walks)
+        return ot_walk_get(reader, table, key, value, err);
     if (e->absent[table])
         return 1;
-    const int found = ot_walk_get(reader, table, key, value);
-    if (found >= 0)
-        return found;
     MDB_val wanted = value_of(key), got;
     int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
     return got_value(e, rc, &got, value, err);
@@ -228,10 +231,7 @@ static int move(ot_snapshot *reader, ot_kv_table table, MDB_cursor_op op, ot_byt
         MDB_cursor *cursor = NULL;
         rc = mdb_cursor_open(reader->txn, e->table[table], &cursor);
         reader->cursor[table] = cursor;
-    } else if (!reader->live[table]) {
-        rc = mdb_cursor_renew(reader->txn, reader->cursor[table]);
     }
-    reader->live[table] = rc == 0;
     MDB_val at = value_of(*key), got;
     if (rc == 0)
         rc = mdb_cursor_get(reader->cursor[table], &at, &got, op);
@@ -247,12 +247,16 @@ static int move(ot_snapshot *reader, ot_kv_table table, MDB_cursor_op op, ot_byt
 int ot_snapshot_seek(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err)
 {
+    if (reader->walks)
+        return ot_walk_seek(reader, table, key, value, err);
     return move(reader, table, key->n ? MDB_SET_RANGE : MDB_FIRST, key, value, err);
 }
 
 int ot_snapshot_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes *value,
                      optune_err *err)
 {
+    if (reader->walks)
+        return ot_walk_next(reader, table, key, value, err);
     return move(reader, table, MDB_NEXT, key, value, err);
 }
 
@@ -265,8 +269,9 @@ int64_t ot_snapshot_count(ot_snapshot *reader, ot_kv_table table)
 {
     MDB_stat stat;
     const env *e = reader->store->env;
-    if (reader->view || e->absent[table] ||
-        mdb_stat(reader->txn, e->table[table], &stat) != 0)
+    if (reader->walks)
+        return ot_walk_count(reader, table);
+    if (reader->view || e->absent[table] || mdb_stat(reader->txn, e->table[table], &stat) != 0)
         return -1;
     return (int64_t)stat.ms_entries;
 }

@@ -26,7 +26,7 @@ typedef struct swapping {
     ot_snapshot was;     /* what is in the new one */
     bool reads;
     ot_text work, made;
-    struct stat folder; /* of `made`, as this made it */
+    struct stat folder;      /* of `made`, as this made it */
     const atomic_bool *stop; /* NULL: what was to stop this had come before it began */
     optune_err *err;
 } swapping;
@@ -112,7 +112,7 @@ static int check_made(const swapping *s)
 {
     ot_text data = {0};
     ot_text_printf(&data, "%s/data.mdb", s->made.s);
-    const int status = ot_check_pages(data.s, s->err);
+    const int status = ot_check_pages(data.s, OT_CHECK_TO_WRITE, NULL, s->err);
     ot_text_release(&data);
     return status;
 }

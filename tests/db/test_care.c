@@ -479,6 +479,39 @@ static void an_unreadable_log_is_left_alone(void **state)
         assert_int_equal(seteuid(0), 0);
 }
 
+/* Who may read a log and append to it does not depend on who prunes it, with whatever umask. */
+static void a_log_stays_whose_it_is(void **state)
+{
+    (void)state;
+    enum { SOMEBODY = 1234, THEIR_GROUP = 4321 };
+    char path[4300];
+    struct stat info;
+    ot_pruned pruned;
+    optune_record old = some_record(0), again = some_record(0);
+    again.time += 1;
+    if (geteuid() != 0)
+        skip();
+    log_records("a.log", 1, 3, false);
+    snprintf(path, sizeof path, "%s/logs/a.log", store_dir);
+    ot_log *log;
+    check_ok(ot_log_open(path, lines, &log, &err));
+    check_ok(ot_log_append(log, &old, &err));
+    check_ok(ot_log_append(log, &again, &err));
+    ot_log_close(log);
+    assert_int_equal(chown(path, SOMEBODY, THEIR_GROUP), 0);
+    assert_int_equal(chmod(path, 0620), 0);
+    ot_store *store = open_store(OT_STORE_WRITE);
+    const mode_t mask = umask(077);
+    check_ok(ot_store_prune(store, 0, -1, &pruned, &err));
+    umask(mask);
+    assert_int_equal(pruned.logs, 1);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, SOMEBODY);
+    assert_int_equal(info.st_gid, THEIR_GROUP);
+    assert_int_equal(info.st_mode & 0777, 0620);
+    ot_store_close(store);
+}
+
 /* Two good ones of a config and a time both count; so does the newest that was chosen for a graph,
  * however old it is, but none that was chosen before it. */
 static void what_decides_stays(void **state)
@@ -666,6 +699,7 @@ int main(void)
         each(history_is_of_a_question),
         each(what_is_not_stored_is_not_said_to_be),
         each(an_unreadable_log_is_left_alone),
+        each(a_log_stays_whose_it_is),
         each(what_decides_stays),
         each(what_a_killed_pruning_left_goes),
         each(a_stopped_writer_is_named),

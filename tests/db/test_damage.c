@@ -150,7 +150,7 @@ static ot_text sound_data(int records)
     ot_text sound = {0};
     store_fill(records);
     check_ok(ot_read_file(store_data, &sound, 64 << 20, &err));
-    check_ok(ot_check_pages(store_data, &err));
+    check_ok(ot_check_pages(store_data, OT_CHECK_ALL, NULL, &err));
     return sound;
 }
 
@@ -280,7 +280,7 @@ static void checking_beside_a_writer(void **state)
     }
     int status = 0, checks = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
-        check_ok(ot_check_pages(store_data, &err));
+        check_ok(ot_check_pages(store_data, OT_CHECK_ALL, NULL, &err));
         checks++;
     }
     assert_int_equal(status, 0);

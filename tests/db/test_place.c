@@ -159,7 +159,7 @@ static void no_space(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     optune_err err;
-    check_ok(ot_check_pages(store_data, &err));
+    check_ok(ot_check_pages(store_data, OT_CHECK_ALL, NULL, &err));
 }
 
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)

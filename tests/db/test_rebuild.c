@@ -4,6 +4,7 @@
  * where a later version made what is there: what there is stays as it is.
  */
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -63,6 +64,68 @@ static void without_logs(void **state)
     ot_store_close(store);
     static const char *const gone[] = {"/not/there.log", NULL};
     refused(&(ot_rebuilding){.logs = gone}, OPTUNE_ENOENT, "/not/there.log");
+}
+
+/* Whether this process has the file open. */
+static bool is_open(const char *path)
+{
+    struct stat named, opened;
+    bool found = false;
+    for (int fd = 3; fd < 64 && !found && stat(path, &named) == 0; fd++)
+        found = fstat(fd, &opened) == 0 && opened.st_ino == named.st_ino &&
+                opened.st_dev == named.st_dev;
+    return found;
+}
+
+static atomic_bool rebuilt;
+
+/* While the first log is read the other one becomes a third. */
+static void *replace_last(void *arg)
+{
+    char *const *path = arg;
+    while (!is_open(path[0]) && !atomic_load(&rebuilt))
+        usleep(50);
+    rename(path[1], path[2]);
+    return NULL;
+}
+
+static void a_log_is_removed_meanwhile(void **state)
+{
+    (void)state;
+    enum { MANY = 3000, TRIES = 20 };
+    optune_err err = {0};
+    ot_log *log;
+    ot_store_stats stats;
+    char path[3][4300];
+    int64_t refused, gone = 0;
+    static const char *const name[] = {"logs/a.log", "logs/b.log", "logs/c.log"};
+    for (int i = 0; i < 3; i++)
+        snprintf(path[i], sizeof path[i], "%s/%s", store_dir, name[i]);
+    char logs[4200];
+    snprintf(logs, sizeof logs, "%s/logs", store_dir);
+    check_ok(ot_make_dirs(logs, &err));
+    for (int k = 0; k < 2; k++) {
+        check_ok(ot_log_open(path[k], OT_LOG_SHORT, &log, &err));
+        for (int i = k ? MANY : 0; i < (k ? MANY + 1 : MANY); i++) {
+            const optune_record record = some_record(i);
+            check_ok(ot_log_append(log, &record, &err));
+        }
+        ot_log_close(log);
+    }
+    char *const of[] = {path[0], path[1], path[2]};
+    for (int i = 0; i < TRIES && !gone; i++) {
+        pthread_t thread;
+        atomic_store(&rebuilt, false);
+        assert_int_equal(pthread_create(&thread, NULL, replace_last, (void *)(uintptr_t)of), 0);
+        check_ok(ot_store_rebuild(store_dir, &(ot_rebuilding){.gone = &gone}, &stats, &refused,
+                                  &err));
+        atomic_store(&rebuilt, true);
+        pthread_join(thread, NULL);
+        assert_int_equal(stats.records, MANY + 1);
+        assert_int_equal(refused, 0);
+        rename(path[2], path[1]);
+    }
+    assert_int_equal(gone, 1);
 }
 
 /* A log without an end, whose writer says when to stop. */
@@ -263,9 +326,15 @@ static void the_newest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        each(without_logs),           each(told_to_stop), each(a_log_that_is_none),
-        each(what_a_killed_one_left), each(in_an_image),  each(killed_while_it_gives_way),
-        each(killed_when_it_had_its_place), each(the_newest),
+        each(without_logs),
+        each(told_to_stop),
+        each(a_log_that_is_none),
+        each(a_log_is_removed_meanwhile),
+        each(what_a_killed_one_left),
+        each(in_an_image),
+        each(killed_while_it_gives_way),
+        each(killed_when_it_had_its_place),
+        each(the_newest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking keys up in a snapshot's pages without LMDB: the same as LMDB finds, or left to it. */
+/*
+ * Looking keys up in a snapshot's pages without LMDB, and going on from there: the same as LMDB
+ * finds. A damaged page is refused by whoever meets it, and not before.
+ */
 #include "support/check.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "db/env.h"
+#include "db/walk.h"
 #include "support/records.h"
 #include "support/store.h"
 
@@ -60,23 +65,53 @@ static int asked(const ot_snapshot *reader, ot_bytes key, ot_bytes *value)
 
 static int seen_none; /* of the last comparison, by their neighbours */
 
-/* How many were found without LMDB. */
+/* From a key on, a few steps; "" is the first. */
+static void compare_steps(ot_snapshot *reader, ot_bytes from)
+{
+    enum { STEPS = 40 };
+    MDB_cursor *cursor;
+    MDB_val wanted = value_of(from), got;
+    ot_bytes key = from, value;
+    assert_int_equal(
+        mdb_cursor_open(reader->txn, reader->store->env->table[OT_TABLE_QUARANTINE], &cursor),
+        0);
+    int right = mdb_cursor_get(cursor, &wanted, &got, from.n ? MDB_SET_RANGE : MDB_FIRST);
+    int status = ot_snapshot_seek(reader, OT_TABLE_QUARANTINE, &key, &value, &err);
+    for (int i = 0; i < STEPS || !from.n; i++) {
+        assert_int_equal(status, right == MDB_NOTFOUND ? 1 : right);
+        if (right)
+            break;
+        assert_ptr_equal(key.data, wanted.mv_data);
+        assert_int_equal(key.n, wanted.mv_size);
+        assert_ptr_equal(value.data, got.mv_data);
+        assert_int_equal(value.n, got.mv_size);
+        right = mdb_cursor_get(cursor, &wanted, &got, MDB_NEXT);
+        status = ot_snapshot_next(reader, OT_TABLE_QUARANTINE, &key, &value, &err);
+    }
+    if (status == 1) /* the end stays the end */
+        assert_int_equal(ot_snapshot_next(reader, OT_TABLE_QUARANTINE, &key, &value, &err), 1);
+    mdb_cursor_close(cursor);
+}
+
+/* How many were found. */
 static int compare(ot_snapshot *reader, int n)
 {
     char bytes[64];
     int walked = 0;
     seen_none = 0;
+    compare_steps(reader, (ot_bytes){"", 0});
+    compare_steps(reader, (ot_bytes){"\xff\xff\xff\xff\xff", 5});
+    for (int i = 0; i < n; i += 37)
+        compare_steps(reader, key_of(i, length_of(i / 2), bytes));
     for (int i = 0; i < 2 * n; i++) {
         const ot_bytes key = key_of(i, length_of(i / 2), bytes);
         ot_bytes found = {NULL, 0}, value = {NULL, 0};
-        const int status = ot_walk_get(reader, OT_TABLE_QUARANTINE, key, &found);
+        const int status = ot_walk_get(reader, OT_TABLE_QUARANTINE, key, &found, &err);
         const int right = asked(reader, key, &value);
         if (ot_walk_none(reader, OT_TABLE_QUARANTINE, key)) {
             assert_int_equal(right, 1);
             seen_none++;
         }
-        if (status < 0)
-            continue;
         assert_int_equal(status, right);
         assert_ptr_equal(found.data, value.data);
         assert_int_equal(found.n, value.n);
@@ -92,9 +127,7 @@ static void the_same_is_found(void **state)
     ot_snapshot before, now;
     char bytes[64];
     check_ok(ot_snapshot_begin(store, &before, &err));
-    assert_int_equal(
-        ot_walk_get(&before, OT_TABLE_QUARANTINE, key_of(0, 16, bytes), &(ot_bytes){NULL, 0}),
-        1);
+    assert_true(before.walks);
     assert_true(ot_walk_none(&before, OT_TABLE_QUARANTINE, key_of(0, 16, bytes)));
     put(store, 0, N);
     check_ok(ot_snapshot_begin(store, &now, &err));
@@ -125,8 +158,6 @@ static void a_writer_is_left_to_lmdb(void **state)
     check_ok(ot_writer_put(&writer, OT_TABLE_QUARANTINE, key_of(-1, 16, bytes),
                            (ot_bytes){"x", 1}, NULL, &err));
     ot_writer_view(&writer, &reader);
-    assert_int_equal(ot_walk_get(&reader, OT_TABLE_QUARANTINE, key_of(-1, 16, bytes), &value),
-                     -1);
     assert_false(ot_walk_none(&reader, OT_TABLE_QUARANTINE, key_of(-2, 16, bytes)));
     check_ok(
         ot_snapshot_get(&reader, OT_TABLE_QUARANTINE, key_of(-1, 16, bytes), &value, &err));
@@ -239,6 +270,115 @@ static void what_differs_lies_in_few_pages(void **state)
     ot_store_close(store);
 }
 
+/* ---- damage ------------------------------------------------------------------------------ */
+
+/* Flips bytes of the file in place. */
+static void flip(size_t at, unsigned char bits)
+{
+    char byte;
+    const int fd = open(store_data, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, (off_t)at), 1);
+    byte = (char)(byte ^ bits);
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+    close(fd);
+}
+
+/* Of a store that is larger than what is looked at at once: the pages on the way to a key. */
+static void a_damaged_page_is_met_when_it_is_needed(void **state)
+{
+    (void)state;
+    ot_store *store = open_store();
+    ot_snapshot reader;
+    char bytes[64], other[64];
+    ot_bytes value;
+    put(store, 0, 10 * N);
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    assert_true(ot_store_bytes_used(store) > OT_SMALL_FILE);
+    const ot_bytes key = key_of(2 * 77, length_of(77), bytes);
+    check_ok(ot_snapshot_get(&reader, OT_TABLE_QUARANTINE, key, &value, &err));
+    const size_t page = ((size_t)((const char *)value.data - store->env->map)) & ~(size_t)4095;
+    ot_snapshot_end(&reader);
+    ot_store_close(store);
+    static const struct {
+        size_t at;
+        unsigned char bits;
+    } rows[] = {
+        {0, 1},     /* its number */
+        {10, 4},    /* what it is */
+        {12, 0x80}, /* where its entries end */
+        {16, 0xff}, /* where the first one is */
+        {17, 0xff},
+    };
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        flip(page + rows[i].at, rows[i].bits);
+        check_ok(ot_store_open(store_dir, OT_STORE_READ, &store, &err));
+        check_ok(ot_snapshot_begin(store, &reader, &err));
+        int refused = 0;
+        for (int k = 0; k < 200; k++) {
+            const ot_bytes each = key_of(2 * k, length_of(k), other);
+            const int status =
+                ot_snapshot_get(&reader, OT_TABLE_QUARANTINE, each, &value, &err);
+            assert_true(status == OPTUNE_OK || (status == OPTUNE_EDAMAGED && ++refused));
+            if (k == 77)
+                assert_int_equal(status, OPTUNE_EDAMAGED);
+        }
+        assert_in_range(refused, 1, 20); /* the others are none the worse */
+        check_contains(err.text, "optune db rebuild");
+        ot_bytes from = {NULL, 0};
+        int n = 0, status = ot_snapshot_seek(&reader, OT_TABLE_QUARANTINE, &from, &value, &err);
+        for (; status == OPTUNE_OK; n++)
+            status = ot_snapshot_next(&reader, OT_TABLE_QUARANTINE, &from, &value, &err);
+        assert_int_equal(status, OPTUNE_EDAMAGED); /* whoever reads all does not get fewer */
+        assert_true(n > 0);
+        ot_snapshot_end(&reader);
+        ot_care care;
+        assert_int_equal(ot_store_check(store, &care, &err), OPTUNE_EDAMAGED);
+        ot_store *writer = NULL;
+        assert_int_equal(ot_store_open(store_dir, OT_STORE_WRITE, &writer, &err),
+                         OPTUNE_EDAMAGED);
+        ot_store_close(store);
+        flip(page + rows[i].at, rows[i].bits);
+    }
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    ot_store_close(store);
+}
+
+/* A branch that leads to another leaf than it should: no page is damaged by itself. */
+static void a_page_where_another_belongs_is_refused(void **state)
+{
+    (void)state;
+    ot_store *store = open_store();
+    ot_snapshot reader;
+    put(store, 0, 10 * N);
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    const ot_tree *tree = ot_root_of(&reader, OT_TABLE_QUARANTINE);
+    assert_in_range(tree->depth, 2, 8);
+    const char *branch = ot_tree_page(reader.roots, tree->root, true);
+    ot_entry entry[2];
+    for (int i = 0; i < 2; i++)
+        assert_null(ot_page_entry(branch, 4096, 1 + i, &entry[i]));
+    const size_t at = (size_t)(entry[0].key - 8 - store->env->map); /* of the child's number */
+    char key[64];
+    memcpy(key, entry[0].key, entry[0].key_bytes); /* the least that may be in its child */
+    const ot_bytes least = {key, entry[0].key_bytes};
+    ot_bytes each = {NULL, 0}, value;
+    ot_snapshot_end(&reader);
+    ot_store_close(store);
+    for (int i = 0; i < 2; i++)
+        flip(at + (size_t)i, (unsigned char)((entry[0].child ^ entry[1].child) >> 8 * i));
+    check_ok(ot_store_open(store_dir, OT_STORE_READ, &store, &err));
+    check_ok(ot_snapshot_begin(store, &reader, &err));
+    int status = ot_snapshot_get(&reader, OT_TABLE_QUARANTINE, least, &value, &err);
+    assert_int_equal(status, OPTUNE_EDAMAGED);
+    check_contains(err.text, "where another belongs");
+    status = ot_snapshot_seek(&reader, OT_TABLE_QUARANTINE, &each, &value, &err);
+    while (status == OPTUNE_OK)
+        status = ot_snapshot_next(&reader, OT_TABLE_QUARANTINE, &each, &value, &err);
+    assert_int_equal(status, OPTUNE_EDAMAGED);
+    ot_snapshot_end(&reader);
+    ot_store_close(store);
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -247,6 +387,8 @@ int main(void)
         each(the_same_is_found),
         each(a_writer_is_left_to_lmdb),
         each(what_differs_lies_in_few_pages),
+        each(a_damaged_page_is_met_when_it_is_needed),
+        each(a_page_where_another_belongs_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
