@@ -248,8 +248,8 @@ int ot_read_input(const char *path, ot_text *to, size_t limit, optune_err *err);
 /* A new file that takes the other's place in one step; a device or a pipe is written to, and of a
  * pipe a reader is waited for ten seconds. */
 int ot_write_file(const char *path, const void *data, size_t n, optune_err *err);
-/* The same of what can be made again, for its owner alone whatever the umask: the disk is not waited
- * for, so that after a sudden end of the machine it may be there empty or cut short. */
+/* The same of what can be made again, for its owner alone whatever the umask: the disk is not
+ * waited for, so that after a sudden end of the machine it may be there empty or cut short. */
 int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err);
 /* flock of the whole file, without waiting. 1: this has it; 0: somebody else has, or a signal came;
  * negative: an errno, as of a file system that has no locks. */
