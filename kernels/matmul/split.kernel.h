@@ -109,7 +109,7 @@ INLINE u32 split_least(words size)
     return least;
 }
 
-/* Lanes of depth j and of depth 16 + j as words of the three parts, `apart` words from each other. */
+/* Lanes of depth j and of depth 16 + j as words of the three parts, `apart` words apart. */
 INLINE void split_store(u32 *to, i64 apart, vec x, vec y)
 {
     words a = (words)x, b = (words)y;
