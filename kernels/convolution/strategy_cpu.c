@@ -138,6 +138,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_amx.x86", .plevel = 14},
     {.impl = "conv2d_split.x86", .plevel = 13, .condition = fills_tiles},
     {.impl = "conv2d_split.x86", .plevel = 3, .condition = other_tiles},
+    {.impl = "conv2d_split_planes.x86", .plevel = 3},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
     {.impl = "conv2d_im2col.cpu", .plevel = 6, .condition = more_terms},
     {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},

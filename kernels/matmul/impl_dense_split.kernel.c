@@ -40,22 +40,9 @@ void pack_weight(void *const *arg)
     const DTYPE *weight = arg[0];
     u32 *packed = arg[1];
     PARALLEL_FOR
-    for (i64 p = 0; p < PANELS; p++) {
-        DTYPE line[SUMS] __attribute__((aligned(64)));
-        u32 *to = packed + HEAD + p * PANEL_WORDS;
-        const DTYPE *from = weight + p * 32 * K;
-        split_head head = {.form = SPLIT_PARTS};
-        for (int form = -1; form != head.form;) {
-            split_sizes sizes = SPLIT_NO_SIZES;
-            form = head.form;
-            for (i64 s = 0; s < STEPS; s++) {
-                columns_at(line, from, N - p * 32, s * 32);
-                split_step(to + s * STEP_WORDS, line, form, &sizes);
-            }
-            head = split_head_of(&sizes, form);
-        }
-        ((split_head *)packed)[p] = head;
-    }
+    for (i64 p = 0; p < PANELS; p++)
+        ((split_head *)packed)[p] = split_pack(packed + HEAD + p * PANEL_WORDS, columns_at,
+                                               weight + p * 32 * K, N - p * 32);
 }
 
 /* Steps s0 to s1 of a panel of `rows` rows; gives the least size among them. */

@@ -109,24 +109,24 @@ INLINE u32 split_least(words size)
     return least;
 }
 
-/* Lanes of depth j and of depth 16 + j as words of the three parts. */
-INLINE void split_store(u32 *to, vec x, vec y)
+/* Lanes of depth j and of depth 16 + j as words of the three parts, `apart` words apart. */
+INLINE void split_store(u32 *to, i64 apart, vec x, vec y)
 {
     words a = (words)x, b = (words)y;
     UNROLL(2)
     for (int part = 0; part < 2; part++) {
         const words high = (a + 0x8000) & 0xffff0000, other = (b + 0x8000) & 0xffff0000;
-        *(words_at *)(to + part * PART_WORDS) = high >> 16 | other;
+        *(words_at *)(to + part * apart) = high >> 16 | other;
         a = (words)((vec)a - (vec)high);
         b = (words)((vec)b - (vec)other);
     }
-    *(words_at *)(to + 2 * PART_WORDS) = a >> 16 | (b & 0xffff0000);
+    *(words_at *)(to + 2 * apart) = a >> 16 | (b & 0xffff0000);
 }
 
 /* The same, and the least size among them. */
 INLINE words split_small(u32 *to, vec x, vec y, words least)
 {
-    split_store(to, x, y);
+    split_store(to, PART_WORDS, x, y);
     return least_of(least, least_of(size_of(x), size_of(y)));
 }
 
@@ -199,18 +199,47 @@ INLINE split_head split_head_of(const split_sizes *sizes, int form)
     return (split_head){least, (unsigned short)(most >> 24), (unsigned short)form};
 }
 
+/* A step of 32 rows or columns of an operand, of which n exist, from depth k on. */
+typedef void split_lines(DTYPE *line, const DTYPE *from, i64 n, i64 k);
+
+/* Packs a panel of an operand that is kept, as often as it takes; gives its head. */
+INLINE split_head split_pack(u32 *to, split_lines *lines, const DTYPE *from, i64 n)
+{
+    DTYPE line[SUMS] __attribute__((aligned(64)));
+    split_head head = {.form = SPLIT_PARTS};
+    for (int form = -1; form != head.form;) {
+        split_sizes sizes = SPLIT_NO_SIZES;
+        form = head.form;
+        for (i64 s = 0; s < STEPS; s++) {
+            lines(line, from, n, s * 32);
+            split_step(to + s * STEP_WORDS, line, form, &sizes);
+        }
+        head = split_head_of(&sizes, form);
+    }
+    return head;
+}
+
 /* ---- blocks of 32 by 32 sums ------------------------------------------------------------- */
 
+/* A body may have words of columns lie elsewhere: SPLIT_B_ROW from one to the next of depth,
+ * SPLIT_B_HALF to the other columns, SPLIT_B_PART to the next part, its steps at SPLIT_B_STEP. */
+#ifndef SPLIT_B_STEP
+#define SPLIT_B_STEP(b, s) ((b) + (s)*STEP_WORDS)
+#define SPLIT_B_PART PART_WORDS
+#define SPLIT_B_HALF 256
+#define SPLIT_B_ROW 16
+#endif
+
 #define SPLIT_A(part, i) (a + (part)*PART_WORDS + (i)*256)
-#define SPLIT_B(part, j) (b + (part)*PART_WORDS + (j)*256)
+#define SPLIT_B(part, j) (at + (part)*SPLIT_B_PART + (j)*SPLIT_B_HALF)
 #define SPLIT_LOAD_A(part)                                                                     \
     TILE_LOAD(4, SPLIT_A(part, 0), 16);                                                        \
     if (tm > 1)                                                                                \
     TILE_LOAD(5, SPLIT_A(part, 1), 16)
 #define SPLIT_LOAD_B(part)                                                                     \
-    TILE_LOAD(6, SPLIT_B(part, 0), 16);                                                        \
+    TILE_LOAD(6, SPLIT_B(part, 0), SPLIT_B_ROW);                                               \
     if (tn > 1)                                                                                \
-    TILE_LOAD(7, SPLIT_B(part, 1), 16)
+    TILE_LOAD(7, SPLIT_B(part, 1), SPLIT_B_ROW)
 #define SPLIT_DOTS                                                                             \
     TILE_DOT(0, 4, 6);                                                                         \
     if (tm > 1)                                                                                \
@@ -238,7 +267,8 @@ INLINE void split_steps(const u32 *a, const u32 *b, i64 steps, DTYPE *sums, int 
         TILE_LOAD(2, sums + 16, DOT_NR);
         TILE_LOAD(3, sums + 16 * DOT_NR + 16, DOT_NR);
     }
-    for (i64 s = 0; s < steps; s++, a += STEP_WORDS, b += STEP_WORDS) {
+    for (i64 s = 0; s < steps; s++, a += STEP_WORDS) {
+        const u32 *const at = SPLIT_B_STEP(b, s);
         SPLIT_LOAD_A(0);
         SPLIT_LOAD_B(2);
         SPLIT_DOTS; /* h l */

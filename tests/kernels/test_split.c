@@ -162,7 +162,8 @@ static bool expects(const optune_plan *plan)
 
 static bool parts(const optune_plan *plan)
 {
-    return has(plan, "PARTS", "2") && has(plan, "CHUNK", "16");
+    const bool chunks = has(plan, "DIRECT", "0"); /* what is split once has none */
+    return has(plan, "PARTS", "2") && (!chunks || has(plan, "CHUNK", "16"));
 }
 
 /* How often implementations of split numbers were asked, of every `step`-th call. */
@@ -174,7 +175,7 @@ static int try_all(int step)
         for (int i = 0; i < n; i++) {
             const size_t op = strcspn(calls[k], "(");
             if (!impl[i]->op || strncmp(impl[i]->op, calls[k], op) || impl[i]->op[op] ||
-                !strstr(impl[i]->name, "_split."))
+                !strstr(impl[i]->name, "_split"))
                 continue;
             for (int c = 0; c < (k == 1 && step == 1 ? 3 : 1); c++) {
                 direct *d = direct_open_where(impl[i], calls[k], c,
@@ -222,13 +223,15 @@ static void test_tiny(void **state)
 {
     (void)state;
     static float was[MOST];
-    static const int tried[] = {0, 3};
+    static const struct {
+        int call;
+        const char *impl;
+    } tried[] = {
+        {0, "dense_split.x86"}, {3, "conv2d_split.x86"}, {5, "conv2d_split_planes.x86"}};
     if (!tiles_here())
         skip();
     for (int i = 0; i < OT_COUNT(tried); i++) {
-        const char *const text = calls[tried[i]];
-        direct *d = direct_open(
-            ot_impl_find(tried[i] == 0 ? "dense_split.x86" : "conv2d_split.x86"), text, 0);
+        direct *d = direct_open(ot_impl_find(tried[i].impl), calls[tried[i].call], 0);
         const void *const in[] = {memory[0], memory[1], memory[2]};
         const size_t bytes =
             (size_t)optune_tensor_elements(&direct_call(d)->output[0]) * sizeof(float);
@@ -264,6 +267,8 @@ static const char *const fused[] = {
     "dense(f32[70,40], const f32[50,40]) -> add(const f32[50]) -> relu()",
     "conv2d(f32[1,40,9,11], const f32[40,40,3,3], padding=[1,1]) -> add(const f32[40,1,1]) -> "
     "relu()",
+    "conv2d(f32[2,40,9,11], const f32[40,40,3,3], padding=[1,1], strides=[2,2]) -> "
+    "add(const f32[40,1,1]) -> relu()",
 };
 
 /* What is fused behind them, by a team of two, of panels that are not full. */
@@ -278,8 +283,9 @@ static void test_fused(void **state)
         optune_err err = {0};
         optune_space *space;
         optune_config config;
-        const optune_impl *impl =
-            ot_impl_find(fused[i][0] == 'd' ? "dense_split.x86" : "conv2d_split.x86");
+        const optune_impl *impl = ot_impl_find(i == 0   ? "dense_split.x86"
+                                               : i == 1 ? "conv2d_split.x86"
+                                                        : "conv2d_split_planes.x86");
         check_ok(ot_call_parse(fused[i], &call, &err));
         const optune_task task = {&call, &b.target, &b.device};
         check_ok(ot_space_open(&task, impl, &space, &err));

@@ -4,36 +4,15 @@
  * float32's accuracy (kernels/matmul/split.kernel.h). Any kernel, stride, padding, dilation and
  * number of groups, in NCHW.
  */
-#include "kernels/convolution/conv2d.h"
-#include "kernels/matmul/split.h"
+#include "kernels/convolution/split/planes.h"
 
 static const int64_t counts[] = {1, 2, 4, 8, 16}, chunks[] = {16, 32, 64, 128};
-
-/* Planes of floats, as kernels/convolution/dots/dots.h has them of words. */
-typedef struct planes {
-    bool direct; /* the data's own serve */
-    int64_t phase_h, phase_w, rows, pitch, plane;
-    int64_t panels; /* of the pixels of an output */
-} planes;
 
 typedef struct blocks {
     int64_t pixels, parts, steps; /* panels of pixels, parts of the channels, steps of depth */
 } blocks;
 
-static planes planes_of(const conv2d_shape *s)
-{
-    planes p = {.direct = s->kh * s->kw * s->sh * s->sw == 1 && s->oh == s->h && s->ow == s->w};
-    p.phase_h = s->kh == 1 ? 1 : s->sh;
-    p.phase_w = s->kw == 1 ? 1 : s->sw;
-    p.rows = host_ceil((s->oh - 1) * s->sh + (s->kh - 1) * s->dh + 1, s->sh);
-    p.pitch = host_ceil((s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1, s->sw);
-    p.panels = host_ceil((s->oh - 1) * p.pitch + s->ow, SPLIT_PANEL);
-    /* The odd line keeps planes out of the same cache sets. */
-    p.plane = p.direct ? s->h * s->w : (host_ceil(p.rows * p.pitch + SPLIT_PANEL, 16) | 1) * 16;
-    return p;
-}
-
-static int64_t plane_bytes(const conv2d_shape *s, const planes *p)
+static int64_t plane_bytes(const conv2d_shape *s, const split_planes *p)
 {
     return s->n * s->ci * p->phase_h * p->phase_w * p->plane * 4;
 }
@@ -41,11 +20,6 @@ static int64_t plane_bytes(const conv2d_shape *s, const planes *p)
 static int64_t depth_of(const conv2d_shape *s)
 {
     return s->ci_g * s->kh * s->kw;
-}
-
-static int64_t channel_panels(const conv2d_shape *s)
-{
-    return host_ceil(s->co_g, SPLIT_PANEL);
 }
 
 static blocks blocks_of(const optune_config *config)
@@ -64,7 +38,7 @@ static int64_t sum_bytes(const optune_task *task, const conv2d_shape *s, const b
 {
     return b->steps >= split_steps(depth_of(s))
                ? 64
-               : host_threads(task) * b->pixels * host_ceil(channel_panels(s), b->parts) *
+               : host_threads(task) * b->pixels * host_ceil(split_channel_panels(s), b->parts) *
                          SPLIT_SUM_BYTES +
                      64;
 }
@@ -72,26 +46,20 @@ static int64_t sum_bytes(const optune_task *task, const conv2d_shape *s, const b
 static bool applies(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    if (!split_here(task, why) || !conv2d_applies(task, &s, why))
+    if (!split_conv2d_applies(task, &s, why))
         return false;
-    if (s.f64)
-        return optune_refuse(why, "needs float32");
-    if (s.data_block || s.out_block)
-        return optune_refuse(why, "needs NCHW, in and out");
-    if (s.co_g < 4)
-        return optune_refuse(why, "needs 4 output channels of a group at least: a tile has 16");
-    const planes p = planes_of(&s);
+    const split_planes p = split_planes_of(&s);
     return matmul_scratch_fits(plane_bytes(&s, &p), why) &&
-           matmul_scratch_fits(split_kept_bytes(s.groups * channel_panels(&s), depth_of(&s)),
-                               why);
+           matmul_scratch_fits(
+               split_kept_bytes(s.groups * split_channel_panels(&s), depth_of(&s)), why);
 }
 
 static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    matmul_up_to(space, "block_pixel", counts, 5, planes_of(&s).panels);
-    matmul_up_to(space, "parts", counts, 5, host_min(channel_panels(&s), 32));
+    matmul_up_to(space, "block_pixel", counts, 5, split_planes_of(&s).panels);
+    matmul_up_to(space, "parts", counts, 5, host_min(split_channel_panels(&s), 32));
     matmul_up_to(space, "block_k", chunks, 4, split_steps(depth_of(&s)));
     optune_space_bools(space, "expect", 2, (bool[]){false, true});
 }
@@ -113,7 +81,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    const int64_t all = planes_of(&s).panels, steps = split_steps(depth_of(&s));
+    const int64_t all = split_planes_of(&s).panels, steps = split_steps(depth_of(&s));
     const int64_t room = host_l2(task) / 2 / SPLIT_STEP_BYTES, threads = host_threads(task);
     const int64_t held = room / host_min(all, 8); /* steps of so many panels */
     const int64_t chunk = steps <= held ? steps : held >= 64 ? 64 : held >= 32 ? 32 : 16;
@@ -126,7 +94,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_nearest(config, space);
 }
 
-static optune_arg lay(const conv2d_shape *s, const planes *p, optune_plan *plan, int module)
+static optune_arg lay(const conv2d_shape *s, const split_planes *p, optune_plan *plan,
+                      int module)
 {
     if (p->direct)
         return optune_input_arg(CONV2D_DATA);
@@ -144,21 +113,17 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    const planes p = planes_of(&s);
+    const split_planes p = split_planes_of(&s);
     const blocks b = blocks_of(config);
     const int module = optune_plan_module(plan);
-    const struct {
-        const char *name;
-        int64_t value;
-    } number[] = {{"DIRECT", p.direct},   {"PHASE_H", p.phase_h},
-                  {"PHASE_W", p.phase_w}, {"ROWS", p.rows},
-                  {"PITCH", p.pitch},     {"PLANE", p.plane},
-                  {"BLOCK", b.pixels},    {"PARTS", b.parts},
-                  {"CHUNK", b.steps},     {"EXPECT", optune_config_bool(config, "expect")}};
     conv2d_define(plan, module, &s);
-    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
-        optune_plan_define(plan, module, number[i].name, number[i].value);
-    const int64_t kept = split_kept_bytes(s.groups * channel_panels(&s), depth_of(&s));
+    split_define_planes(plan, module, &p);
+    optune_plan_define(plan, module, "DIRECT", p.direct);
+    optune_plan_define(plan, module, "BLOCK", b.pixels);
+    optune_plan_define(plan, module, "PARTS", b.parts);
+    optune_plan_define(plan, module, "CHUNK", b.steps);
+    optune_plan_define(plan, module, "EXPECT", optune_config_bool(config, "expect"));
+    const int64_t kept = split_kept_bytes(s.groups * split_channel_panels(&s), depth_of(&s));
     const optune_arg weight = conv2d_pack(task, plan, module, "pack_weight", kept / 4);
     const optune_arg data = lay(&s, &p, plan, module);
     const int pixels = optune_plan_scratch(plan, "pixels", data_bytes(task, &b), false);
