@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tensors of a call as they lie in memory, for CPU bodies that compute in vectors of DTYPE:
- * `stored` is the type of an element. A body that defines STORED_TENSORS reads and writes all floats of its
- * call's tensors, and of what is fused behind it, by these words alone. Then a call of 16-bit
- * floats needs no stages that convert it (strategy/widen.c): where it is 16-bit floats of one type
- * throughout the harness defines STORED_BRAIN (0 float16, 1 bfloat16), DTYPE is float, and values
- * become floats on their way into registers and are rounded once on their way out. Elsewhere
- * `stored` is DTYPE. Such a body keeps nothing in its output that it reads again. One that defines
- * STORED_SOME, too, takes float32 beside them: then STORED_MASK has a bit for each input of 16 bits
- * and, behind these, the output.
+ * `stored` is the type of an element. A body that defines STORED_TENSORS reads and writes all
+ * floats of its call's tensors, and of what is fused behind it, by these words alone. Then a call
+ * of 16-bit floats needs no stages that convert it (strategy/widen.c): where it is 16-bit floats of
+ * one type throughout the harness defines STORED_BRAIN (0 float16, 1 bfloat16), DTYPE is float, and
+ * values become floats on their way into registers and are rounded once on their way out.
+ * Elsewhere `stored` is DTYPE. Such a body keeps nothing in its output that it reads again. One
+ * that defines STORED_SOME, too, takes float32 beside them: then STORED_MASK has a bit for each
+ * input of 16 bits and, behind these, the output.
  */
 #ifndef OPTUNE_KERNELS_COMMON_STORED_H
 #define OPTUNE_KERNELS_COMMON_STORED_H

@@ -581,8 +581,8 @@ static void test_fused_in_half(void **state)
     ot_text_release(&text);
 }
 
-/* A body that knows how tensors are stored is told so, where floats have one type throughout and what
- * is fused is computed by it; else stages convert. */
+/* A body that knows how tensors are stored is told so, where floats have one type throughout and
+ * what is fused is computed by it; else stages convert. */
 static bool in_float32(const optune_task *task, char *why)
 {
     return task->call->input[0].type.dtype.bits == 32 || optune_refuse(why, "needs float32");
