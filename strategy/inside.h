@@ -35,7 +35,7 @@ struct optune_space {
     optune_err problem; /* the first misuse; status 0: none */
     ot_where *where;    /* what is valid, as far as constraints say; NULL: they say nothing */
     struct ot_widened *wide; /* owned: the task that the row is asked about, or NULL */
-    bool team;          /* its last knob is that of team.c */
+    bool team;               /* its last knob is that of team.c */
     /* Only whether this config is in it is asked: of splits that are made of factors no more than
      * the config's entity is listed, if it is one of theirs. NULL: all are. */
     const optune_config *sought;
@@ -184,6 +184,9 @@ void ot_widen(const optune_task *task, ot_widened *to);
 bool ot_may_widen(const optune_task *task);
 /* Whether the row refuses the call and takes it so; then `to` is that. */
 bool ot_widens(const optune_impl *impl, const optune_task *task, ot_widened *to);
+/* Of a plan made for the widened call: whether its modules read and write 16 bits themselves, which
+ * they then get told; else it needs the stages below. */
+bool ot_stored_close(const optune_task *task, optune_plan *plan);
 /* Of a plan made for the widened call, or its stages from `from` on: they get scratch for tensors
  * of 16-bit floats, and stages around them convert. `task` is the call's own. */
 void ot_widen_close(const optune_task *task, optune_plan *plan, int from);

@@ -221,6 +221,8 @@ int ot_plan_make(const optune_task *task, const optune_impl *impl, const optune_
     ot_locale_leave(before);
     if (ot_slip_taken(slip))
         return optune_fail(err, OPTUNE_EUSAGE, "bad plan of '%s': %s", impl->name, slip);
+    if (plan->wide && ot_stored_close(task, plan))
+        plan->wide = false;
     ot_repeat_close(plan->wide ? by : task, plan);
     ot_epilogue_close(plan->wide ? by : task, plan);
     if (plan->wide)

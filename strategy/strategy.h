@@ -171,7 +171,7 @@ struct optune_plan {
     int n_modules, n_scratch, n_stages, n_maps, n_lists, n_dims, n_text;
     int threads; /* of a CPU that its modules use; 0: the device's */
     bool fused;  /* its modules compute what is fused behind the call */
-    bool wide;   /* its modules compute a call of 16-bit floats in float32: widen.c */
+    bool wide;   /* stages between its modules and a call of 16-bit floats convert it: widen.c */
     bool in_place; /* an operand of that may lie in the output's memory: optune_plan_in_place */
     ot_scratch scratch[OPTUNE_MAX_SCRATCH];
     optune_stage stage[OPTUNE_MAX_STAGES];

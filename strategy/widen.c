@@ -5,7 +5,9 @@
  * it reads, constants once, and stages behind that round what it writes, with what is fused, once.
  *
  * The one idea: hooks of a row see a call of float32 and know nothing of this; whoever runs or
- * writes the plan sees stages and scratch like any others.
+ * writes the plan sees stages and scratch like any others. Bodies that load and store tensors by
+ * the words of kernels/common/stored.kernel.h need no stages: one macro makes them read and write
+ * 16 bits.
  */
 #include <assert.h>
 #include <string.h>
@@ -143,6 +145,62 @@ bool ot_widens(const optune_impl *impl, const optune_task *task, ot_widened *to)
     }
     ot_refuse_quietly(before);
     return widens;
+}
+
+/* ---- bodies that load and store 16 bits ------------------------------------------------------ */
+
+/* The call's floats: the one type of those of 16 bits, a bit for each of these, and whether there
+ * are others. */
+typedef struct half_floats {
+    optune_dtype dtype;
+    int64_t mask;
+    bool others;
+} half_floats;
+
+/* False: they are of both types. */
+static bool half_floats_of(const optune_call *call, half_floats *h)
+{
+    *h = (half_floats){0};
+    for (int i = 0; i < tensors(call); i++) {
+        const optune_dtype of = tensor_of(call, i)->dtype;
+        if (!is_half(of)) {
+            h->others = h->others || of.code == OPTUNE_DTYPE_FLOAT;
+            continue;
+        }
+        if (h->mask && !optune_dtype_equal(of, h->dtype))
+            return false;
+        h->dtype = of;
+        h->mask |= INT64_C(1) << i;
+    }
+    return h->mask != 0;
+}
+
+/* Vectors of another type cannot become 16-bit floats. */
+static bool in_floats(const optune_plan *plan, const ot_module *m)
+{
+    for (int i = 0; i < m->n_defines; i++)
+        if (strcmp(ot_plan_text(plan, m->define[i].name), "DTYPE") == 0)
+            return strcmp(ot_plan_text(plan, m->define[i].value), "float") == 0;
+    return true;
+}
+
+bool ot_stored_close(const optune_task *task, optune_plan *plan)
+{
+    const optune_call *call = task->call;
+    const char *source = ot_impl_source(plan->impl);
+    half_floats h;
+    bool stored = plan->problem.status >= 0 && tensors(call) < 64 && half_floats_of(call, &h) &&
+                  (call->n_epilogues == 0 || plan->fused);
+    stored = stored && strstr(source, "#define STORED_TENSORS") &&
+             (!h.others || (call->n_epilogues == 0 && strstr(source, "#define STORED_SOME")));
+    for (int m = 0; m < plan->n_modules && stored; m++)
+        stored = in_floats(plan, &plan->module[m]);
+    for (int m = 0; m < plan->n_modules && stored; m++) {
+        optune_plan_define(plan, m, "STORED_BRAIN", h.dtype.code == OPTUNE_DTYPE_BFLOAT);
+        if (h.others)
+            optune_plan_define(plan, m, "STORED_MASK", h.mask);
+    }
+    return stored;
 }
 
 /* ---- plans ------------------------------------------------------------------------------- */

@@ -112,10 +112,13 @@ static bool other_tiles(const optune_task *task, char *why)
 }
 
 /* Narrow numbers by what multiplies them as they are; others widen a weight once, or in each run
- * where it is not constant. */
+ * where it is not constant. Words of few channels are laid out for few products. */
 static bool stays_narrow(const optune_task *task, char *why)
 {
     const optune_dtype in = dots_in(task);
+    conv2d_shape s;
+    if (in.bits == 16 && few_terms(task, why) && conv2d_most_of(task->call, &s) && s.ci_g < 4)
+        return optune_refuse(why, "it adds few terms of few channels");
     return dot_best(task, in) != dot_any(in) || !task->call->input[CONV2D_WEIGHT].is_const ||
            optune_refuse(why, "this processor widens what it multiplies");
 }

@@ -3,19 +3,39 @@
  * EXPRESSION over OPERANDS operands. Blocks of BLOCK elements with a constant trip count become
  * straight vector code; with STREAM they are collected in a buffer that is in the first-level
  * cache and leave for memory in whole lines.
+ *
+ * Of 16-bit floats the vectors of a block become floats in a buffer first, from which the same
+ * loop over lanes takes them, and another one becomes 16 bits: that is one instruction for each
+ * vector, which a conversion within the loop would not be. What is left of a row is one vector,
+ * some lanes of which are nobody's.
  */
+#define STORED_TENSORS
+#define STORED_SOME
 #include "kernels/common/scalar_cpu.kernel.h"
 
-#include "kernels/common/epilogue.kernel.h"
+#include "kernels/common/stored.kernel.h"
 #include "kernels/common/stream.kernel.h"
 
-#define OPERAND(k) const X##k##_T *const restrict x##k##_at
+#if STORED_HALF
+#ifdef STORED_MASK
+#define HALVES(k, t) (STORED_MASK >> (k)&1)
+#else
+#define HALVES(k, t) __builtin_types_compatible_p(t, float)
+#endif
+#define MEMORY(k, t) __typeof__(__builtin_choose_expr(HALVES(k, t), (stored)0, (t)0))
+#define GIVEN(k, x) __builtin_choose_expr(HALVES(k, X##k##_T), stored_value((stored)(x)), (x))
+#else
+#define MEMORY(k, t) t
+#endif
+#define OUT_MEMORY MEMORY(OPERANDS, OUT_T)
+#define OPERAND(k) const MEMORY(k, X##k##_T) *const restrict x##k##_at
 #define VALUE(k, i) const X##k##_V x##k = (X##k##_V)x##k##_at[(i)*X##k##_INNER]
 #define POINTER(k)                                                                             \
-    const X##k##_T *const x##k##_at = (const X##k##_T *)arg[k + 1] + x##k##_offset
+    const MEMORY(k, X##k##_T) *const x##k##_at =                                               \
+        (const MEMORY(k, X##k##_T) *)arg[k + 1] + x##k##_offset
 #if AHEAD
 #define FETCH(k, i)                                                                            \
-    for (int ot_b = 0; ot_b < BLOCK * (int)sizeof(X##k##_T) * X##k##_INNER; ot_b += LINE)      \
+    for (int ot_b = 0; ot_b < BLOCK * (int)sizeof(*x##k##_at) * X##k##_INNER; ot_b += LINE)    \
     __builtin_prefetch((const char *)(x##k##_at + (i)*X##k##_INNER) + AHEAD + ot_b)
 #else
 #define FETCH(k, i)
@@ -53,6 +73,76 @@
 
 /* One element, number o + i of the output, with what is fused behind it. */
 #define ELEMENT(i) epilogue_one(RESULT(EXPRESSION), arg, o + (i))
+
+#if STORED_HALF
+
+/* `n` numbers of an operand from `i` on, as values of a block of `lanes`. */
+#define BUFFER(k)                                                                              \
+    X##k##_V x##k##_is[BLOCK] __attribute__((aligned(VEC_BYTES)));                             \
+    if (X##k##_INNER == 0) {                                                                   \
+        const X##k##_V ot_one = (X##k##_V)GIVEN(k, *x##k##_at);                                \
+        for (int l = 0; l < lanes; l++)                                                        \
+            x##k##_is[l] = ot_one;                                                             \
+    } else if (HALVES(k, X##k##_T) && X##k##_INNER == 1 && n >= lanes) {                       \
+        UNROLL(16)                                                                             \
+        for (int v = 0; v < lanes; v += VLEN)                                                  \
+            store((DTYPE *)x##k##_is + v, stored_load((const stored *)x##k##_at + i + v));     \
+    } else if (n >= lanes) {                                                                   \
+        for (int l = 0; l < lanes; l++)                                                        \
+            x##k##_is[l] = (X##k##_V)GIVEN(k, x##k##_at[(i + l) * X##k##_INNER]);              \
+    } else {                                                                                   \
+        for (int l = 0; l < lanes; l++)                                                        \
+            x##k##_is[l] =                                                                     \
+                l < n ? (X##k##_V)GIVEN(k, x##k##_at[(i + l) * X##k##_INNER]) : (X##k##_V)0;   \
+    }
+#define BUFFERED(k, i) const X##k##_V x##k = x##k##_is[i]
+
+/* Elements i to i + n of a row, in a block of `lanes`, a constant. */
+INLINE void block(OUT_MEMORY *restrict out, EACH(OPERAND, COMMA), i64 i, i64 n, const int lanes,
+                  void *const *arg, i64 o)
+{
+    OUT_T made[BLOCK] __attribute__((aligned(VEC_BYTES)));
+    EACH(BUFFER, )
+    UNROLL(16)
+    for (int v = 0; v < lanes; v += WIDTH)
+        UNROLL(1)
+    for (int l = v; l < v + WIDTH; l++) {
+        EACH_AT(BUFFERED, l);
+        made[l] = RESULT(EXPRESSION);
+    }
+    if (!HALVES(OPERANDS, OUT_T)) {
+        if (n >= lanes)
+            for (int l = 0; l < lanes; l++)
+                out[i + l] = (OUT_MEMORY)made[l];
+        else
+            for (int l = 0; l < n; l++)
+                out[i + l] = (OUT_MEMORY)made[l];
+        return;
+    }
+    UNROLL(16)
+    for (int v = 0; v < lanes; v += VLEN) {
+        stored *const to = (stored *)out + i + v;
+        const vec x = load((const DTYPE *)made + v);
+        if (v + VLEN <= n)
+            stored_store(to, stored_fused(x, arg, o + i + v, VLEN));
+        else if (v < n)
+            stored_some(to, stored_fused(x, arg, o + i + v, (int)(n - v)), (int)(n - v));
+    }
+}
+
+INLINE void row(OUT_MEMORY *restrict out, EACH(OPERAND, COMMA), i64 n, void *const *arg, i64 o)
+{
+    i64 i = 0;
+    for (; i + BLOCK <= n; i += BLOCK) {
+        EACH_AT(FETCH, i);
+        block(out, EACH(PASS, COMMA), i, BLOCK, BLOCK, arg, o);
+    }
+    UNROLL(1)
+    for (; i < n; i += WIDTH)
+        block(out, EACH(PASS, COMMA), i, MIN(WIDTH, n - i), WIDTH, arg, o);
+}
+
+#else
 
 /* n elements of one row, the first of which is number o of the output. */
 INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n, void *const *arg, i64 o)
@@ -93,6 +183,8 @@ INLINE void row(OUT_T *restrict out, EACH(OPERAND, COMMA), i64 n, void *const *a
         out[i] = ELEMENT(i);
     }
 }
+
+#endif
 
 #define OFFSET(k) i64 x##k##_offset = 0
 #if OUTER_LOOPS
@@ -139,7 +231,7 @@ INLINE void task(i64 number, void *const *arg)
     EACH_AT(STEP_INNER, chunk * CHUNK);
     for (i64 r = first; r < last; r++) {
         EACH(POINTER, ;);
-        OUT_T *const out = (OUT_T *)arg[0] + out_offset;
+        OUT_MEMORY *const out = (OUT_MEMORY *)arg[0] + out_offset;
         if (CHUNK == INNER)
             row(out, EACH(PASS, COMMA), INNER, arg, out_offset);
         else
@@ -154,7 +246,7 @@ void broadcast(void *const *arg)
     PARALLEL_FOR
     for (i64 t = 0; t < OUTER * CEIL_DIV(ROWS, ROWS_AT_ONCE) * CEIL_DIV(INNER, CHUNK); t++)
         task(t, arg);
-#if STREAM
+#if STREAM && !STORED_HALF
     stream_end();
 #endif
 }

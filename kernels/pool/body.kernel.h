@@ -15,6 +15,7 @@
 #define OPTUNE_KERNELS_POOL_BODY_H
 
 #include "kernels/common/exp.kernel.h"
+#include "kernels/common/stored.kernel.h"
 
 #define FAR_ROW ((KH - 1) * DH)
 #define FAR_COL ((KW - 1) * DW)
@@ -70,22 +71,41 @@ INLINE DTYPE share_of(i64 rows, i64 cols)
     return rows * cols > 0 ? (DTYPE)1 / (DTYPE)(rows * cols) : 0;
 }
 
+/* Every second element of a and of b, whose first is a's last. */
+INLINE vec second_of(vec a, vec b)
+{
+    exp_vec lane = {0};
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        lane[i] = i < VLEN / 2 ? 2 * i : 2 * i + 1;
+    return __builtin_shuffle(a, b, lane);
+}
+
 /* p[0], p[SW], p[2 * SW] ...; touches nothing beyond the last of them. */
 INLINE vec strided(const DTYPE *p)
 {
     if (SW == 1)
         return load(p);
-    if (SW == 2) {
-        exp_vec lane = {0};
-        UNROLL(64)
-        for (int i = 0; i < VLEN; i++)
-            lane[i] = i < VLEN / 2 ? 2 * i : 2 * i + 1;
-        return __builtin_shuffle(load(p), load(p + VLEN - 1), lane);
-    }
+    if (SW == 2)
+        return second_of(load(p), load(p + VLEN - 1));
     vec v = {0};
     UNROLL(64)
     for (int i = 0; i < VLEN; i++)
         v[i] = p[i * SW];
+    return v;
+}
+
+/* The same of a tensor. */
+INLINE vec stored_strided(const stored *p)
+{
+    if (SW == 1)
+        return stored_load(p);
+    if (SW == 2)
+        return second_of(stored_load(p), stored_load(p + VLEN - 1));
+    vec v = {0};
+    UNROLL(64)
+    for (int i = 0; i < VLEN; i++)
+        v[i] = stored_value(p[i * SW]);
     return v;
 }
 

@@ -4,11 +4,13 @@
  * Tiles of TH rows x TW pixels where all taps are inside; elsewhere one pixel at a time with
  * the taps that exist.
  */
+#define STORED_TENSORS
 #include "kernels/pool/compute.kernel.h"
 
-INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows, const int cols)
+INLINE void tile(const stored *plane, stored *out, i64 oy, i64 ox, const int rows,
+                 const int cols)
 {
-    const DTYPE *from = plane + ((oy * SH - PT) * W + ox * SW - PL) * BLOCK;
+    const stored *from = plane + ((oy * SH - PT) * W + ox * SW - PL) * BLOCK;
     vec acc[TH][TW];
     UNROLL(16)
     for (int r = 0; r < rows; r++) {
@@ -18,8 +20,8 @@ INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows,
             for (int i = 0; i < KH; i++) {
                 UNROLL(16)
                 for (int j = 0; j < KW; j++) {
-                    const vec x =
-                        load(from + ((i64)(r * SH + i * DH) * W + t * SW + j * DW) * BLOCK);
+                    const vec x = stored_load(
+                        from + ((i64)(r * SH + i * DH) * W + t * SW + j * DW) * BLOCK);
                     acc[r][t] = i || j ? fold(acc[r][t], x) : x;
                 }
             }
@@ -31,29 +33,29 @@ INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows,
         for (int t = 0; t < cols; t++) {
             if (POOL_MEAN)
                 acc[r][t] *= share_of(KH, KW);
-            store(out + ((oy + r) * OW + ox + t) * BLOCK, acc[r][t]);
+            stored_store(out + ((oy + r) * OW + ox + t) * BLOCK, acc[r][t]);
         }
     }
 }
 
 /* Pixels [ox, end) of one row, whatever is outside. */
-INLINE void edge(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, i64 end)
+INLINE void edge(const stored *plane, stored *out, i64 oy, i64 ox, i64 end)
 {
     const span y = rows_of(oy);
     for (; ox < end; ox++) {
         const span x = cols_of(ox);
-        const DTYPE *from = plane + ((oy * SH - PT) * W + ox * SW - PL) * BLOCK;
+        const stored *from = plane + ((oy * SH - PT) * W + ox * SW - PL) * BLOCK;
         vec acc = splat(POOL_START);
         for (i64 i = y.first; i < y.last; i++)
             for (i64 j = x.first; j < x.last; j++)
-                acc = fold(acc, load(from + (i * (DH * W) + j * DW) * BLOCK));
+                acc = fold(acc, stored_load(from + (i * (DH * W) + j * DW) * BLOCK));
         if (POOL_MEAN)
             acc *= share_of(counted_rows(oy), counted_cols(ox));
-        store(out + (oy * OW + ox) * BLOCK, acc);
+        stored_store(out + (oy * OW + ox) * BLOCK, acc);
     }
 }
 
-INLINE void row(const DTYPE *plane, DTYPE *out, i64 oy, const int rows)
+INLINE void row(const stored *plane, stored *out, i64 oy, const int rows)
 {
     for (int r = 0; r < rows; r++) {
         edge(plane, out, oy + r, 0, X0);
@@ -69,15 +71,15 @@ INLINE void row(const DTYPE *plane, DTYPE *out, i64 oy, const int rows)
 /* arg: data, out */
 void pool(void *const *arg)
 {
-    const DTYPE *data = arg[0];
-    DTYPE *out = arg[1];
+    const stored *data = arg[0];
+    stored *out = arg[1];
     PARALLEL_FOR
     for (i64 task = 0; task < (i64)PLANES * BANDS; task++) {
         const i64 p = task / BANDS, band = task % BANDS;
         const i64 last = (band + 1) * OH / BANDS;
         for (int part = 0; part < BLOCK; part += VLEN) {
-            const DTYPE *plane = data + p * ((i64)H * W * BLOCK) + part;
-            DTYPE *to = out + p * ((i64)OH * OW * BLOCK) + part;
+            const stored *plane = data + p * ((i64)H * W * BLOCK) + part;
+            stored *to = out + p * ((i64)OH * OW * BLOCK) + part;
             for (i64 oy = band * OH / BANDS; oy < last;) {
                 if (oy < Y0 || oy >= Y1) {
                     edge(plane, to, oy, 0, OW);

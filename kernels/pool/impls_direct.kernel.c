@@ -7,11 +7,12 @@
  * vectors, and takes every second element afterwards: a shuffle for each column of the
  * window instead of one for each tap. Loads never reach beyond the last tap.
  */
+#define STORED_TENSORS
 #include "kernels/pool/compute.kernel.h"
 
 /* One vector of windows whose first tap is at p; kernel rows [k0, k1), all of them when
  * `known`. */
-INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
+INLINE vec windows(const stored *p, const int known, const i64 k0, const i64 k1)
 {
     vec acc = splat(POOL_START);
 #if COLUMNS
@@ -21,8 +22,8 @@ INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
         vec a = splat(POOL_START), b = a;
         UNROLL(16)
         for (i64 i = k0; i < k1; i++) {
-            const vec low = load(p + i * (DH * W) + j);
-            const vec high = load(p + i * (DH * W) + j + (two ? VLEN : VLEN - 1));
+            const vec low = stored_load(p + i * (DH * W) + j);
+            const vec high = stored_load(p + i * (DH * W) + j + (two ? VLEN : VLEN - 1));
             a = known && i == 0 ? low : fold(a, low);
             b = known && i == 0 ? high : fold(b, high);
         }
@@ -43,7 +44,7 @@ INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
     for (i64 i = k0; i < k1; i++) {
         UNROLL(16)
         for (int j = 0; j < KW; j++) {
-            const vec x = strided(p + i * (DH * W) + j * DW);
+            const vec x = stored_strided(p + i * (DH * W) + j * DW);
             acc = known && i == 0 && j == 0 ? x : fold(acc, x);
         }
     }
@@ -52,16 +53,16 @@ INLINE vec windows(const DTYPE *p, const int known, const i64 k0, const i64 k1)
 }
 
 /* `inside`: all kernel rows, a constant; else [y.first, y.last) for one row. */
-INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows, const int vecs,
-                 const int inside, span y, void *const *arg)
+INLINE void tile(const stored *plane, stored *out, i64 oy, i64 ox, const int rows,
+                 const int vecs, const int inside, span y, void *const *arg)
 {
-    const DTYPE *from = plane + (oy * SH - PT) * W + ox * SW - PL;
+    const stored *from = plane + (oy * SH - PT) * W + ox * SW - PL;
     vec acc[TH][TV];
     UNROLL(16)
     for (int r = 0; r < rows; r++) {
         UNROLL(16)
         for (int t = 0; t < vecs; t++) {
-            const DTYPE *p = from + r * (SH * W) + t * (VLEN * SW);
+            const stored *p = from + r * (SH * W) + t * (VLEN * SW);
             acc[r][t] = inside ? windows(p, 1, 0, KH) : windows(p, 0, y.first, y.last);
             if (POOL_MEAN)
                 acc[r][t] *= share_of(inside ? KH : counted_rows(oy), KW);
@@ -71,20 +72,21 @@ INLINE void tile(const DTYPE *plane, DTYPE *out, i64 oy, i64 ox, const int rows,
     for (int r = 0; r < rows; r++) {
         UNROLL(16)
         for (int t = 0; t < vecs; t++)
-            store(out + (oy + r) * OW + ox + t * VLEN, acc[r][t]);
+            stored_store(out + (oy + r) * OW + ox + t * VLEN, acc[r][t]);
     }
 }
 
-INLINE DTYPE window(const DTYPE *plane, i64 oy, i64 ox, span y, span x, void *const *arg)
+INLINE DTYPE window(const stored *plane, i64 oy, i64 ox, span y, span x, void *const *arg)
 {
     DTYPE acc = POOL_START;
     for (i64 i = y.first; i < y.last; i++)
         for (i64 j = x.first; j < x.last; j++)
-            acc = fold1(acc, plane[(oy * SH - PT + i * DH) * W + ox * SW - PL + j * DW]);
+            acc = fold1(
+                acc, stored_value(plane[(oy * SH - PT + i * DH) * W + ox * SW - PL + j * DW]));
     return POOL_MEAN ? acc * share_of(counted_rows(oy), counted_cols(ox)) : acc;
 }
 
-INLINE void row(const DTYPE *plane, DTYPE *out, i64 oy, const int rows, const int inside,
+INLINE void row(const stored *plane, stored *out, i64 oy, const int rows, const int inside,
                 void *const *arg)
 {
     const span y = inside ? (span){0, KH} : rows_of(oy);
@@ -97,23 +99,23 @@ INLINE void row(const DTYPE *plane, DTYPE *out, i64 oy, const int rows, const in
         tile(plane, out, oy, X1 - VLEN, rows, 1, inside, y, arg);
     for (int r = 0; r < rows; r++) {
         for (i64 x = 0; x < X0; x++)
-            out[(oy + r) * OW + x] = window(plane, oy + r, x, y, cols_of(x), arg);
+            out[(oy + r) * OW + x] = stored_of(window(plane, oy + r, x, y, cols_of(x), arg));
         for (i64 x = X1; x < OW; x++)
-            out[(oy + r) * OW + x] = window(plane, oy + r, x, y, cols_of(x), arg);
+            out[(oy + r) * OW + x] = stored_of(window(plane, oy + r, x, y, cols_of(x), arg));
     }
 }
 
 /* arg: data, out, and what is known at run time */
 void pool(void *const *arg)
 {
-    const DTYPE *data = arg[0];
-    DTYPE *out = arg[1];
+    const stored *data = arg[0];
+    stored *out = arg[1];
     PARALLEL_FOR
     for (i64 task = 0; task < (i64)PLANES * BANDS; task++) {
         const i64 p = task / BANDS, band = task % BANDS;
         const i64 last = (band + 1) * OH / BANDS;
-        const DTYPE *plane = data + p * ((i64)H * W);
-        DTYPE *to = out + p * ((i64)OH * OW);
+        const stored *plane = data + p * ((i64)H * W);
+        stored *to = out + p * ((i64)OH * OW);
         for (i64 oy = band * OH / BANDS; oy < last;) {
             if (oy < Y0 || oy >= Y1) {
                 row(plane, to, oy++, 1, 0, arg);

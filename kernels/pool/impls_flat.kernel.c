@@ -8,6 +8,7 @@
  * garbage that the copy into the output leaves behind; a plane of 17 x 17 costs 23 vectors
  * instead of 34 ragged ones.
  */
+#define STORED_TENSORS
 #include "kernels/pool/compute.kernel.h"
 
 #define LENGTH ((i64)(GROUP - 1) * SPAN + (i64)(OH - 1) * PITCH + OW) /* of the result */
@@ -63,8 +64,9 @@ INLINE void fold_columns(DTYPE *row, const DTYPE *shares)
 /* arg: data, out, planes of the threads, shares */
 void pool(void *const *arg)
 {
-    const DTYPE *data = arg[0], *shares = arg[3];
-    DTYPE *out = arg[1];
+    const stored *data = arg[0];
+    const DTYPE *shares = arg[3];
+    stored *out = arg[1];
     PARALLEL_FOR
     for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
         DTYPE *plane = (DTYPE *)arg[2] + THREAD * (2 * (i64)WORK);
@@ -75,15 +77,14 @@ void pool(void *const *arg)
             const i64 n = MIN(GROUP, end - p);
             for (i64 g = 0; g < n; g++)
                 for (i64 y = 0; y < ROWS; y++)
-                    __builtin_memcpy(plane + g * SPAN + (PT + y) * PITCH + PL,
-                                     data + ((p + g) * H + y) * W,
-                                     MIN(W, PITCH - PL) * sizeof(DTYPE));
+                    stored_read(plane + g * SPAN + (PT + y) * PITCH + PL,
+                                data + ((p + g) * H + y) * W, MIN(W, PITCH - PL));
             fold_rows(plane);
             fold_columns(plane + WORK, shares);
             for (i64 g = 0; g < n; g++)
                 for (i64 y = 0; y < OH; y++)
-                    __builtin_memcpy(out + ((p + g) * OH + y) * OW,
-                                     plane + WORK + g * SPAN + y * PITCH, OW * sizeof(DTYPE));
+                    stored_write(out + ((p + g) * OH + y) * OW,
+                                 plane + WORK + g * SPAN + y * PITCH, OW);
         }
     }
 }

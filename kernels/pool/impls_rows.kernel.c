@@ -8,10 +8,11 @@
  * end; so columns need no tests and every load of the second step is a whole vector. Means of
  * windows that count differently are multiplied by a table of columns, made once.
  */
+#define STORED_TENSORS
 #include "kernels/pool/compute.kernel.h"
 #include "kernels/pool/shares.kernel.h"
 
-INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, const int vecs,
+INLINE void fold_rows(const stored *from, DTYPE *line, i64 x, const int rows, const int vecs,
                       const int inside, span y)
 {
     vec acc[TH][TW];
@@ -19,16 +20,16 @@ INLINE void fold_rows(const DTYPE *from, DTYPE *line, i64 x, const int rows, con
     for (int r = 0; r < rows; r++) {
         UNROLL(16)
         for (int t = 0; t < vecs; t++) {
-            const DTYPE *p = from + r * (SH * W) + x + t * VLEN;
+            const stored *p = from + r * (SH * W) + x + t * VLEN;
             if (inside) {
-                acc[r][t] = load(p);
+                acc[r][t] = stored_load(p);
                 UNROLL(16)
                 for (int i = 1; i < KH; i++)
-                    acc[r][t] = fold(acc[r][t], load(p + i * (DH * W)));
+                    acc[r][t] = fold(acc[r][t], stored_load(p + i * (DH * W)));
             } else {
                 acc[r][t] = splat(POOL_START);
                 for (i64 i = y.first; i < y.last; i++)
-                    acc[r][t] = fold(acc[r][t], load(p + i * (DH * W)));
+                    acc[r][t] = fold(acc[r][t], stored_load(p + i * (DH * W)));
             }
         }
     }
@@ -60,7 +61,7 @@ INLINE vec fold_columns(const DTYPE *p)
 }
 
 /* Vectors at columns x of one row; `cols` of the last one exist. */
-INLINE void finish(const DTYPE *line, DTYPE *out, const DTYPE *shares, DTYPE scale, i64 x,
+INLINE void finish(const DTYPE *line, stored *out, const DTYPE *shares, DTYPE scale, i64 x,
                    const int vecs, const int cols)
 {
     vec acc[TV];
@@ -72,14 +73,14 @@ INLINE void finish(const DTYPE *line, DTYPE *out, const DTYPE *shares, DTYPE sca
     }
     UNROLL(16)
     for (int t = 0; t < vecs; t++)
-        vec_put(out + x + t * VLEN, acc[t], cols);
+        stored_put(out + x + t * VLEN, acc[t], cols);
 }
 
-INLINE void row(const DTYPE *plane, DTYPE *line, DTYPE *out, const DTYPE *shares, i64 oy,
+INLINE void row(const stored *plane, DTYPE *line, stored *out, const DTYPE *shares, i64 oy,
                 const int rows, const int inside)
 {
     const span y = inside ? (span){0, KH} : rows_of(oy);
-    const DTYPE *from = plane + (oy * SH - PT) * W;
+    const stored *from = plane + (oy * SH - PT) * W;
     i64 x = 0;
     for (; x + TW * VLEN <= W; x += TW * VLEN)
         fold_rows(from, line, x, rows, TW, inside, y);
@@ -89,7 +90,7 @@ INLINE void row(const DTYPE *plane, DTYPE *line, DTYPE *out, const DTYPE *shares
         fold_rows(from, line, W - VLEN, rows, 1, inside, y);
     for (int r = 0; r < rows; r++) {
         const DTYPE *l = line + r * LINE;
-        DTYPE *to = out + (oy + r) * OW;
+        stored *to = out + (oy + r) * OW;
         const DTYPE scale = UNIFORM ? share_of(KH, KW) : share_of(counted_rows(oy + r), 1);
         i64 ox = 0;
         for (; ox + TV * VLEN <= OW; ox += TV * VLEN)
@@ -104,14 +105,16 @@ INLINE void row(const DTYPE *plane, DTYPE *line, DTYPE *out, const DTYPE *shares
 /* arg: data, out, lines of the threads, shares */
 void pool(void *const *arg)
 {
-    const DTYPE *data = arg[0], *shares = arg[3];
-    DTYPE *out = arg[1];
+    const stored *data = arg[0];
+    const DTYPE *shares = arg[3];
+    stored *out = arg[1];
     PARALLEL_FOR
     for (i64 task = 0; task < (i64)PLANES * BANDS; task++) {
         const i64 p = task / BANDS, band = task % BANDS;
         const i64 last = (band + 1) * OH / BANDS;
-        const DTYPE *plane = data + p * ((i64)H * W);
-        DTYPE *line = (DTYPE *)arg[2] + THREAD * (TH * LINE), *to = out + p * ((i64)OH * OW);
+        const stored *plane = data + p * ((i64)H * W);
+        DTYPE *line = (DTYPE *)arg[2] + THREAD * (TH * LINE);
+        stored *to = out + p * ((i64)OH * OW);
         for (i64 r = 0; r < TH; r++) {
             for (i64 x = 0; x < PL; x++)
                 line[r * LINE + x] = POOL_START;

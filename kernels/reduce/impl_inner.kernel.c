@@ -3,13 +3,14 @@
  * LINES rows of LENGTH values for each of OUTPUTS results: SUMS partial results of each of ROWS
  * outputs at a time. With PARTS each part takes some of the lines, or a piece of the only one.
  */
+#define STORED_TENSORS
 #include "kernels/reduce/reduce_body.kernel.h"
 
 #define WIDTH MIN(SUMS, LANES)
 
 /* SUMS partial results and the `rest` < SUMS values that are left: halved until one remains,
  * values joining where there are as many of them as results. */
-INLINE SCALAR joined(const SCALAR *sum, const IN_T *x, const i64 rest)
+INLINE SCALAR joined(const SCALAR *sum, const in_memory *x, const i64 rest)
 {
     SCALAR s[SUMS];
     for (int l = 0; l < SUMS; l++)
@@ -27,7 +28,7 @@ INLINE SCALAR joined(const SCALAR *sum, const IN_T *x, const i64 rest)
             for (int v = 0; v < half; v += width)
                 EACH_LANE
             for (int l = v; l < v + width; l++)
-                s[l] = combine(s[l], map((SCALAR)x[l]));
+                s[l] = combine(s[l], map(TAKEN(x[l])));
             x += half;
         }
     }
@@ -35,11 +36,11 @@ INLINE SCALAR joined(const SCALAR *sum, const IN_T *x, const i64 rest)
 }
 
 /* n outputs (a constant) from number `first` on; values from..to of lines line..last_line. */
-INLINE void outputs(const IN_T *in, made *out, i64 first, const int n, i64 line, i64 last_line,
-                    i64 from, i64 to)
+INLINE void outputs(const in_memory *in, made *out, i64 first, const int n, i64 line,
+                    i64 last_line, i64 from, i64 to)
 {
     SCALAR sum[ROWS][SUMS];
-    const IN_T *row[ROWS];
+    const in_memory *row[ROWS];
     const i64 rest = (to - from) % SUMS;
     for (int j = 0; j < n; j++)
         for (int l = 0; l < SUMS; l++)
@@ -53,19 +54,26 @@ INLINE void outputs(const IN_T *in, made *out, i64 first, const int n, i64 line,
             UNROLL(8)
             for (int j = 0; j < n; j++) {
 #if AHEAD
-                for (int b = 0; b < SUMS * (int)sizeof(IN_T); b += 64)
+                for (int b = 0; b < SUMS * (int)sizeof(in_memory); b += 64)
                     __builtin_prefetch((const char *)(row[j] + i) + AHEAD + b);
+#endif
+#if STORED_HALF
+                SCALAR x[SUMS] __attribute__((aligned(VEC_BYTES)));
+                stored_read(x, (const stored *)row[j] + i, SUMS);
+#define ELEMENT(l) x[l]
+#else
+#define ELEMENT(l) ((SCALAR)row[j][i + l])
 #endif
                 EACH_VECTOR
                 for (int v = 0; v < SUMS; v += WIDTH)
                     EACH_LANE
                 for (int l = v; l < v + WIDTH; l++)
-                    sum[j][l] = combine(sum[j][l], map((SCALAR)row[j][i + l]));
+                    sum[j][l] = combine(sum[j][l], map(ELEMENT(l)));
             }
         }
         for (int j = 0; j < n && LINES > 1; j++)
             for (i64 l = 0; l < rest; l++)
-                sum[j][l] = combine(sum[j][l], map((SCALAR)row[j][to - rest + l]));
+                sum[j][l] = combine(sum[j][l], map(TAKEN(row[j][to - rest + l])));
     }
     UNROLL(8)
     for (int j = 0; j < n; j++)
@@ -73,7 +81,7 @@ INLINE void outputs(const IN_T *in, made *out, i64 first, const int n, i64 line,
 }
 
 /* `all` outputs there are. */
-INLINE void part(const IN_T *in, made *out, i64 group, i64 number, const i64 all)
+INLINE void part(const in_memory *in, made *out, i64 group, i64 number, const i64 all)
 {
     i64 line = 0, last_line = LINES, from = 0, to = LENGTH;
 #if PARTS > 1

@@ -6,7 +6,9 @@
  * The one idea: a ragged end is the last whole vector of the row, which overlaps its
  * neighbour: its lanes are true values, only sums must leave out the REST lanes counted before.
  */
+#define STORED_TENSORS
 #include "kernels/common/exp.kernel.h"
+#include "kernels/common/stored.kernel.h"
 
 #define WHOLE (AXIS / VLEN)
 #define TAIL (AXIS % VLEN)
@@ -16,10 +18,11 @@
 #define STEPS (WHOLE / STEP * STEP)
 #define SMALLEST ((DTYPE)(sizeof(DTYPE) == 8 ? -__DBL_MAX__ : -__FLT_MAX__))
 #define NOTHING ((DTYPE)-__builtin_inff())
+#define AGAIN (PASSES == 2 || STORED_HALF) /* exponentials are computed twice */
 
 #if PASSES == 1
 
-INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
+INLINE void lines(const stored *from, stored *to, const int rows)
 {
     vec x[ROWS][VECS];
     DTYPE scale[ROWS];
@@ -28,7 +31,7 @@ INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
         vec most = splat(NOTHING), sum = {0};
         UNROLL(64)
         for (int v = 0; v < VECS; v++) {
-            x[r][v] = load(from + r * AXIS + PLACE(v));
+            x[r][v] = stored_load(from + r * AXIS + PLACE(v));
             most = vec_max(x[r][v], most);
         }
         const vec m = splat(vec_largest(most));
@@ -43,25 +46,25 @@ INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
     for (int r = 0; r < rows; r++) {
         UNROLL(64)
         for (int v = 0; v < VECS; v++)
-            store(to + r * AXIS + PLACE(v), x[r][v] * scale[r]);
+            stored_store(to + r * AXIS + PLACE(v), x[r][v] * scale[r]);
     }
 }
 
 #else
 
 /* Vectors [v, v + n) of the rows raise their maxima. */
-INLINE void raise(vec most[ROWS][STEP], const DTYPE *from, i64 v, const int rows, const int n)
+INLINE void raise(vec most[ROWS][STEP], const stored *from, i64 v, const int rows, const int n)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
         UNROLL(8)
         for (int u = 0; u < n; u++)
-            most[r][u] = vec_max(load(from + r * AXIS + PLACE(v + u)), most[r][u]);
+            most[r][u] = vec_max(stored_load(from + r * AXIS + PLACE(v + u)), most[r][u]);
     }
 }
 
 /* Maximum and sum of every lane together: the sums shrink whenever a maximum rises. */
-INLINE void both(vec most[ROWS], vec sum[ROWS], const DTYPE *from, i64 v, const int rows,
+INLINE void both(vec most[ROWS], vec sum[ROWS], const stored *from, i64 v, const int rows,
                  const int n, const int overlap)
 {
     UNROLL(8)
@@ -69,7 +72,7 @@ INLINE void both(vec most[ROWS], vec sum[ROWS], const DTYPE *from, i64 v, const 
         vec x[STEP], higher = most[r];
         UNROLL(8)
         for (int u = 0; u < n; u++) {
-            x[u] = load(from + r * AXIS + PLACE(v + u));
+            x[u] = stored_load(from + r * AXIS + PLACE(v + u));
             if (overlap)
                 x[u] = vec_from(x[u], NOTHING, overlap);
             higher = vec_max(x[u], higher);
@@ -83,33 +86,34 @@ INLINE void both(vec most[ROWS], vec sum[ROWS], const DTYPE *from, i64 v, const 
     }
 }
 
-INLINE void exponentials(const DTYPE *from, DTYPE *to, const DTYPE *most, vec sum[ROWS][STEP],
+INLINE void exponentials(const stored *from, stored *to, const DTYPE *most, vec sum[ROWS][STEP],
                          i64 v, const int rows, const int n)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
         UNROLL(8)
         for (int u = 0; u < n; u++) {
-            const vec e = vec_exp(load(from + r * AXIS + PLACE(v + u)) - splat(most[r]));
-            store(to + r * AXIS + PLACE(v + u), e);
+            const vec e = vec_exp(stored_load(from + r * AXIS + PLACE(v + u)) - splat(most[r]));
+            if (!AGAIN)
+                stored_store(to + r * AXIS + PLACE(v + u), e);
             sum[r][u] += e;
         }
     }
 }
 
-/* The last pass: PASSES 2 computes, PASSES 3 has the exponentials in `to`. */
-INLINE void finish(const DTYPE *from, DTYPE *to, const DTYPE *most, const DTYPE *scale, i64 v,
+/* The last pass: exponentials are in `to`, where these would not have been rounded. */
+INLINE void finish(const stored *from, stored *to, const DTYPE *most, const DTYPE *scale, i64 v,
                    const int rows, const int n)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
         UNROLL(8)
         for (int u = 0; u < n; u++) {
-            DTYPE *p = to + r * AXIS + PLACE(v + u);
-            const vec e = PASSES == 2
-                              ? vec_exp(load(from + r * AXIS + PLACE(v + u)) - splat(most[r]))
-                              : load(p);
-            store(p, e * splat(scale[r]));
+            stored *p = to + r * AXIS + PLACE(v + u);
+            const vec e =
+                AGAIN ? vec_exp(stored_load(from + r * AXIS + PLACE(v + u)) - splat(most[r]))
+                      : stored_load(p);
+            stored_store(p, e * splat(scale[r]));
         }
     }
 }
@@ -123,7 +127,7 @@ INLINE void finish(const DTYPE *from, DTYPE *to, const DTYPE *most, const DTYPE 
             what;                                                                              \
     } while (0)
 
-INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
+INLINE void lines(const stored *from, stored *to, const int rows)
 {
     DTYPE largest[ROWS], scale[ROWS];
     vec last[ROWS];
@@ -147,7 +151,7 @@ INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
             most[r][0] = vec_max(most[r][u], most[r][0]);
         largest[r] = vec_largest(most[r][0]);
         if (TAIL)
-            last[r] = vec_exp(load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
+            last[r] = vec_exp(stored_load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
     }
     EACH(exponentials(from, to, largest, sum, v, rows, n));
     UNROLL(8)
@@ -174,14 +178,14 @@ INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
         largest[r] = vec_largest(most[r]);
         scale[r] = 1 / vec_sum(sum[r] * vec_exp(most[r] - splat(largest[r])));
         if (TAIL)
-            last[r] = vec_exp(load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
+            last[r] = vec_exp(stored_load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
     }
 #endif
     EACH(finish(from, to, largest, scale, v, rows, n));
     if (TAIL) {
         UNROLL(8)
         for (int r = 0; r < rows; r++)
-            store(to + r * AXIS + PLACE(WHOLE), last[r] * splat(scale[r]));
+            stored_store(to + r * AXIS + PLACE(WHOLE), last[r] * splat(scale[r]));
     }
 }
 
@@ -190,8 +194,8 @@ INLINE void lines(const DTYPE *from, DTYPE *to, const int rows)
 /* arg: data, out */
 void softmax(void *const *arg)
 {
-    const DTYPE *data = arg[0];
-    DTYPE *out = arg[1];
+    const stored *data = arg[0];
+    stored *out = arg[1];
     PARALLEL_FOR
     for (i64 row = 0; row < OUTER / ROWS; row++)
         lines(data + row * (ROWS * AXIS), out + row * (ROWS * AXIS), ROWS);

@@ -64,6 +64,16 @@ static const char *const wide_calls[] = {
     "conv2d(bf16[2,5,9,20], const bf16[20,5,3,3], padding=[1,1,1,1]) -> add(const "
     "bf16[20,1,1])",
     "conv2d(f16[1,12,9,9], const f16[12,1,3,3], groups=12) -> relu()",
+    "conv2d(bf16[1,2,9,9,8], bf16[16,1,3,3], groups=16, padding=[1,1,1,1], data_layout=NCHW8c)",
+    "conv2d(bf16[1,3,13,67], const bf16[6,1,3,4], groups=3, strides=[2,2], padding=[1,1,2,3]) "
+    "-> add(bf16[1,6,7,34]) -> relu()",
+    "conv2d(f16[2,3,11,40], f16[3,1,3,3], groups=3, padding=[2,3,2,3], dilation=[2,3])",
+    "avg_pool2d(f16[2,3,8,34], pool_size=[2,2], strides=[2,2])",
+    "global_avg_pool2d(bf16[3,20,4,4])",
+    "sum(bf16[9,70], axis=[1])",
+    "sum(f16[9,70], axis=[0])",
+    "cast(f32[77], dtype=bf16)",
+    "cast(f16[77], dtype=f32)",
     "max_pool2d(bf16[1,5,9,20], pool_size=[3,3], strides=[2,2], padding=[1,1,1,1])",
     "add(f16[5,33], f16[33]) -> relu()",
     "multiply(bf16[5,33], bf16[5,1])",

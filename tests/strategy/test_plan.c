@@ -581,6 +581,60 @@ static void test_fused_in_half(void **state)
     ot_text_release(&text);
 }
 
+/* A body that knows how tensors are stored is told so, where floats have one type throughout and
+ * what is fused is computed by it; else stages convert. */
+static bool in_float32(const optune_task *task, char *why)
+{
+    return task->call->input[0].type.dtype.bits == 32 || optune_refuse(why, "needs float32");
+}
+
+static void stored(const char *call, const optune_impl *row, const char *says)
+{
+    fake_task f;
+    optune_err err = {0};
+    ot_text text = {0};
+    const optune_config config = {0};
+    fake_task_set(&f, call);
+    build = good;
+    lanes_from = 1;
+    check_ok(ot_plan_make(&f.task, row, &config, &made, &err));
+    ot_plan_source(&f.task, &made, 0, &text);
+    if (says)
+        check_contains(ot_text_str(&text), says);
+    else
+        assert_null(strstr(ot_text_str(&text), "#define STORED_BRAIN"));
+    bool converts = false;
+    for (int s = 0; s < made.n_stages; s++)
+        converts = converts || strstr(made.stage[s].function, "widen_");
+    assert_int_equal(converts, !says);
+    ot_text_release(&text);
+}
+
+static void test_stored(void **state)
+{
+    (void)state;
+    static const optune_impl knows = {.op = "fake_mm",
+                                      .name = "fake_stored",
+                                      .applies = in_float32,
+                                      .plan = plan_fused,
+                                      .source = "#define STORED_TENSORS\n"};
+    static const optune_impl other = {.op = "fake_mm",
+                                      .name = "fake_not_stored",
+                                      .applies = in_float32,
+                                      .plan = plan_fused,
+                                      .source = "int body;\n"};
+    static const optune_impl closes = {.op = "fake_mm",
+                                       .name = "fake_closed",
+                                       .applies = in_float32,
+                                       .plan = plan_row,
+                                       .source = "#define STORED_TENSORS\n"};
+    static const char fused[] = "fake_mm(bf16[4,8], bf16[16,8]) -> fake_add(const bf16[16])";
+    stored(fused, &knows, "#define STORED_BRAIN 1\n");
+    stored("fake_mm(f16[4,8], f16[16,8]) -> fake_relu()", &knows, "#define STORED_BRAIN 0\n");
+    stored(fused, &other, NULL);
+    stored(fused, &closes, NULL);
+}
+
 static void test_fused_digest(void **state)
 {
     (void)state;
@@ -646,7 +700,8 @@ int main(void)
         cmocka_unit_test(test_functions),      cmocka_unit_test(test_repeat),
         cmocka_unit_test(test_misuse),         cmocka_unit_test(test_fused_in_registers),
         cmocka_unit_test(test_fused_behind),   cmocka_unit_test(test_fused_on_gpu),
-        cmocka_unit_test(test_fused_in_half),  cmocka_unit_test(test_fused_digest),
+        cmocka_unit_test(test_fused_in_half),  cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_fused_digest),
     };
     return cmocka_run_group_tests(tests, add_rows, NULL);
 }

@@ -8,6 +8,7 @@
  * nothing is padded or tested while computing. Rows are clipped at run time. An input vector is
  * loaded once for all the taps and rows of the tile that it meets.
  */
+#define STORED_TENSORS
 #include "kernels/convolution/planes.kernel.h"
 
 #define TAPS (KH * KW)
@@ -27,7 +28,7 @@
 /* arg: weight [C][1][KH][KW], packed [vector][tap][VLEN] */
 void pack_weight(void *const *arg)
 {
-    const DTYPE *weight = arg[0];
+    const stored *weight = arg[0];
     DTYPE *packed = arg[1];
     PARALLEL_FOR
     for (i64 v = 0; v < VECS; v++)
@@ -35,7 +36,7 @@ void pack_weight(void *const *arg)
             DTYPE *to = packed + (v * TAPS + k) * VLEN;
             i64 l = 0;
             for (; l < MIN(VLEN, CO - v * VLEN); l++)
-                to[l] = weight[(v * VLEN + l) * TAPS + k];
+                to[l] = stored_value(weight[(v * VLEN + l) * TAPS + k]);
             for (; l < VLEN; l++)
                 to[l] = 0;
         }
@@ -114,8 +115,10 @@ INLINE void tile_row(const DTYPE *image, const DTYPE *w, DTYPE *to, i64 oy, cons
 /* arg: data, packed, out, bands */
 void depthwise(void *const *arg)
 {
-    const DTYPE *data = arg[0], *packed = arg[1];
-    DTYPE *out = arg[2], *bands = arg[3];
+    const stored *data = arg[0];
+    const DTYPE *packed = arg[1];
+    stored *out = arg[2];
+    DTYPE *bands = arg[3];
     PARALLEL_FOR
     for (i64 task = 0; task < (i64)N * VECS * ROW_BLOCKS; task++) {
         const i64 first = task % ROW_BLOCKS * ROWS, last = MIN(first + ROWS, OH);

@@ -9,30 +9,47 @@
  * phase kw * DW % SW, and neighbours in the output are neighbours in a phase, whatever the
  * stride.
  */
-#include "kernels/common/epilogue.kernel.h"
+#define STORED_TENSORS
+#include "kernels/common/stored.kernel.h"
 
 #define FAR_ROW ((KH - 1) * DH)
 #define IN_ROWS(rows) (((rows)-1) * SH + FAR_ROW + 1)
 #define ROW_IN ((i64)SW * PITCH) /* from one row of a band to the next */
 
 /* One row of the data into the phases of a row of the band; padding stays as it is. */
-INLINE void split(const DTYPE *restrict from, DTYPE *restrict to)
+INLINE void split(const stored *restrict from, DTYPE *restrict to)
 {
+#if STORED_HALF && SW == 2
+    /* Words of two numbers, those at even and at odd columns of the data. */
+    const i64 even = PL / 2, odd = (PL + 1) / 2;
+    DTYPE *at[2] = {to + PL % 2 * (i64)PITCH + even, to + (1 - PL % 2) * (i64)PITCH + odd};
+    const i64 most[2] = {MIN((W + 1) / 2, PITCH - even), MIN(W / 2, PITCH - odd)};
+    i64 j = 0;
+    for (; j + VLEN <= MIN(most[0], most[1]); j += VLEN) {
+        const float_bits pair = *(const float_bits_at *)(from + 2 * j);
+        store(at[0] + j, stored_low(pair));
+        store(at[1] + j, stored_high(pair));
+    }
+    for (int k = 0; k < 2; k++)
+        for (i64 i = j; i < most[k]; i++)
+            at[k][i] = stored_value(from[2 * i + k]);
+    return;
+#endif
     UNROLL(4)
     for (int p = 0; p < SW; p++) {
         const i64 first = p >= PL ? 0 : (PL - p + SW - 1) / SW;
         const i64 last = MIN((i64)PITCH, W + PL <= p ? 0 : (W + PL - p - 1) / SW + 1);
 #if SW == 1
-        __builtin_memcpy(to + first, from + first - PL, (last - first) * sizeof(DTYPE));
+        stored_read(to + first, from + first - PL, last - first);
 #else
         for (i64 j = first; j < last; j++)
-            to[p * PITCH + j] = from[j * SW + p - PL];
+            to[p * PITCH + j] = stored_value(from[j * SW + p - PL]);
 #endif
     }
 }
 
 /* Output rows [oy, oy + rows) need these rows of the data. */
-INLINE void fill(const DTYPE *plane, DTYPE *band, i64 oy, i64 rows, void *const *arg)
+INLINE void fill(const stored *plane, DTYPE *band, i64 oy, i64 rows, void *const *arg)
 {
     for (i64 r = 0; r < IN_ROWS(rows); r++) {
         const i64 y = oy * SH - PT + r;
@@ -45,7 +62,7 @@ INLINE void fill(const DTYPE *plane, DTYPE *band, i64 oy, i64 rows, void *const 
 }
 
 /* rows x vecs vectors, `cols` lanes of each; `to` is element o of the output. */
-INLINE void tile(const DTYPE *band, const DTYPE *w, DTYPE *to, const int rows, const int vecs,
+INLINE void tile(const DTYPE *band, const DTYPE *w, stored *to, const int rows, const int vecs,
                  void *const *arg, i64 o)
 {
     vec acc[TH][TV];
@@ -75,13 +92,13 @@ INLINE void tile(const DTYPE *band, const DTYPE *w, DTYPE *to, const int rows, c
         UNROLL(16)
         for (int v = 0; v < vecs; v++) {
             const i64 at = (i64)r * OW + v * VLEN;
-            store(to + at, epilogue(acc[r][v], arg, o + at, VLEN));
+            stored_store(to + at, stored_fused(acc[r][v], arg, o + at, VLEN));
         }
     }
 }
 
 /* All columns of `rows` output rows; the last vector overlaps its neighbour. */
-INLINE void row(const DTYPE *band, const DTYPE *w, DTYPE *to, const int rows, void *const *arg,
+INLINE void row(const DTYPE *band, const DTYPE *w, stored *to, const int rows, void *const *arg,
                 i64 o)
 {
     i64 x = 0;
@@ -96,8 +113,8 @@ INLINE void row(const DTYPE *band, const DTYPE *w, DTYPE *to, const int rows, vo
 /* arg: data, weight, out, bands of the threads, and the dims that vary */
 void depthwise(void *const *arg)
 {
-    const DTYPE *data = arg[0], *weight = arg[1];
-    DTYPE *out = arg[2];
+    const stored *data = arg[0], *weight = arg[1];
+    stored *out = arg[2];
     PARALLEL_FOR
     for (i64 chunk = 0; chunk < CHUNKS; chunk++) {
         DTYPE *band = (DTYPE *)arg[3] + THREAD * (i64)BAND;
@@ -108,7 +125,13 @@ void depthwise(void *const *arg)
                 const i64 rows = MIN(ROWS, OH - first);
                 fill(data + p * ((i64)H * W), band, first, rows, arg);
                 for (i64 m = 0; m < CO_G; m++) {
-                    const DTYPE *w = weight + (p % CI * CO_G + m) * (KH * KW);
+                    const stored *taps = weight + (p % CI * CO_G + m) * (KH * KW);
+#if STORED_HALF
+                    DTYPE w[KH * KW];
+                    stored_read(w, taps, KH * KW);
+#else
+                    const DTYPE *w = taps;
+#endif
                     const i64 o = ((p * CO_G + m) * OH + first) * OW;
                     i64 y = 0;
                     for (; y + TH <= rows; y += TH)
