@@ -93,7 +93,7 @@ static int run(const ot_cli *cli)
                             "report needs one of: workloads, an operator, --graph FILE, "
                             "--tune NAME");
     if (ot_graph_words_given(&values->words) && !values->graph)
-        return ot_say_usage(cli->cmd, "--bind and --precision go with --graph");
+        return ot_say_usage(cli->cmd, "--bind, --precision and --partial go with --graph");
     if (values->graph)
         return of_graph(cli);
     if (values->tune)

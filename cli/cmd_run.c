@@ -39,10 +39,6 @@ static const ot_option options[] = {
      .help = "every distinct workload of this graph, instead of one operator's",
      .files = true},
     OT_GRAPH_OPTIONS(run_values, words),
-    {.name = "partial",
-     .type = OT_OPTION_FLAG,
-     .offset = offsetof(run_values, words.partial),
-     .help = "tune what can be of a model; what is left out is named"},
     OT_TUNING_OPTIONS(run_values),
 };
 

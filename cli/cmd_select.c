@@ -91,7 +91,7 @@ static int run(const ot_cli *cli)
     if (values->graph)
         return select_graph(cli, values);
     if (ot_graph_words_given(&values->words))
-        return ot_say_usage(cli->cmd, "--bind and --precision go with --graph");
+        return ot_say_usage(cli->cmd, "--bind, --precision and --partial go with --graph");
     optune_err err = {0};
     optune_selection *selection = NULL;
     if (optune_select(cli->handle, cli->words[0], &selection, &err) < 0)

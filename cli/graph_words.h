@@ -12,7 +12,7 @@
 typedef struct ot_graph_words {
     ot_repeats bind;
     const char *precision;
-    bool partial; /* a row of its own, where a part of a model is of use */
+    bool partial;
 } ot_graph_words;
 #define OT_GRAPH_OPTIONS(values, words)                                                        \
     {.name = "bind",                                                                           \
@@ -20,10 +20,14 @@ typedef struct ot_graph_words {
      .offset = offsetof(values, words.bind),                                                   \
      .argument = "DIM=N",                                                                      \
      .help = "give the graph's symbolic dim ?DIM a value, or a range LOW..HIGH"},              \
+        {.name = "precision",                                                                  \
+         .type = OT_OPTION_TEXT,                                                               \
+         .offset = offsetof(values, words.precision),                                          \
+         .argument = "DTYPE",                                                                  \
+         .help = "compute the graph's products in bfloat16 or float16, not in float32"},       \
     {                                                                                          \
-        .name = "precision", .type = OT_OPTION_TEXT,                                           \
-        .offset = offsetof(values, words.precision), .argument = "DTYPE",                      \
-        .help = "compute the graph's products in bfloat16 or float16, not in float32"          \
+        .name = "partial", .type = OT_OPTION_FLAG, .offset = offsetof(values, words.partial),  \
+        .help = "what can be of a model, which computes something else; the rest is named"     \
     }
 bool ot_graph_words_given(const ot_graph_words *words);
 

@@ -43,6 +43,22 @@ static void close_graph(optune_graph *g)
     optune_graph_close(g);
 }
 
+/* Outputs 1 to `n_more` of a call, beside its first one. */
+static int keep_more(ot_onnx_node *n, int n_more, const optune_values *values,
+                     ot_onnx_value *first)
+{
+    int status = OPTUNE_OK;
+    first->more = ot_arena_alloc(&n->m->arena, (size_t)n_more * sizeof(ot_onnx_value *));
+    for (int i = 0; i < n_more && status >= 0; i++) {
+        const optune_tensor *type = optune_values_type(values, i + 1);
+        status = ot_onnx_room(n->m, type, &first->more[i], n->err);
+        if (status >= 0)
+            memcpy(first->more[i]->data, optune_values_data(values, i + 1),
+                   (size_t)optune_tensor_bytes(type));
+    }
+    return status;
+}
+
 static int compute_now(ot_onnx_node *n, const optune_graph *g, bool known,
                        ot_onnx_value **result)
 {
@@ -57,6 +73,8 @@ static int compute_now(ot_onnx_node *n, const optune_graph *g, bool known,
     if (status >= 0)
         memcpy((*result)->data, optune_values_data(values, 0),
                (size_t)optune_tensor_bytes(&(*result)->type));
+    if (status >= 0 && g->n_output_tensors > 1)
+        status = keep_more(n, g->n_output_tensors - 1, values, *result);
     optune_values_free(values);
     return status;
 }
@@ -122,7 +140,7 @@ static ot_onnx_value *fold(ot_onnx_node *n, const char *op, int n_in, ot_onnx_va
     optune_graph *g = ot_graph_new();
     int status = make_graph(n, g, op, n_in, in, attrs);
     const bool known = status == OPTUNE_OK; /* else its size is in the values */
-    const int depth = known ? depth_of(g, n_in, in) : 0;
+    const int depth = known && g->n_output_tensors == 1 ? depth_of(g, n_in, in) : 0;
     if (depth)
         return compute_later(n, g, depth, &result) < 0 ? NULL : result;
     if (status >= 0)
@@ -217,6 +235,8 @@ ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i)
 {
     if (!value)
         return NULL;
+    if (value->data)
+        return i ? value->more[i - 1] : (ot_onnx_value *)(uintptr_t)value;
     const int node = optune_graph_get(n->m->g, NULL, value->node, i, n->err);
     if (node < 0)
         return NULL;

@@ -112,20 +112,27 @@ int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *i
                                 : optune_fail(err, OPTUNE_ELIMIT, "its dims overflow");
 }
 
-/* All symbolic dims of the inputs, in the order of the file, get their names. */
+static void name_each(ot_onnx *m, const ot_onnx_info *info)
+{
+    const Onnx__TypeProto *type = info->type;
+    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+        !type->tensor_type->shape)
+        return;
+    const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
+    for (size_t d = 0; d < shape->n_dim && d < OPTUNE_MAX_RANK; d++)
+        if (!dim_given(shape->dim[d]))
+            dim_name(m, shape->dim[d], ot_onnx_text_of(info->name), (int)d);
+}
+
+/* All symbolic dims of the inputs, in the order of the file, get their names; of a part of a model
+ * those of values that may become inputs, too. */
 static void name_all(ot_onnx *m)
 {
     const ot_onnx_graph *g = m->model->graph;
-    for (size_t i = 0; i < g->n_input; i++) {
-        const Onnx__TypeProto *type = g->input[i]->type;
-        if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
-            !type->tensor_type->shape)
-            continue;
-        const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
-        for (size_t d = 0; d < shape->n_dim && d < OPTUNE_MAX_RANK; d++)
-            if (!dim_given(shape->dim[d]))
-                dim_name(m, shape->dim[d], g->input[i]->name ? g->input[i]->name : "", (int)d);
-    }
+    for (size_t i = 0; i < g->n_input; i++)
+        name_each(m, g->input[i]);
+    for (size_t i = 0; m->partial && i < g->n_value_info; i++)
+        name_each(m, g->value_info[i]);
 }
 
 /* Whether a binding names an input that is one integer, whose value it then is. */

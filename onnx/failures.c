@@ -11,11 +11,10 @@ const char *ot_onnx_node_name(const ot_onnx_proto *proto)
     return proto->n_output ? proto->output[0] : "without a name";
 }
 
-void ot_onnx_note(ot_onnx *m, const ot_onnx_proto *proto, const optune_err *why)
+static void note(ot_onnx *m, const char *op, const char *node, const optune_err *why)
 {
     ot_onnx_failures *f = &m->failures;
-    const char *op = proto->op_type ? proto->op_type : "";
-    if (!f->nodes++)
+    if (!f->n)
         f->status = why->status;
     for (int i = 0; i < f->n; i++)
         if (!strcmp(f->all[i].op, op) && !strcmp(f->all[i].reason, why->text)) {
@@ -29,8 +28,18 @@ void ot_onnx_note(ot_onnx *m, const ot_onnx_proto *proto, const optune_err *why)
             more[i] = f->all[i];
         f->all = more;
     }
-    f->all[f->n++] =
-        (ot_onnx_failure){op, ot_arena_copy(&m->arena, why->text), ot_onnx_node_name(proto), 1};
+    f->all[f->n++] = (ot_onnx_failure){op, ot_arena_copy(&m->arena, why->text), node, 1};
+}
+
+void ot_onnx_note(ot_onnx *m, const ot_onnx_proto *proto, const optune_err *why)
+{
+    m->failures.nodes++;
+    note(m, proto->op_type ? proto->op_type : "", ot_onnx_node_name(proto), why);
+}
+
+void ot_onnx_note_tensor(ot_onnx *m, const char *what, const char *name, const optune_err *why)
+{
+    note(m, what, name, why);
 }
 
 int ot_onnx_report(const ot_onnx *m, optune_err *err)

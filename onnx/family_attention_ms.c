@@ -136,19 +136,17 @@ static int give_both(ot_onnx_node *n, int i, const ot_onnx_heads *h)
     return ot_onnx_give(n, i, pair[0] && pair[1] ? ot_onnx_join(n, 0, 2, pair) : NULL);
 }
 
-static int fused(ot_onnx_node *n)
+/* Of queries, keys and values side by side [B,S,columns]; where the node has its mask, its cache
+ * and what is added to its scores (negative: nothing is). */
+static int attend(ot_onnx_node *n, value *all, int64_t columns, int mask_at, int past_at,
+                  int added_at)
 {
-    enum { X, WEIGHT, BIAS, PADDING, PAST, ADDED, ALL };
-    value *x = ot_onnx_need(n, X), *weight = ot_onnx_need(n, WEIGHT), *side[3];
-    value *bias = ot_onnx_in(n, BIAS), *past = ot_onnx_in(n, PAST);
+    value *side[3], *past = ot_onnx_in(n, past_at);
     int64_t dim[OPTUNE_MAX_RANK], width[3], at = 0;
-    if (!x || !weight || too_many(n, ALL) < 0 || !ot_onnx_dims_at(n, weight, 1u << 1, dim) ||
-        widths(n, dim[1], width) < 0)
+    if (!all || widths(n, columns, width) < 0)
         return n->err->status;
     if (ot_onnx_int(n, "do_rotary", 0))
         return ot_onnx_refuse(n, "'do_rotary' is not supported");
-    value *all = ot_onnx_product(n, x, weight);
-    all = bias && all ? ot_onnx_2(n, "add", all, bias) : all;
     for (int i = 0; i < 3; at += width[i++])
         side[i] = ot_onnx_part(n, all, 2, at, at + width[i]);
     const int64_t heads = ot_onnx_int(n, "num_heads", 0);
@@ -162,12 +160,42 @@ static int fused(ot_onnx_node *n)
     if (!h.q || !h.k || !h.v ||
         (past && !grow(n, &h, packed(n, past, 0, 0), packed(n, past, 0, 1))))
         return n->err->status;
-    h.mask =
-        sum(n, ot_onnx_in(n, ADDED), padding(n, PADDING, h.q, q[0], q[2], h.view.past + k[2]));
+    h.mask = sum(n, added_at < 0 ? NULL : ot_onnx_in(n, added_at),
+                 padding(n, mask_at, h.q, q[0], q[2], h.view.past + k[2]));
     if (n->err->status < 0)
         return n->err->status;
     const int given = ot_onnx_give(n, 0, ot_onnx_join_heads(n, ot_onnx_attended(n, &h)));
     return given >= 0 && ot_onnx_wants(n, 1) ? give_both(n, 1, &h) : given;
+}
+
+static int fused(ot_onnx_node *n)
+{
+    enum { X, WEIGHT, BIAS, PADDING, PAST, ADDED, ALL };
+    value *x = ot_onnx_need(n, X), *weight = ot_onnx_need(n, WEIGHT);
+    value *bias = ot_onnx_in(n, BIAS);
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!x || !weight || too_many(n, ALL) < 0 || !ot_onnx_dims_at(n, weight, 1u << 1, dim))
+        return n->err->status;
+    value *all = ot_onnx_product(n, x, weight);
+    return attend(n, bias && all ? ot_onnx_2(n, "add", all, bias) : all, dim[1], PADDING, PAST,
+                  ADDED);
+}
+
+/* Of 8-bit integers, whose product is a float again. */
+static int quantised(ot_onnx_node *n)
+{
+    enum { X, WEIGHT, BIAS, SCALE, WEIGHT_SCALE, PADDING, ZERO, WEIGHT_ZERO, PAST };
+    const ot_onnx_quantised_product p = {.right = WEIGHT,
+                                         .zero = ZERO,
+                                         .right_zero = WEIGHT_ZERO,
+                                         .scale = SCALE,
+                                         .right_scale = WEIGHT_SCALE,
+                                         .bias = BIAS};
+    value *weight = ot_onnx_need(n, WEIGHT);
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!weight || !ot_onnx_dims_at(n, weight, 1u << 1, dim))
+        return n->err->status;
+    return attend(n, ot_onnx_quantised_sum(n, &p), dim[1], PADDING, PAST, -1);
 }
 
 /* ---- MultiHeadAttention ---------------------------------------------------------------------- */
@@ -256,6 +284,7 @@ static int multi_head(ot_onnx_node *n)
 
 static const ot_onnx_op ops[] = {
     {"com.microsoft::Attention", fused, NULL},
+    {"com.microsoft::QAttention", quantised, NULL},
     {"com.microsoft::MultiHeadAttention", multi_head, NULL},
     {NULL, NULL, NULL},
 };

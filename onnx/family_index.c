@@ -152,8 +152,6 @@ static int top_k(ot_onnx_node *n)
     value *both =
         ot_onnx_call(n, "topk", 1, &data, "k=%lld, axis=%d, is_ascend=%s, dtype=i64",
                      (long long)k.i[0], axis, ot_onnx_int(n, "largest", 1) ? "false" : "true");
-    if (both && both->node < 0)
-        return ot_onnx_refuse(n, "of constants it is not supported");
     const int status = ot_onnx_give(n, 0, ot_onnx_get(n, both, 0));
     return status < 0 ? status : ot_onnx_give(n, 1, ot_onnx_get(n, both, 1));
 }

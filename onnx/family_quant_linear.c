@@ -120,8 +120,9 @@ static int global_pool(ot_onnx_node *n)
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
-    if (ot_onnx_slide(n, NULL, &w) < 0)
-        return n->err->status;
+    if (ot_onnx_slide(n, NULL, &w) < 0 ||
+        (ot_onnx_int(n, "count_include_pad", 0) && ot_onnx_pad_up(n, &w) < 0))
+        return n->err->status; /* a mean of whole windows, also where they hang over */
     w.data = real_of(n, w.data, 1);
     value *all = w.data ? ot_onnx_pooled(n, "avg_pool2d", &w) : NULL;
     return give_rounded(n, all ? ot_onnx_unslide(n, &w, all) : NULL, 3, ot_onnx_in(n, 0));
@@ -201,16 +202,24 @@ static int gemm(ot_onnx_node *n)
 }
 
 /* A product that is a float again, with a bias. */
-static int give_product(ot_onnx_node *n, value *sum, value *left, value *right, int bias_at)
+static value *with_bias(ot_onnx_node *n, value *sum, value *left, value *right, int bias_at)
 {
     value *all = sum ? scaled(n, sum, left, right) : NULL, *bias = ot_onnx_in(n, bias_at);
-    return ot_onnx_give(n, 0, all && bias ? ot_onnx_2(n, "add", all, bias) : all);
+    return all && bias ? ot_onnx_2(n, "add", all, bias) : all;
+}
+
+ot_onnx_value *ot_onnx_quantised_sum(ot_onnx_node *n, const ot_onnx_quantised_product *p)
+{
+    value *sum = product(n, p->zero, p->right, p->right_zero, false);
+    return with_bias(n, sum, ot_onnx_need(n, p->scale), ot_onnx_need(n, p->right_scale),
+                     p->bias);
 }
 
 static int product_to_float(ot_onnx_node *n)
 {
-    return give_product(n, product(n, 4, 1, 5, false), ot_onnx_need(n, 2), ot_onnx_need(n, 3),
-                        6);
+    const ot_onnx_quantised_product p = {
+        .right = 1, .zero = 4, .right_zero = 5, .scale = 2, .right_scale = 3, .bias = 6};
+    return ot_onnx_give(n, 0, ot_onnx_quantised_sum(n, &p));
 }
 
 /* The left side is quantised by what its values span. */
@@ -226,7 +235,7 @@ static int dynamic_product(ot_onnx_node *n)
         a = ot_onnx_2(n, "subtract", ot_onnx_as(n, a, i32), ot_onnx_as(n, zero, i32));
         sum = ot_onnx_exact_product(n, a, b);
     }
-    return give_product(n, sum, scale, ot_onnx_need(n, 2), 4);
+    return ot_onnx_give(n, 0, with_bias(n, sum, scale, ot_onnx_need(n, 2), 4));
 }
 
 #define MS "com.microsoft::"

@@ -50,8 +50,6 @@ static int unique(ot_onnx_node *n)
                                   ot_onnx_int(n, "sorted", 1) ? "true" : "false",
                                   counts ? "true" : "false")
                    : NULL;
-    if (all && all->node < 0)
-        return ot_onnx_refuse(n, "of constants it is not supported");
     int status = all ? OPTUNE_OK : n->err->status;
     for (int i = 0; i < (counts ? 4 : 3) && status >= 0; i++)
         if (i == 0 || ot_onnx_wants(n, i))

@@ -225,7 +225,10 @@ static int open_below(const char *model, const char *location, optune_err *err)
         folder[slash == model ? 1 : slash - model] = '\0';
     int at = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
     free(folder);
-    for (const char *word = location; at >= 0 && word;) {
+    const char *word = location;
+    while (strncmp(word, "./", 2) == 0) /* the folder itself, as some writers begin */
+        word += 2;
+    while (at >= 0 && word) {
         const size_t n = strcspn(word, "/");
         const int next = step(at, word, n, !word[n]);
         const int why = errno;

@@ -23,6 +23,15 @@ static bool named_here(const ot_onnx *m, const char *name)
     return ot_names_find(&m->at->names, name);
 }
 
+/* What the graph cannot have: what reads it is left out, too. */
+static void leave_out(ot_onnx *m, const char *what, const char *name, const optune_err *why)
+{
+    ot_onnx_value *value = ot_onnx_new(m);
+    value->failed = true;
+    ot_onnx_name(m, name, value);
+    ot_onnx_note_tensor(m, what, name, why);
+}
+
 /* One of them, dense or sparse. */
 static int take_initializer(ot_onnx *m, const char *name, ot_onnx_tensor *dense,
                             const ot_onnx_sparse *sparse, optune_err *err)
@@ -35,6 +44,12 @@ static int take_initializer(ot_onnx *m, const char *name, ot_onnx_tensor *dense,
     else
         status = sparse ? ot_onnx_take_sparse(m, sparse, &value, &inner)
                         : ot_onnx_take(m, dense, &value, &inner);
+    if (status == OPTUNE_EUNSUPPORTED && !ot_names_find(&m->at->used, name))
+        return OPTUNE_OK; /* words that nothing reads, say */
+    if (status == OPTUNE_EUNSUPPORTED && m->partial) {
+        leave_out(m, "initializer", name, &inner);
+        return OPTUNE_OK;
+    }
     if (status < 0)
         return in_tensor(m, "initializer", name, status, &inner, err);
     ot_onnx_name(m, name, value);
@@ -114,7 +129,9 @@ static int take_inputs(ot_onnx *m, optune_err *err)
         const int status =
             there ? optune_fail(&inner, OPTUNE_EDAMAGED, "there are two of this name")
                   : take_input(m, g->input[i], &inner);
-        if (status < 0)
+        if (status == OPTUNE_EUNSUPPORTED && m->partial)
+            leave_out(m, "input", name, &inner);
+        else if (status < 0)
             return in_tensor(m, "input", name, status, &inner, err);
     }
     return OPTUNE_OK;
@@ -305,9 +322,9 @@ static int take_nodes(ot_onnx *m, optune_err *err)
 {
     for (int i = 0; i < m->at->nodes.n; i++)
         take_node(m, i);
-    if (m->failures.nodes && m->partial && has_calls(m->g))
+    if (m->failures.n && m->partial && has_calls(m->g))
         m->g->left_out = ot_onnx_lines(m);
-    return m->failures.nodes && !m->g->left_out ? ot_onnx_report(m, err) : OPTUNE_OK;
+    return m->failures.n && !m->g->left_out ? ot_onnx_report(m, err) : OPTUNE_OK;
 }
 
 /* ---- what it gives ---------------------------------------------------------------------- */

@@ -32,8 +32,10 @@ typedef struct ot_onnx_value {
                                 knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
     ot_onnx_sequence *sequence; /* several values, and no tensor; or NULL */
-    int node;                   /* in the graph; -1: not there yet */
-    int number;                 /* its row */
+    struct ot_onnx_value *
+        *more;  /* of what a call gives on constants: outputs 1, 2 ...; or NULL */
+    int node;   /* in the graph; -1: not there yet */
+    int number; /* its row */
 } ot_onnx_value;
 
 /* How often a name is used, and by which node last. */
@@ -155,6 +157,8 @@ struct ot_onnx_node {
 /* ---- failures.c: nodes that cannot be read --------------------------------------------------- */
 const char *ot_onnx_node_name(const ot_onnx_proto *proto);
 void ot_onnx_note(ot_onnx *m, const ot_onnx_proto *proto, const optune_err *why);
+/* The same of an input or an initializer, which is no node. */
+void ot_onnx_note_tensor(ot_onnx *m, const char *what, const char *name, const optune_err *why);
 /* One message for as many as fit; its status. */
 int ot_onnx_report(const ot_onnx *m, optune_err *err);
 /* All of them, a line each, for what goes on without them; the graph's. */
@@ -486,6 +490,14 @@ ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_valu
 /* By what the values themselves span, 0 included: the integers; their scale and their zero. */
 ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
                                         ot_onnx_value **scale, ot_onnx_value **zero);
+
+/* ---- family_quant_linear.c: products of small integers that are floats again ---------------- */
+/* Which inputs of a node are what: its first one, 8-bit integers, times `right`, with the zeros and
+ * scales of both and a bias of floats; zeros and the bias may be left out. */
+typedef struct ot_onnx_quantised_product {
+    int right, zero, right_zero, scale, right_scale, bias;
+} ot_onnx_quantised_product;
+ot_onnx_value *ot_onnx_quantised_sum(ot_onnx_node *n, const ot_onnx_quantised_product *p);
 
 /* ---- family_norm.c ------------------------------------------------------------------------- */
 /* (x - mean) / sqrt(variance + epsilon) over axes, of what is at least float32: squares leave the

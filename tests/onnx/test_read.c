@@ -181,10 +181,23 @@ static void in_a_file(ot_text *graph)
     onnx_external(graph, "w", "4", "data/weights.bin", "8");
 }
 
+static void in_a_file_from_here(ot_text *graph)
+{
+    onnx_external(graph, "w", "4", "./data/weights.bin", "8");
+}
+
+/* Words that nothing reads stand beside it. */
+static void beside_words(ot_text *graph)
+{
+    raw(graph);
+    onnx_initializer(graph, "words", 8, "1", NULL, 0);
+}
+
 static void elements_are_where_files_keep_them(void **state)
 {
     (void)state;
-    void (*const ways[])(ot_text *) = {raw, in_fields, in_a_file};
+    void (*const ways[])(ot_text *) = {raw, in_fields, in_a_file, in_a_file_from_here,
+                                       beside_words};
     char path[512], data[8 + sizeof own] = {0};
     optune_err err = {0};
     snprintf(path, sizeof path, "%s/data", onnx_folder);

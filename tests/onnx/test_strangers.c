@@ -102,7 +102,7 @@ static void places_that_are_hit_again(void **state)
 
 /* ---- integers of onnxruntime's --------------------------------------------------------------- */
 
-enum { U8 = 2, I32 = 6 };
+enum { U8 = 2, I8 = 3, I32 = 6 };
 
 static void number(ot_text *g, const char *name, float value)
 {
@@ -181,6 +181,98 @@ static void integers_one_by_one(void **state)
         gives_bytes(&g, all[i].op, all[i].n, all[i].y);
         ot_text_release(&attrs);
     }
+}
+
+/* Means of three places, whether they are elements, pads, or hang over. */
+static void means_of_whole_windows(void **state)
+{
+    static const int64_t three[] = {1, 3}, two[] = {1, 2}, behind[] = {0, 0, 0, 1};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    begin(&g, "1,1,1,4", "1,1,2,2");
+    attr_ints(&attrs, "kernel_shape", 2, three);
+    attr_ints(&attrs, "strides", 2, two);
+    attr_ints(&attrs, "pads", 4, behind);
+    attr_int(&attrs, "ceil_mode", 1);
+    attr_int(&attrs, "count_include_pad", 1);
+    onnx_contrib(&g, "QLinearAveragePool", "q half ten tenth hundred", &attrs);
+    gives_bytes(&g, "QLinearAveragePool", 2, (const uint8_t[]){98, 112});
+    /* three of stride 3: the last one has one element, and two places that are not there */
+    begin(&g, "1,1,1,4", "1,1,2,2");
+    attr_ints(&attrs, "kernel_shape", 2, three);
+    attr_ints(&attrs, "strides", 2, three);
+    attr_int(&attrs, "ceil_mode", 1);
+    attr_int(&attrs, "count_include_pad", 1);
+    onnx_contrib(&g, "QLinearAveragePool", "q half ten tenth hundred", &attrs);
+    gives_bytes(&g, "QLinearAveragePool", 2, (const uint8_t[]){98, 110});
+    ot_text_release(&attrs);
+}
+
+/* Rows of words, places and segments, less their mean over their deviation. */
+static void embedded_words(void **state)
+{
+    static const float word[] = {0, 0, 5, 1}, place[] = {1, 1, 0, 4}, side[] = {0, 0, 2, 0};
+    static const float scale[] = {1, 2}, shift[] = {0, 10};
+    static const int32_t id[] = {1, 0}, segment[] = {0, 1};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", I32, "1,2");
+    onnx_initializer(&g, "segment", I32, "1,2", segment, sizeof segment);
+    onnx_initializer(&g, "word", ONNX_FLOAT, "2,2", word, sizeof word);
+    onnx_initializer(&g, "place", ONNX_FLOAT, "2,2", place, sizeof place);
+    onnx_initializer(&g, "side", ONNX_FLOAT, "2,2", side, sizeof side);
+    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", scale, sizeof scale);
+    onnx_initializer(&g, "shift", ONNX_FLOAT, "2", shift, sizeof shift);
+    onnx_contrib(&g, "EmbedLayerNormalization", "x segment word place side scale shift",
+                 &attrs); /* 6 2, 2 4 */
+    onnx_gives(&g, 17, id, 4, (const float[]){1, 8, -1, 12}, 1e-5f);
+    ot_text_release(&attrs);
+}
+
+/* One head of one number: values 2 (x - 3) + 0.5, all keys alike. */
+static void attention_of_integers(void **state)
+{
+    static const uint8_t x[] = {5, 7};
+    static const int8_t w[] = {0, 0, 1};
+    static const float bias[] = {0, 0, 0.5f};
+    static const struct {
+        int causal;
+        float want[2];
+    } rows[] = {{0, {6.5f, 6.5f}}, {1, {4.5f, 6.5f}}};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(rows); i++) {
+        onnx_input(&g, "x", U8, "1,2,1");
+        onnx_initializer(&g, "w", I8, "1,3", w, sizeof w);
+        onnx_initializer(&g, "bias", ONNX_FLOAT, "3", bias, sizeof bias);
+        number(&g, "two", 2);
+        number(&g, "one", 1);
+        zero(&g, "three", 3);
+        attr_int(&attrs, "num_heads", 1);
+        attr_int(&attrs, "unidirectional", rows[i].causal);
+        onnx_contrib(&g, "QAttention", "x w bias two one - three", &attrs);
+        onnx_gives(&g, 17, x, 2, rows[i].want, 1e-5f);
+    }
+    ot_text_release(&attrs);
+}
+
+/* What is known while the file is read, and has two outputs. */
+static void largest_of_what_is_known(void **state)
+{
+    static const float all[] = {1, 9, 4, 7};
+    static const int64_t two[] = {2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "2");
+    onnx_initializer(&g, "all", ONNX_FLOAT, "4", all, sizeof all);
+    onnx_initializer(&g, "two", ONNX_INT64, "1", two, sizeof two);
+    onnx_node(&g, "TopK", "best", "all two", "most at", NULL);
+    attr_int(&attrs, "to", ONNX_FLOAT);
+    onnx_node(&g, "Cast", "real", "at", "where", &attrs);
+    onnx_node(&g, "Add", "sum", "most where", "both", NULL);
+    onnx_node(&g, "Add", "last", "both x", "y", NULL);
+    onnx_gives(&g, 17, x4, 2, (const float[]){11, 8}, 0);
+    ot_text_release(&attrs);
 }
 
 /* What the optimizer writes for images whose channels come last, here q as 1x2 pixels of two
@@ -478,6 +570,10 @@ int main(void)
         cmocka_unit_test(shrinks_smoothly),
         cmocka_unit_test(places_that_are_hit_again),
         cmocka_unit_test(integers_one_by_one),
+        cmocka_unit_test(means_of_whole_windows),
+        cmocka_unit_test(embedded_words),
+        cmocka_unit_test(attention_of_integers),
+        cmocka_unit_test(largest_of_what_is_known),
         cmocka_unit_test(channels_come_last),
         cmocka_unit_test(zeros_have_a_scale),
         cmocka_unit_test(integers_in_products),
