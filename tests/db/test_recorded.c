@@ -116,7 +116,8 @@ static void what_python_writes_is_read(void **state)
     assert_int_equal(ot_recorded_find(r, 5)->outcome, OPTUNE_OUTCOME_INSTANTIATION);
     ot_recorded_free(r);
     put("python.json", /* behind a byte order mark */
-        "\xef\xbb\xbf{\"results\": [{\"configuration\": {\"b\": 1}, \"times\": {\"runtimes\": [NaN]}, "
+        "\xef\xbb\xbf{\"results\": [{\"configuration\": {\"b\": 1}, \"times\": {\"runtimes\": "
+        "[NaN]}, "
         "\"measurements\": [{\"name\": \"time\", \"value\": 1}]},"
         "{\"configuration\": {\"b\": 2}, \"times\": {}, \"measurements\": [{\"name\": "
         "\"time\", \"value\": 2}]}, {\"configuration\": {\"b\": 3}, \"times\": {}, "
