@@ -75,6 +75,8 @@ const char *ot_text_str(const ot_text *t); /* never NULL */
 /* s as a JSON string, quotes included; bytes that are no UTF-8 become U+FFFD. */
 void ot_text_add_json(ot_text *t, const char *s);
 bool ot_text_is_utf8(const char *s);
+/* Behind the byte order mark that some editors begin a file with. */
+const char *ot_text_behind_mark(const char *text);
 /* How many bytes at s a terminal obeys instead of showing them, 0 for what it shows: control
  * characters, those of Unicode (C1), separators of lines, what turns the direction of writing. */
 size_t ot_text_obeyed(const char *s);

@@ -381,12 +381,25 @@ static int parse_power(parser *s)
     return exponent ? parent(s, OT_NODE_POWER, at, base, exponent) : 0;
 }
 
+/* The one integer whose digits alone do not fit. */
+static const char LEAST[] = "9223372036854775808";
+
+static bool is_least(const char *p)
+{
+    const char after = strncmp(p, LEAST, strlen(LEAST)) == 0 ? p[strlen(LEAST)] : '.';
+    return !isalnum((unsigned char)after) && after != '.' && after != '_';
+}
+
 static int parse_unary(parser *s)
 {
     skip(s);
     const char *at = s->p;
     if (*at != '-' && *at != '+')
         return parse_power(s);
+    if (*at == '-' && is_least(at + 1)) {
+        s->p += sizeof LEAST;
+        return constant(s, at, ot_int_value(INT64_MIN));
+    }
     if (++s->depth > MOST_DEPTH)
         return FAIL(s, at, "the expression goes too deep");
     s->p++;

@@ -98,6 +98,12 @@ const char *ot_text_str(const ot_text *t)
     return t->s ? t->s : "";
 }
 
+const char *ot_text_behind_mark(const char *text)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    return strncmp(text, mark, strlen(mark)) == 0 ? text + strlen(mark) : text;
+}
+
 /* Length of the well-formed UTF-8 sequence at s, or 0. */
 static int utf8_length(const unsigned char *s)
 {

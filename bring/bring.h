@@ -148,8 +148,6 @@ const ot_brought *ot_brought_of_kernel(const char *function); /* the first whose
 int ot_source_read(const char *path, const char *within, ot_text *to, optune_err *err);
 /* Of a file that is named as the kernel's folder sees it. */
 const char *ot_path_beside(ot_brought *b, const char *name);
-/* Behind the byte order mark that some editors begin a file with. */
-const char *ot_text_behind_mark(const char *text);
 
 /* ---- array_file.c ------------------------------------------------------------------------ */
 /* A file with just the elements of such a tensor of constant dims: .npy, or raw. ENOENT, EIO,

@@ -232,9 +232,12 @@ static int shape_of(const ot_brought *b, const ot_values *values, shape *to, opt
     OT_RETURN_UNLESS_OK(ot_formula_three(&b->block, values, to->block, err));
     if (b->shared.expr)
         OT_RETURN_UNLESS_OK(ot_formula_int(&b->shared, values, &to->shared, err));
+    if (to->shared < 0)
+        return optune_fail(err, OPTUNE_EUSAGE, "the launch has %lld bytes of shared memory",
+                           (long long)to->shared);
     for (int i = 0; i < 3; i++) {
         if (to->block[i] < 1 || to->grid[i] < 1 || to->block[i] > 1 << 16 ||
-            to->grid[i] > INT32_MAX || to->shared < 0)
+            to->grid[i] > INT32_MAX)
             return optune_fail(err, OPTUNE_EUSAGE,
                                "the launch has %lld threads in %lld blocks along dim %d",
                                (long long)to->block[i], (long long)to->grid[i], i);
@@ -401,6 +404,8 @@ static void add_scalar(const ot_brought *b, int i, const ot_values *values, bool
             snprintf(text, sizeof text, "(%lldLL)", (long long)bits_of(arg->dtype, &value));
         else if (value.kind == OT_VALUE_REAL)
             ot_format(text, sizeof text, "(%.17g)", value.f);
+        else if (value.i == INT64_MIN) /* C has no literal of it */
+            snprintf(text, sizeof text, "(%lldLL-1)", (long long)value.i + 1);
         else
             snprintf(text, sizeof text, "(%lldLL)", (long long)value.i);
         optune_plan_define_text(plan, module, name, text);

@@ -41,12 +41,6 @@ static bool is_within(const char *folder, const char *path)
     return realpath(path, real) && strncmp(real, folder, n) == 0 && real[n] == '/';
 }
 
-const char *ot_text_behind_mark(const char *text)
-{
-    static const char mark[] = "\xef\xbb\xbf";
-    return strncmp(text, mark, strlen(mark)) == 0 ? text + strlen(mark) : text;
-}
-
 /* What follows a directive's word on this line; NULL: it is another line. */
 static const char *behind_directive(const char *line, const char *word)
 {

@@ -274,6 +274,12 @@ static int add_problem_size(t1 *t)
     return ot_declare_size(t->b, "ProblemSize", spot_of(path), &all, t->err);
 }
 
+/* In parentheses it would be a list of none. */
+static bool is_blank(const char *expression)
+{
+    return !expression[strspn(expression, " \t\r\n")];
+}
+
 /* `{"X": ..., "Y": ..., "Z": ...}` as one list of three. */
 static int add_three(t1 *t, const char *key, ot_formula *formula)
 {
@@ -288,7 +294,7 @@ static int add_three(t1 *t, const char *key, ot_formula *formula)
     for (int i = 0; i < 3 && status >= 0; i++) {
         const json_t *value = json_object_get(json, axis[i]);
         const char *part = value ? expression_in(t, value) : i ? "1" : NULL;
-        if (part && part[strspn(part, " \t")]) /* `()` is a list of none */
+        if (part && !is_blank(part))
             ot_text_printf(&text, "%s(%s)", i ? ", " : "[", part);
         else
             status =
@@ -319,10 +325,10 @@ static int add_division(t1 *t, int axis, int n_sizes, ot_text *to)
     json_array_foreach(list, i, item)
     {
         const char *part = expression_in(t, item);
-        if (!part) {
+        if (!part || is_blank(part)) {
             ot_text_release(&by);
             return FAIL(t, path_of(t, KERNEL ".%s[%d]", key, (int)i),
-                        "is %s, not an expression", type_name(item));
+                        "is %s, not an expression", part ? "empty" : type_name(item));
         }
         ot_text_printf(&by, " * (%s)", part);
     }
@@ -346,10 +352,10 @@ static int add_launch(t1 *t)
     const ot_spot at = spot_of(path_of(t, KERNEL ".SharedMemory"));
     if (bytes)
         OT_RETURN_UNLESS_OK(ot_expr_parse(bytes, &at, &b->shared.expr, t->err));
+    static const char *const ways[] = {"OpenCL", "CUDA", "Vulkan", NULL};
+    const char *counts;
+    OT_RETURN_UNLESS_OK(choice_in(t, t->kernel, KERNEL, "GlobalSizeType", ways, &counts));
     if (!sizes || !json_object_get(t->kernel, "GridDivX")) {
-        static const char *const ways[] = {"OpenCL", "CUDA", "Vulkan", NULL};
-        const char *counts;
-        OT_RETURN_UNLESS_OK(choice_in(t, t->kernel, KERNEL, "GlobalSizeType", ways, &counts));
         b->grid_in_threads =
             counts ? strcmp(counts, "OpenCL") == 0 : b->language == OT_LANGUAGE_OPENCL;
         return add_three(t, "GlobalSize", &b->grid);

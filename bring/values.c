@@ -134,8 +134,14 @@ int ot_formula_three(const ot_formula *f, const ot_values *values, int64_t value
         status = ot_fail_at(f->expr->place, OPTUNE_EUSAGE, err,
                             "'%s' has %d numbers, not one to three", f->expr->text, result.n);
     else if (status >= 0)
-        for (int i = 0; i < result.n && status >= 0; i++)
-            status = as_int(f, &result.item[i], &value[i], err);
+        for (int i = 0; i < result.n && status >= 0; i++) {
+            optune_err inner = {0};
+            status = as_int(f, &result.item[i], &value[i], &inner);
+            if (status < 0)
+                status = ot_fail_at(f->expr->place, status, err,
+                                    "number %d of '%s' is %s, not an integer", i + 1,
+                                    f->expr->text, ot_value_kind_name(result.item[i].kind));
+        }
     ot_arena_release(&arena);
     return status;
 }

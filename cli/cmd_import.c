@@ -4,6 +4,8 @@
  * files or https addresses. One source that cannot be read, or of which nothing was taken, does not
  * keep the others out; it makes the exit code 1.
  */
+#include <string.h>
+
 #include "cli/cli.h"
 
 /* As JSON, an array with an object for each source that could be read. */
@@ -14,7 +16,8 @@ static int run(const ot_cli *cli)
     for (int i = 0; i < cli->n_words; i++) {
         optune_err err = {0};
         optune_result *result = NULL;
-        const int status = optune_import(cli->handle, cli->words[i], &result, &err);
+        const char *source = strcmp(cli->words[i], "-") == 0 ? "/dev/stdin" : cli->words[i];
+        const int status = optune_import(cli->handle, source, &result, &err);
         if (result && values->json)
             ot_print_text(n++ ? "," : "[");
         if (result)
@@ -42,7 +45,7 @@ OT_CMD(import) = {
     .notes =
         "Logs of ours and of AutoTVM; Kernel Tuner's caches and T4 results, whose kernel has "
         "to be\n"
-        "known here by its name (optune tune FILE).\n"
+        "known here by its name (optune tune FILE). '-' is a log on stdin.\n"
         "Says line by line what was not taken and why. Exits with 1 when a source could "
         "not be\n"
         "read, or when it has lines and none was taken.\n",

@@ -26,7 +26,7 @@ bool ot_recorded_begins(const char *path)
     ot_text head = {0};
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
         ot_gunzip(path, 0, take_head, &head, NULL);
-    const char *p = ot_text_str(&head);
+    const char *p = ot_text_behind_mark(ot_text_str(&head));
     p += strspn(p, " \t\r\n");
     bool begins = false;
     if (*p == '{') {
@@ -86,6 +86,7 @@ int ot_recorded_text(ot_recording *r)
 {
     OT_RETURN_UNLESS_OK(ot_gunzip(r->path, 0, take_text, r, r->err));
     put_nulls(&r->text);
+    r->at = (size_t)(ot_text_behind_mark(ot_text_str(&r->text)) - ot_text_str(&r->text));
     return OPTUNE_OK;
 }
 

@@ -81,7 +81,11 @@ void optune_plan_define_text(optune_plan *plan, int module, const char *macro, c
 void optune_plan_define(optune_plan *plan, int module, const char *macro, int64_t value)
 {
     char text[32];
-    snprintf(text, sizeof text, value < 0 ? "(%lld)" : "%lld", (long long)value);
+    /* C has no literal of the least integer. */
+    if (value == INT64_MIN)
+        snprintf(text, sizeof text, "(%lld-1)", (long long)value + 1);
+    else
+        snprintf(text, sizeof text, value < 0 ? "(%lld)" : "%lld", (long long)value);
     optune_plan_define_text(plan, module, macro, text);
 }
 

@@ -436,6 +436,16 @@ void ot_tuning_say_unfinished(const ot_tuning *t)
              "nothing measured within the limits: %s; --time %.0f would do", doing, enough);
 }
 
+/* Whatever says what is right had not ended: a candidate's time is not to blame. */
+static void say_untold(const ot_tuning *t)
+{
+    const char *standard = t->task.call->op->standard;
+    snprintf(t->tuned->problem, sizeof t->tuned->problem,
+             "nothing measured within the limits: %s, which says what is right, did not end "
+             "within %.1f s; a longer --time lets it",
+             standard ? standard : "the reference", ot_now() - t->start);
+}
+
 int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_err *err)
 {
     optune_err own = {0};
@@ -451,10 +461,13 @@ int ot_tune(ot_run *run, int workload, double seconds, ot_tuned *tuned, optune_e
             status = fill_queue(t, AHEAD, err);
         if (status >= 0)
             status = ot_tuning_tell(t, err);
-        if (ot_run_is_late(run, status))
+        if (ot_run_is_late(run, status)) {
             status = OPTUNE_OK;
-        else if (status >= 0)
+            if (!tuned->trials)
+                say_untold(t);
+        } else if (status >= 0) {
             status = search(t, err);
+        }
     }
     if (status >= 0 && !tuned->trials && !tuned->problem[0])
         ot_tuning_say_unfinished(t);

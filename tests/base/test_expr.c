@@ -42,6 +42,8 @@ static void values(void **state)
     (void)state;
     static const char *const known[][2] = {
         {"1 + 2 * 3", "7"},
+        {"-9223372036854775808", "-9223372036854775808"},
+        {"[1, -9223372036854775808 + 1]", "[1, -9223372036854775807]"},
         {"(1 + 2) * 3", "9"},
         {"7 // 2", "3"},
         {"-7 // 2", "-4"},
@@ -157,7 +159,11 @@ static void refusals(void **state)
         {"max()", "'max' takes 1 to 64"},
         {"max([])", "an empty list"},
         {"max(3)", "a list is expected"},
-        {"range(-9223372036854775808)", "is no number"},
+        {"range(-9223372036854775808)", "does not fit into 64 bits"},
+        {"-92233720368547758080", "is no number"},
+        {"range(-9223372036854775808, 9223372036854775807)", "does not fit into 64 bits"},
+        {"- -9223372036854775808", "does not fit into 64 bits"},
+        {"-9223372036854775808 // -1", "does not fit into 64 bits"},
         {"1 - not 2", "'not' is not understood"},
         {"in", "'in' is not understood"},
         {"1 + list", "'list' is not understood"},

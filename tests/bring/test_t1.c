@@ -337,7 +337,14 @@ static void messages(void **state)
     set(json, "GlobalSizeType", "cuda");
     assert_true(bring(json, &err) < 0);
     check_contains(err.text, "GlobalSizeType is 'cuda', not OpenCL, CUDA or Vulkan");
+    json_t *kernel = json_object_get(json, "KernelSpecification");
+    json_object_set_new(kernel, "GridDivX", json_pack("[s]", " ")); /* decides in its place */
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "GlobalSizeType is 'cuda', not OpenCL, CUDA or Vulkan");
     set(json, "GlobalSizeType", "Vulkan");
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "GridDivX[0] is empty, not an expression");
+    json_object_del(kernel, "GridDivX");
     json_t *args = json_object_get(json_object_get(json, "KernelSpecification"), "Arguments");
     json_object_set_new(json_array_get(args, 0), "FillType", json_string("Zero"));
     assert_true(bring(json, &err) < 0);

@@ -6,6 +6,7 @@
  */
 #include "support/command.h"
 
+#include <fcntl.h>
 #include <pty.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -442,6 +443,20 @@ static void one_bad_source_keeps_no_other_out(void **state)
     release(&o);
 }
 
+static void a_log_on_stdin(void **state)
+{
+    (void)state;
+    const int own = dup(0), fd = open(OT_SOURCE_DIR "/tests/data/record_good.log", O_RDONLY);
+    assert_true(own >= 0 && fd >= 0 && dup2(fd, 0) == 0);
+    outcome o = optune("import", "-", "--db", command_path("stdin.db"));
+    dup2(own, 0);
+    close(own);
+    close(fd);
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "0 lines not taken");
+    release(&o);
+}
+
 /* What moves records says as JSON what it moved. */
 static void logs_answer_in_json(void **state)
 {
@@ -581,6 +596,7 @@ int main(void)
         cmocka_unit_test(lists_have_other_forms),
         cmocka_unit_test(questions_have_their_exit_codes),
         cmocka_unit_test(one_bad_source_keeps_no_other_out),
+        cmocka_unit_test(a_log_on_stdin),
         cmocka_unit_test(logs_answer_in_json),
         cmocka_unit_test(a_full_disk_is_a_failure),
         cmocka_unit_test(a_refused_write_names_its_file),

@@ -697,6 +697,18 @@ static void kernels_that_are_wrong(void **state)
         "y[i] = 1; }\n"
         "void wrong5(const float *x, float *y) { y[0] = 1; }\n",
         1, "it crashed");
+    /* One that does not end is what the time went to, not a candidate. */
+    static const char endless[] =
+        HEAD("wrong9") REFERENCE "#include <unistd.h>\n"
+                                 "void right(const float *x, float *y) { for (;;) sleep(1); }\n"
+                                 "void wrong9(const float *x, float *y) { y[0] = 1; }\n";
+    optune_err err;
+    check_ok(ot_write_file(command_path("wrong9.c"), endless, strlen(endless), &err));
+    outcome o = optune("tune", command_path("wrong9.c"), "--time", "1", "--trials", "1");
+    assert_int_equal(o.code, 1);
+    check_contains(ot_text_str(&o.err),
+                   "wrong9.reference, which says what is right, did not end within");
+    release(&o);
     /* One that counts on what is there before, and integers are there, not NaN. */
     bad("wrong7.c",
         "// optune: kernel wrong7(x: f32[N], out n: i32[4])\n// optune: size N = 64\n"

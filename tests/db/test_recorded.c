@@ -115,12 +115,14 @@ static void what_python_writes_is_read(void **state)
     assert_int_equal(ot_recorded_find(r, 4)->outcome, OPTUNE_OUTCOME_COMPILE);
     assert_int_equal(ot_recorded_find(r, 5)->outcome, OPTUNE_OUTCOME_INSTANTIATION);
     ot_recorded_free(r);
-    put("python.json",
-        "{\"results\": [{\"configuration\": {\"b\": 1}, \"times\": {\"runtimes\": [NaN]}, "
+    put("python.json", /* behind a byte order mark */
+        "\xef\xbb\xbf{\"results\": [{\"configuration\": {\"b\": 1}, \"times\": {\"runtimes\": "
+        "[NaN]}, "
         "\"measurements\": [{\"name\": \"time\", \"value\": 1}]},"
         "{\"configuration\": {\"b\": 2}, \"times\": {}, \"measurements\": [{\"name\": "
         "\"time\", \"value\": 2}]}, {\"configuration\": {\"b\": 3}, \"times\": {}, "
         "\"measurements\": [{\"name\": \"time\", \"value\": NaN}]}]}");
+    assert_true(ot_recorded_begins(path));
     check_ok(ot_recorded_read(path, &r, &err));
     assert_int_equal(r->n_good, 2);
     assert_int_equal(ot_recorded_find(r, 2)->outcome, OPTUNE_OUTCOME_RUNTIME);
