@@ -397,7 +397,7 @@ int ot_bulk_store(ot_bulk *b, int64_t *added, bool *replaced, optune_err *err)
     *replaced = status >= 0;
     if (status == OPTUNE_EINTERRUPTED)
         return interrupted(err);
-    if (status == OPTUNE_ETIMEOUT)
+    if (status == OPTUNE_ETIMEOUT || status == OPTUNE_EDAMAGED) /* LMDB is not let at it */
         return optune_fail(err, status, "%s", why.text);
     if (!*replaced) /* no room for two, or what is damaged keeps its order in no new store */
         return put_in(b, added, err);

@@ -22,7 +22,8 @@
 enum {
     MOST_UNWRITTEN = 65536
 }; /* pages that a file may lack at its end: free, never written */
-static const int64_t leaf_limit = 64 << 20; /* who writes to larger files: branch pages only */
+static const int64_t leaf_limit = 64
+                                  << 20; /* who writes to larger files: no leaves of records */
 
 typedef struct pages {
     const char *data;
@@ -177,10 +178,11 @@ static bool check_snapshot(pages *p, ot_check_for to)
     p->leaves = to == OT_CHECK_ALL || p->size <= (uint64_t)leaf_limit || cut;
     p->used = p->leaves ? ot_alloc((size_t)p->n_pages / 8 + 1) : NULL;
     bool good = check_tree(p, p->meta.root, p->meta.depth);
+    p->leaves = true; /* the free pages' own tree is small */
     for (int pass = 0; good && pass < 2; pass++) {
         p->numbers = true;
         p->visited = 0;
-        p->lists = pass == 1 && p->leaves;
+        p->lists = pass == 1;
         good = check_tree(p, p->meta.free_root, p->meta.free_depth);
     }
     free(p->used);
@@ -196,8 +198,8 @@ int ot_check_pages(const char *path, ot_check_for to, ot_vetted *vetted, optune_
                            why.text);
     pages p = {0};
     uint64_t seen = 0;
-    bool good = false;
-    for (int tries = 0; !good && tries < 8; tries++) {
+    bool good = false, same = false;
+    for (int tries = 0; !good && !same && tries < 8; tries++) {
         struct stat info;
         if (fstat(fd, &info) < 0)
             break;
@@ -214,8 +216,7 @@ int ot_check_pages(const char *path, ot_check_for to, ot_vetted *vetted, optune_
         good = info.st_size ? check_snapshot(&p, to) : damaged(&p, "the file is empty");
         if (map != MAP_FAILED)
             munmap(map, p.size);
-        if (tries > 0 && p.meta.txn == seen)
-            break; /* the same snapshot looked wrong twice */
+        same = tries > 0 && p.meta.txn == seen; /* and it looked wrong twice */
         seen = p.meta.txn;
     }
     close(fd);
@@ -224,6 +225,9 @@ int ot_check_pages(const char *path, ot_check_for to, ot_vetted *vetted, optune_
     if (p.meta.other_format)
         return optune_fail(err, OPTUNE_EVERSION, "database file '%s' has another LMDB format",
                            path);
-    return optune_fail(err, OPTUNE_EDAMAGED, "database file '%s' is damaged: %s", path,
-                       p.why ? p.why : "it changes all the time");
+    if (!same)
+        return optune_fail(
+            err, OPTUNE_ESTORE,
+            "database file '%s' changes all the time: look again when fewer write", path);
+    return optune_fail(err, OPTUNE_EDAMAGED, "database file '%s' is damaged: %s", path, p.why);
 }

@@ -390,7 +390,14 @@ static int prepare_to_write(env *e, const char *data, optune_err *err)
 {
     if (e->write_lock)
         return OPTUNE_OK;
-    OT_RETURN_UNLESS_OK(ot_place_sound(e->dir, data, OT_CHECK_TO_WRITE, e->vetted, err));
+    /* A place among the readers: others' commits use none of these pages again meanwhile. */
+    MDB_txn *place = NULL;
+    if (e->twin || mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &place) != 0)
+        place = NULL;
+    const int sound = ot_place_sound(e->dir, data, OT_CHECK_TO_WRITE, e->vetted, err);
+    if (place)
+        mdb_txn_abort(place);
+    OT_RETURN_UNLESS_OK(sound);
     OT_RETURN_UNLESS_OK(ot_write_lock_open(e->dir, OT_WRITE_LOCK, &e->write_lock, err));
     const int status = add_tables(e, err);
     if (status < 0) {

@@ -81,8 +81,8 @@ static void release(names *all)
     free(all->name);
 }
 
-/* Those of the directory that were not among `before`. */
-static int read_listed(rebuilding *r, const names *before, const names *now)
+/* Those of the directory that were not among `before`; *came: there was one. */
+static int read_listed(rebuilding *r, const names *before, const names *now, bool *came)
 {
     ot_text path = {0};
     int status = OPTUNE_OK;
@@ -90,6 +90,7 @@ static int read_listed(rebuilding *r, const names *before, const names *now)
         if (before->n &&
             bsearch(&now->name[i], before->name, (size_t)before->n, sizeof *now->name, by_name))
             continue;
+        *came = true;
         ot_text_clear(&path);
         ot_text_printf(&path, "%s/logs/%s", r->dir, now->name[i]);
         status = read_one(r, path.s, now->name[i], true);
@@ -103,14 +104,14 @@ static int read_directory(rebuilding *r)
 {
     enum { LOOKS = 8 };
     names before = {0};
-    int64_t gone = -1;
+    bool came = true; /* a log that is renamed while the directory is listed may be missed */
     int status = OPTUNE_OK;
-    for (int i = 0; i < LOOKS && status >= 0 && gone != r->gone; i++) {
+    for (int i = 0; i < LOOKS && status >= 0 && came; i++) {
         names now = {0};
-        gone = r->gone;
+        came = false;
         status = ot_each_log(r->dir, note_name, &now, r->err);
         if (status >= 0)
-            status = read_listed(r, &before, &now);
+            status = read_listed(r, &before, &now, &came);
         release(&before);
         before = now;
         if (before.n)

@@ -74,6 +74,12 @@ static int follow(swapping *s, int64_t *changes)
     if (s->was.view)
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_snapshot_begin(s->store, &is, s->err));
+    if (is.view) { /* it could not be followed from here */
+        ot_snapshot_end(&is);
+        return optune_fail(s->err, OPTUNE_ESTORE,
+                           "'%s' changes all the time: try again when fewer write",
+                           ot_store_dir(s->store));
+    }
     const int status = ot_snapshot_number(&is) == ot_snapshot_number(&s->was)
                            ? OPTUNE_OK
                            : ot_store_follow(s->work.s, &s->was, &is, s->stop, changes, s->err);
