@@ -20,7 +20,8 @@
  *     a part of their product is lost,
  *     where kept operands are both large and small,
  * and all blocks where the system keeps tiles from the program. What is lost beside that is at most
- * 2^-126 for each product. One small number among others costs nothing.
+ * 2^-126 for each product. One small number among others costs nothing, except where one least size
+ * is kept for all of an image (split/impl_planes.kernel.c): there sums of zero are made again, too.
  *
  * A panel is 32 rows or columns, a step 32 of depth: [step][part h, m, l][half of the rows or
  * columns][16][16 words]. Word j has depth j of its step in its lower half and depth 16 + j in the
