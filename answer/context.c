@@ -5,26 +5,15 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "answer/answer.h"
-#include "base/note.h"
+#include "base/home.h"
 #include "bring/bring.h"
 #include "run/run.h"
-
-/* Of who runs this, where the environment does not say. */
-static bool own_home(char *to, size_t size)
-{
-    char buffer[4096];
-    struct passwd entry, *found = NULL;
-    return getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found) == 0 && found &&
-           found->pw_dir && found->pw_dir[0] == '/' && found->pw_dir[1] &&
-           ot_copy(to, size, found->pw_dir);
-}
 
 int ot_context_need_db(const optune *o, optune_err *err)
 {
@@ -37,14 +26,13 @@ int ot_context_need_db(const optune *o, optune_err *err)
 static int default_db(char *to, size_t size, optune_err *err)
 {
     const char *data = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
     char own[4096];
     int n = 0;
     if (data && *data)
         n = snprintf(to, size, "%s/optune", data);
-    else if (home && *home)
-        n = snprintf(to, size, "%s/.local/share/optune", home);
-    else if (own_home(own, sizeof own))
+    else if (ot_home_folder(".local/share/optune", true, own, sizeof own))
+        n = snprintf(to, size, "%s", own);
+    else if (ot_own_home(own, sizeof own))
         n = snprintf(to, size, "%s/.local/share/optune", own);
     else
         n = snprintf(to, size, "%s", ""); /* who needs it is told, see ot_context_need_db */
@@ -164,9 +152,11 @@ void ot_context_cache(const optune *o, char *path, size_t size)
 {
     const bool named = is_set("OPTUNE_CACHE") || is_set("XDG_CACHE_HOME");
     const bool known = ot_cache_home(path, size);
-    if (!known ||
-        (!named && *o->db && (ot_make_dirs(path, NULL) < 0 || access(path, W_OK | X_OK) < 0)))
+    if (*o->db &&
+        (!known || (!named && (ot_make_dirs(path, NULL) < 0 || access(path, W_OK | X_OK) < 0))))
         snprintf(path, size, "%s/cache", o->db);
+    else if (!known)
+        *path = '\0';
 }
 
 void ot_context_log(const optune *o, optune_log_level level, const char *format, ...)

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/remedy.h"
 
 extern char **environ;
 
@@ -110,8 +111,8 @@ static int start(ot_child *child, char *const *argv, const char *temp, int in, o
     if (why) {
         close(pipe_end[0]);
         child->pid = 0;
-        return optune_fail(err, OPTUNE_ETOOL, "cannot run '%s': %s", argv[0],
-                           why == ENOENT ? "not found" : strerror(why));
+        return optune_fail(err, OPTUNE_ETOOL, "cannot run '%s': %s%s", argv[0],
+                           why == ENOENT ? "not found" : strerror(why), ot_start_remedy(why));
     }
     fcntl(pipe_end[0], F_SETFL, O_NONBLOCK);
     child->out = pipe_end[0];

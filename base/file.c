@@ -230,10 +230,13 @@ static int write_file(const char *path, const void *data, size_t n, bool lasting
     const bool special =
         stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
-    if (!(special ? write_into(place, data, n) : replace(place, data, n, lasting)))
-        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path,
-                             special && errno == ENXIO ? "it is a pipe that nobody reads"
-                                                       : strerror(errno));
+    if (!(special ? write_into(place, data, n) : replace(place, data, n, lasting))) {
+        const int why = errno;
+        status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s%s", path,
+                             special && why == ENXIO ? "it is a pipe that nobody reads"
+                                                     : strerror(why),
+                             ot_errno_remedy(why));
+    }
     free(named);
     return status;
 }
@@ -329,8 +332,10 @@ int ot_temp_dir(char *path, size_t size, optune_err *err)
         status = optune_fail(err, OPTUNE_ELIMIT, "temporary directory '%s' has too long a name",
                              parent);
     else if (!mkdtemp(name.s))
-        status = optune_fail(err, OPTUNE_EIO, "cannot make a directory in '%s': %s", parent,
-                             strerror(errno));
+        status = optune_fail(err, OPTUNE_EIO,
+                             "cannot make a directory in '%s': %s; name a folder for temporary "
+                             "files with TMPDIR",
+                             parent, strerror(errno));
     if (status == OPTUNE_OK)
         ot_copy(path, size, name.s);
     ot_text_release(&name);

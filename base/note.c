@@ -13,28 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/note.h"
 
 enum { MOST_BYTES = 64 << 10, MOST_NOTES = 32 };
 
 /* Another form of these files, or of what is noted in them, has another. */
 static const char form[] = "optune note 1 " OT_VERSION;
-
-bool ot_cache_home(char *path, size_t size)
-{
-    const char *cache = getenv("OPTUNE_CACHE"), *home = getenv("HOME");
-    const char *cache_home = getenv("XDG_CACHE_HOME");
-    int n;
-    if (cache && *cache)
-        n = snprintf(path, size, "%s", cache);
-    else if (cache_home && *cache_home)
-        n = snprintf(path, size, "%s/optune", cache_home);
-    else if (home && *home)
-        n = snprintf(path, size, "%s/.cache/optune", home);
-    else
-        return false;
-    return n >= 0 && (size_t)n < size;
-}
 
 bool ot_file_identity(const char *path, ot_text *to)
 {
@@ -67,29 +52,9 @@ static int open_folder(const char *path)
     return -1;
 }
 
-/* Who lends rights to another's program (sudo keeps HOME) makes no folders in its place: they would
- * be in the way of everything that user does later. */
-static bool may_make(const char *path)
-{
-    struct stat info;
-    char *part = ot_strdup(path);
-    int found = -1;
-    while ((found = stat(*part ? part : "/", &info)) < 0 && errno == ENOENT && *part) {
-        char *slash = strrchr(part, '/');
-        if (!slash) {
-            strcpy(part, ".");
-            found = stat(part, &info);
-            break;
-        }
-        *slash = '\0';
-    }
-    free(part);
-    return found == 0 && (info.st_uid == geteuid() || info.st_uid == 0);
-}
-
 static int make_folder(const char *cache, const char *path)
 {
-    if (!may_make(path) || ot_make_dirs(cache, NULL) < 0 ||
+    if (ot_is_anothers(path) || ot_make_dirs(cache, NULL) < 0 ||
         (mkdir(path, 0700) < 0 && errno != EEXIST))
         return -1;
     return open_folder(path);

@@ -9,10 +9,6 @@
 
 #include "base/base.h"
 
-/* Where things are kept that can be made again, as the environment has it: $OPTUNE_CACHE, else
- * optune's folder in $XDG_CACHE_HOME or ~/.cache. False: it names no place. */
-bool ot_cache_home(char *path, size_t size);
-
 /* The text of a note of that name (letters) which was written under the same circumstances: lines
  * that say all on which it depends. Appended to `to`. */
 bool ot_note_read(const char *name, const char *circumstances, ot_text *to);

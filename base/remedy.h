@@ -5,5 +5,7 @@
 
 /* Goes behind the text of the error: "; raise ..."; empty for most. */
 const char *ot_errno_remedy(int number);
+/* The same of a process that could not be started. */
+const char *ot_start_remedy(int number);
 
 #endif

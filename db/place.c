@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -159,6 +160,13 @@ static bool is_full(const char *path)
     return statvfs(path, &disk) == 0 && disk.f_bavail * disk.f_frsize < LEAST_BYTES;
 }
 
+/* `ulimit -f` cuts writes short, too. */
+static bool is_limited(void)
+{
+    struct rlimit most;
+    return getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
+}
+
 /* Somebody else's in a folder that a group shares, made so that the group may not write to it: his
  * umask was for a folder of his own. */
 static bool is_kept_from_group(const char *path, struct stat *info)
@@ -177,7 +185,6 @@ static bool is_kept_from_group(const char *path, struct stat *info)
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)
 {
     struct stat info;
-    const char *remedy = ot_errno_remedy(number);
     if (number == EACCES && is_kept_from_group(path, &info))
         return optune_fail(err, OPTUNE_ESTORE,
                            "cannot %s database '%s': %s; user %d made it, in a folder of the "
@@ -186,6 +193,9 @@ int ot_place_refused(const char *path, const char *doing, int number, optune_err
                            doing, path, strerror(number), (int)info.st_uid);
     if (number == EIO && is_full(path))
         number = ENOSPC;
+    else if ((number == EIO || number == ENOSPC) && is_limited() && !is_full(path))
+        number = EFBIG;
+    const char *remedy = ot_errno_remedy(number);
     if (number == EACCES || number == EPERM || number == EROFS)
         remedy = "; choose another directory with --db, or be given the right to";
     else if (number == ENOSPC || number == EDQUOT)

@@ -55,6 +55,11 @@ static bool nobody_elses(const char *dir, optune_err *err)
 int ot_cache_open(const char *dir, optune_err *err)
 {
     optune_err why = {0};
+    if (!*dir)
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "no folder for compiled modules: set OPTUNE_CACHE or HOME, or name a "
+            "database with --db");
     if (ot_make_dirs(dir, &why) < 0)
         return optune_fail(err, OPTUNE_EIO,
                            "no module cache: %s; name a folder of your own with OPTUNE_CACHE",

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "run/worker/worker_process.h"
 
 enum { SOCKET = 3, SLICE_MS = 100, IDLE_MS = 5 };
@@ -43,7 +44,8 @@ int ot_process_start(ot_process *p, const char *program, const char *temp, optun
     if (why) {
         close(end[0]);
         p->pid = 0;
-        return optune_fail(err, OPTUNE_ETOOL, "cannot run '%s': %s", program, strerror(why));
+        return optune_fail(err, OPTUNE_ETOOL, "cannot run '%s': %s%s", program, strerror(why),
+                           ot_start_remedy(why));
     }
     p->fd = end[0];
     return OPTUNE_OK;

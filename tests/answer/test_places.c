@@ -3,6 +3,7 @@
  * Where answers come from: a list of databases, one that cannot be read, one that changes under an
  * open handle. One run feeds all tests.
  */
+#include "run/cache.h"
 #include "support/check.h"
 #include "support/forged.h"
 #include "support/records.h"
@@ -262,12 +263,18 @@ static void the_cache_has_a_place(void **state)
     (void)state;
     static const char *const variables[] = {"OPTUNE_CACHE", "XDG_CACHE_HOME", "HOME"};
     char *kept[OT_COUNT(variables)], path[4096], wanted[4096];
+    optune_err err = {0};
     for (int i = 0; i < OT_COUNT(variables); i++)
         kept[i] = set_aside(variables[i]);
     optune *o = open_list(tuning_path("cached"));
     snprintf(wanted, sizeof wanted, "%s", tuning_path("cached/cache"));
     ot_context_cache(o, path, sizeof path);
     assert_string_equal(path, wanted);
+    *o->db = '\0'; /* as of a user whom no list of users has */
+    ot_context_cache(o, path, sizeof path);
+    assert_int_equal(ot_cache_open(path, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "OPTUNE_CACHE");
+    snprintf(o->db, sizeof o->db, "%s", tuning_path("cached"));
     setenv("HOME", "/dev/null", 1); /* in which root, too, can make nothing */
     ot_context_cache(o, path, sizeof path);
     assert_string_equal(path, wanted);

@@ -110,6 +110,7 @@ static void temporary_directory_is_fresh(void **state)
     assert_int_equal(ot_temp_dir(small, sizeof small, &err), OPTUNE_ELIMIT);
     assert_int_equal(setenv("TMPDIR", in_dir("nowhere"), 1), 0);
     assert_int_equal(ot_temp_dir(other, sizeof other, &err), OPTUNE_EIO);
+    check_contains(err.text, "TMPDIR");
     unsetenv("TMPDIR");
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/home.h"
 #include "base/note.h"
 #include "support/check.h"
 #include "support/notes.h"
@@ -218,11 +219,21 @@ static void nowhere(void **state)
     free(cache);
 }
 
-/* root with another's HOME leaves that user's cache as it is. */
+/* A folder of HOME, and whether it lies in there. */
+static bool in_home(const char *home, const char *folder, bool any)
+{
+    char path[4600];
+    setenv("HOME", home, 1);
+    assert_true(ot_home_folder(folder, any, path, sizeof path));
+    check_contains(path, folder);
+    return strncmp(path, home, strlen(home)) == 0;
+}
+
+/* root with another's HOME leaves that user's folders as they are, and uses its own. */
 static void of_another_user(void **state)
 {
     (void)state;
-    char home[4200];
+    char home[4200], there[4300], *kept = getenv("HOME") ? ot_strdup(getenv("HOME")) : NULL;
     if (geteuid() != 0)
         skip();
     snprintf(home, sizeof home, "%s/theirs", dir);
@@ -230,8 +241,19 @@ static void of_another_user(void **state)
     assert_int_equal(chown(home, 12345, (gid_t)-1), 0);
     notes_begin(home);
     ot_note_write("cpu", as, "cores=2\n");
-    snprintf(home, sizeof home, "%s/theirs/cache", dir);
-    assert_false(ot_exists(home));
+    snprintf(there, sizeof there, "%s/cache", home);
+    assert_false(ot_exists(there));
+    assert_false(in_home(home, "cache", false));
+    assert_false(in_home(home, "db", true));
+    assert_int_equal(mkdir(there, 0755), 0);
+    assert_true(in_home(home, "cache", false)); /* its own */
+    assert_int_equal(chown(there, 12345, (gid_t)-1), 0);
+    assert_false(in_home(home, "cache", false));
+    assert_true(in_home(home, "cache", true));
+    unsetenv("HOME");
+    if (kept)
+        setenv("HOME", kept, 1);
+    free(kept);
 }
 
 static void not_too_many(void **state)
