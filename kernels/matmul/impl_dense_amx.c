@@ -84,7 +84,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 }
 
 /* Tasks of `block_m` blocks of rows at most, and of a part of the columns each: as many as threads
- * share evenly, by columns where there are enough of them, as weights are read once for all rows. */
+ * share evenly, by columns where there are enough of them, as each task reads its weights once. */
 static void define_tasks(const optune_task *task, const optune_config *config,
                          const dense_shape *s, optune_plan *plan, int module)
 {
