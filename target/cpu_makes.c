@@ -5,7 +5,8 @@
  * assembler, which comes from another package.
  *
  * The one idea: to ask is to compile a function of them, all at once, and one by one only where
- * that fails. The answer is a note, as long as compiler, version, flags and assembler are the same.
+ * that fails. The answer is a note, as long as compiler, version, flags and assembler are the same;
+ * so is which assembler the compiler runs.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "target/target.h"
 
 enum { COMPILER_LIMIT_S = 20 };
-static const char note_name[] = "instructions";
+static const char note_name[] = "instructions", assembler_note[] = "assembler";
 
 static const struct {
     int dot;
@@ -49,10 +50,11 @@ static verdict try(const optune_argv *compiler, const char *dir, int dots)
     ot_text_add(&source, "}\n");
     for (int i = 0; i < compiler->n; i++)
         optune_argv_add(&argv, compiler->word[i]);
-    const char *const rest[] = {"-w", "-c", "-o", module.s, path.s};
+    /* Code for the linker (-flto) meets no assembler here. */
+    const char *const rest[] = {"-w", "-fno-lto", "-c", "-o", module.s, path.s};
     for (int i = 0; i < OT_COUNT(rest); i++)
         optune_argv_add(&argv, rest[i]);
-    if (ot_write_file(path.s, source.s, source.n, &err) >= 0 &&
+    if (ot_write_cached(path.s, source.s, source.n, &err) >= 0 &&
         ot_run_program_in(argv.word, dir, COMPILER_LIMIT_S, &said, &err) >= 0)
         v = MADE;
     for (int i = 0; i < OT_COUNT(known) && v == UNKNOWN; i++)
@@ -87,11 +89,53 @@ static bool ask(const optune_argv *compiler, int dots, int *makes)
 
 /* ---- noted ------------------------------------------------------------------------------- */
 
-/* gcc looks for `as` on PATH, where it was not built with one of its own. */
+/* Asks a compiler which assembler it runs. */
+static void ask_assembler(const optune_argv *compiler, const char *as, ot_text *to)
+{
+    optune_argv argv = {0};
+    optune_err err = {0};
+    for (int i = 0; i < compiler->n; i++)
+        optune_argv_add(&argv, compiler->word[i]);
+    optune_argv_add(&argv, "-print-prog-name=as");
+    if (ot_run_program(argv.word, COMPILER_LIMIT_S, to, &err) >= 0 && to->n) {
+        to->s[strcspn(to->s, "\r\n")] = '\0';
+        to->n = strlen(to->s);
+        ot_note_write(assembler_note, as, to->s);
+    } else {
+        ot_text_clear(to);
+    }
+    optune_argv_release(&argv);
+}
+
+/* The assembler that a compiler of these circumstances runs, a path or a name to look for on PATH:
+ * gcc may have one of its own. "": it does not say. */
+static void assembler_of(const optune_argv *compiler, const char *as, ot_text *to)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static ot_text last, last_said; /* circumstances of this process's last answer */
+    pthread_mutex_lock(&lock);
+    if (!last.n || strcmp(last.s, as) != 0) {
+        ot_text_clear(&last);
+        ot_text_clear(&last_said);
+        if (!ot_note_read(assembler_note, as, &last_said))
+            ask_assembler(compiler, as, &last_said);
+        ot_text_add(&last, as);
+    }
+    ot_text_add(to, ot_text_str(&last_said));
+    pthread_mutex_unlock(&lock);
+}
+
+static void add_environment(ot_text *to, const char *name)
+{
+    const char *value = getenv(name);
+    ot_text_printf(to, "\n%s=%s", name, value ? value : "");
+}
+
 static bool circumstances(const optune_argv *compiler, int dots, ot_text *to)
 {
-    char version[128], as[4096];
+    char version[128], path[4096];
     optune_err err = {0};
+    ot_text as = {0};
     if (ot_cpu_compiler_version(version, sizeof version, &err) < 0)
         return false;
     ot_text_printf(to, "compiler=%s\nversion=%s\nfile=", compiler->word[0], version);
@@ -99,11 +143,15 @@ static bool circumstances(const optune_argv *compiler, int dots, ot_text *to)
     ot_text_add(to, "\nflags=");
     for (int i = 1; i < compiler->n; i++)
         ot_text_printf(to, " %s", compiler->word[i]);
+    add_environment(to, "COMPILER_PATH");
+    add_environment(to, "GCC_EXEC_PREFIX");
+    assembler_of(compiler, to->s, &as);
     ot_text_add(to, "\nassembler=");
-    if (ot_find_program("as", as, sizeof as)) {
-        ot_file_identity(as, to);
-        ot_text_printf(to, " %s", as);
+    if (ot_find_program(as.n ? as.s : "as", path, sizeof path)) {
+        ot_file_identity(path, to);
+        ot_text_printf(to, " %s", path);
     }
+    ot_text_release(&as);
     ot_text_printf(to, "\ndots=%d", dots);
     return told;
 }
@@ -148,15 +196,13 @@ int ot_cpu_makes(const optune_argv *compiler, int dots)
     if (last.n && strcmp(last.s, as.s) == 0) {
         makes = last_makes;
     } else {
-        bool told = noted(as.s, dots, &makes);
-        if (!told && (told = ask(compiler, dots, &makes)))
+        /* What could not be told is kept, too: a process has many devices looked at. */
+        if (!noted(as.s, dots, &makes) && ask(compiler, dots, &makes))
             write_note(as.s, makes);
-        if (told) {
-            ot_text_release(&last);
-            last = as;
-            as = (ot_text){0};
-            last_makes = makes;
-        }
+        ot_text_release(&last);
+        last = as;
+        as = (ot_text){0};
+        last_makes = makes;
     }
     pthread_mutex_unlock(&lock);
     ot_text_release(&as);

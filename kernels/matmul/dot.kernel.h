@@ -274,13 +274,7 @@ INLINE vec dot_load(const OUT_T *p)
 INLINE void dot_put(OUT_T *out, vec sums, const int lanes)
 {
 #if OUT_HALF
-#if DOT == DOT_BF16 ||                                                                         \
-    DOT == DOT_TILE_BF16 /* it takes denormals for zero, as their products do */
-    halves h;
-    __asm__("vcvtneps2bf16 %1, %0" : "=v"(h) : "v"(sums));
-#else
     const halves h = BRAIN ? bfloats_of_floats(sums) : halves_of_floats(sums);
-#endif
     if (lanes == VLEN)
         *(halves_at *)out = h;
     else

@@ -75,12 +75,33 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     dot_choose_tiles(space, config, s.m, s.n);
     const int64_t tm = optune_config_int(config, "tile_m");
     const int64_t tn = optune_config_int(config, "tile_n");
-    const int64_t row = dot_row_words(step, s.k) * 4;
+    const int64_t row = dot_row_words(step, s.k) * dot_row_copies(step) * 4;
     const int64_t held = matmul_block_rows(task, s.m, row, host_ceil(s.n, TILE * tn));
     const int64_t blocks = host_max(host_ceil(held, TILE * tm), 1);
     optune_config_choose_int(config, space, "block_m",
                              blocks * TILE * tm < s.m ? blocks : host_ceil(s.m, TILE));
     optune_config_nearest(config, space);
+}
+
+/* Tasks of `block_m` blocks of rows at most, and of a part of the columns each: as many as threads
+ * share evenly, by columns where there are enough of them, as each task reads its weights once. */
+static void define_tasks(const optune_task *task, const optune_config *config,
+                         const dense_shape *s, optune_plan *plan, int module)
+{
+    const int64_t blocks = host_ceil(s->m, TILE * optune_config_int(config, "tile_m"));
+    const int64_t panels = host_ceil(s->n, TILE * optune_config_int(config, "tile_n"));
+    const int64_t threads = matmul_threads(task);
+    int64_t rows = host_ceil(blocks, optune_config_int(config, "block_m")), parts = 1;
+    if (rows % threads != 0) {
+        const int64_t even = host_ceil(rows, threads) * threads;
+        const bool few = panels % threads != 0 && panels < 4 * threads;
+        if (few && even <= blocks)
+            rows = even;
+        else
+            parts = host_min(panels, threads);
+    }
+    optune_plan_define(plan, module, "ROW_TASKS", rows);
+    optune_plan_define(plan, module, "PARTS", parts);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -96,13 +117,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "BIAS", s.bias);
     optune_plan_define(plan, module, "PACK_DATA", pack_data);
     dot_define_tiles(plan, module, config);
-    const int64_t row_blocks = optune_config_int(config, "block_m");
-    const int64_t tasks =
-        host_ceil(host_ceil(s.m, TILE * optune_config_int(config, "tile_m")), row_blocks);
-    const int64_t threads = matmul_threads(task);
-    optune_plan_define(plan, module, "ROW_BLOCKS", row_blocks);
-    optune_plan_define(plan, module, "PARTS",
-                       tasks % threads == 0 ? 1 : host_min(host_ceil(s.n, TILE * tn), threads));
+    define_tasks(task, config, &s, plan, module);
     const optune_arg weight = dense_pack(plan, module, &s, weight_bytes(&s, step, tn));
     const optune_arg data = pack_data ? dense_pack_data(plan, module, &s, data_bytes(&s, step))
                                       : optune_input_arg(DENSE_DATA);

@@ -2,8 +2,8 @@
 /*
  * dense_amx.x86: products of 16-bit floats and of 8-bit integers by tiles, 16 rows of 64 bytes.
  * Macros from the plan: M N, BIAS, PACK_DATA (rows are put together 16 by 16, KS steps of 16 words
- * each, with zeros behind them), ROW_BLOCKS (blocks of TILE_M tiles of one task), PARTS
- * (tasks of as many columns each, of the same rows), those of kernels/matmul/tiles.kernel.h.
+ * each, with zeros behind them), ROW_TASKS (of as many blocks of TILE_M tiles each), PARTS (tasks
+ * of as many columns each, of the same rows), those of kernels/matmul/tiles.kernel.h.
  */
 #include "kernels/matmul/tiles.kernel.h"
 
@@ -125,8 +125,9 @@ void amx(void *const *arg)
     const OUT_T *bias = BIAS ? arg[3] : 0;
     const int granted = tiles_granted();
     PARALLEL_FOR
-    for (i64 task = 0; task < CEIL_DIV(BLOCKS, ROW_BLOCKS) * PARTS; task++) {
-        const i64 t0 = task / PARTS * ROW_BLOCKS, t1 = MIN(t0 + ROW_BLOCKS, BLOCKS);
+    for (i64 task = 0; task < ROW_TASKS * PARTS; task++) {
+        const i64 t0 = task / PARTS * BLOCKS / ROW_TASKS;
+        const i64 t1 = (task / PARTS + 1) * BLOCKS / ROW_TASKS;
         const i64 p0 = task % PARTS * PANELS / PARTS, p1 = (task % PARTS + 1) * PANELS / PARTS;
         DTYPE sums[2][TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
         struct pending last = {.arg = arg};

@@ -40,6 +40,11 @@ static const char *const calls[] = {
     "padding=[2,5,0,7], out_dtype=i32)",
     "conv2d(f16[1,2,5,40], const f16[5,2,2,5], strides=[1,3], padding=[0,2,1,2], "
     "out_dtype=f32)",
+    "conv2d(bf16[1,32,9,21], const bf16[18,32,3,3], strides=[2,2], padding=[1,1,1,1], "
+    "out_dtype=f32)",
+    "conv2d(f16[1,3,9,21], const f16[18,3,3,3], strides=[2,2], padding=[1,1,1,1], "
+    "out_dtype=f32)",
+    "conv2d(i8[1,20,5,7], const i8[40,20,1,1], out_dtype=i32)",
 };
 
 static const char *const fused_calls[] = {
@@ -254,6 +259,39 @@ static void test_wide(void **state)
     assert_true(asked >= OT_COUNT(wide_calls));
 }
 
+/* Zeros, and the least numbers of bfloat16 added to their sums: those that are too small for its
+ * instructions are the output's all the same. */
+static void test_denormal(void **state)
+{
+    (void)state;
+    enum { M = 9, N = 45, K = 37 };
+    static const char *const denormal_calls[] = {
+        "dense(bf16[9,37], const bf16[45,37], bf16[45])",
+        "dense(bf16[9,37], const bf16[45,37]) -> add(const bf16[45])",
+    };
+    static unsigned short zero[N * K], add[N], out[M * N];
+    int n, asked = 0;
+    const optune_impl *const *impl = ot_impls(&n);
+    for (int j = 0; j < N; j++)
+        add[j] = (unsigned short)(1 + j * 2 + (j % 2 << 15));
+    for (int c = 0; c < OT_COUNT(denormal_calls); c++)
+        for (int i = 0; i < n; i++) {
+            const char *const name = impl[i]->name;
+            direct *d = strcmp(name, "dense_dot.cpu") == 0 || strcmp(name, "dense_amx.x86") == 0
+                            ? direct_open(impl[i], denormal_calls[c], 0)
+                            : NULL;
+            if (!d)
+                continue;
+            direct_run(d, (const void *[]){zero, zero, add}, (void *[]){out});
+            for (int o = 0; o < M * N; o++)
+                if (out[o] != add[o % N])
+                    fail_msg("%s: element %d is 0x%x, not 0x%x", name, o, out[o], add[o % N]);
+            direct_close(d);
+            asked++;
+        }
+    assert_true(asked >= OT_COUNT(denormal_calls));
+}
+
 /* ---- where the system refuses tiles ------------------------------------------------------ */
 
 #ifdef __x86_64__
@@ -261,9 +299,11 @@ static void test_wide(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    ot_cpu_features here;
-    ot_cpu_features_here(&here);
-    if (!(here.dots & (OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_TILE_I8)))
+    optune_target target;
+    optune_device device; /* as its compiler and its assembler have it */
+    if (ot_target_parse("cpu", &target, NULL) < 0 ||
+        ot_target_probe(&target, &device, NULL) < 0 ||
+        !(device.dots & (OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_TILE_I8)))
         skip();
     const pid_t child = fork();
     if (child == 0) {
@@ -289,8 +329,8 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_exact),
-                                       cmocka_unit_test(test_wide)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_denormal), cmocka_unit_test(test_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,10 +208,10 @@ static int try_all(int step)
 }
 
 /* Of the processor, and its compiler. */
+static optune_target target;
+static optune_device device;
 static bool tiles_here(void)
 {
-    optune_target target;
-    optune_device device;
     return ot_target_parse("cpu", &target, NULL) >= 0 &&
            ot_target_probe(&target, &device, NULL) >= 0 &&
            (device.dots & OPTUNE_DOT_TILE_BF16) != 0;
@@ -296,6 +296,33 @@ static void test_fused(void **state)
     batch_judge(&b);
 }
 
+/* Rows that are longer than a thread's stack should hold, which only strided ones lie on. */
+static void test_long_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        bool taken;
+    } row[] = {
+        {"conv2d(f32[1,1,3,131071], const f32[4,1,3,3], strides=[1,2])", true},
+        {"conv2d(f32[1,1,3,262200], const f32[4,1,3,3], strides=[1,2])", false},
+        {"conv2d(f32[1,1,3,262200], const f32[4,1,3,3])", true},
+    };
+    const optune_impl *const impl = ot_impl_find("conv2d_split_planes.x86");
+    if (!tiles_here())
+        skip();
+    for (int i = 0; i < OT_COUNT(row); i++) {
+        static optune_call call;
+        optune_err err = {0};
+        char why[OPTUNE_WHY_SIZE] = "";
+        check_ok(ot_call_parse(row[i].call, &call, &err));
+        const optune_task task = {&call, &target, &device};
+        assert_int_equal(impl->applies(&task, why), row[i].taken);
+        if (!row[i].taken)
+            check_contains(why, "stack");
+    }
+}
+
 /* Before the other test, whose process has been granted them. */
 static void test_refused(void **state)
 {
@@ -325,6 +352,7 @@ int main(int argc, char **argv)
     batch_inside(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused), cmocka_unit_test(test_split),
-        cmocka_unit_test(test_tiny), cmocka_unit_test(test_fused)};
+        cmocka_unit_test(test_tiny), cmocka_unit_test(test_fused),
+        cmocka_unit_test(test_long_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     /* What all panels of the weight meet stays in the L2, and is as long as that and the threads
      * allow: lines of the output follow one another within a page. */
     const int64_t tile = TILE * optune_config_int(config, "tile_m");
-    const int64_t bytes = tile * host_ceil(p.channel_words, TILE) * TILE * 4;
+    const int64_t copies = dot_row_copies(dot_tiles(task, dots_in(task)));
+    const int64_t bytes = tile * host_ceil(p.channel_words, TILE) * TILE * copies * 4;
     const int64_t images = s.n * s.groups, threads = matmul_threads(task);
     const int64_t blocks = images % threads == 0
                                ? host_ceil(p.pixels, tile)
@@ -94,6 +95,35 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         config, space, "block_pixel",
         host_max(host_min(blocks, matmul_l2(task) / 2 / bytes), host_min(4, blocks)));
     optune_config_nearest(config, space);
+}
+
+/* `turns` of a loop that threads share, and how many pieces make that even: 1 where it is, or
+ * nearly, `most` at most. */
+static int64_t even_pieces(const optune_task *task, int64_t turns, int64_t pieces, int64_t most)
+{
+    const int64_t threads = matmul_threads(task);
+    int64_t even = pieces;
+    while (turns * even % threads != 0)
+        even++;
+    return turns * pieces >= 8 * threads || even > most ? pieces : even;
+}
+
+/* Tasks of `block_co` panels and `block_pixel` blocks at most, and pieces of rows. */
+static void define_tasks(const optune_task *task, const optune_config *config,
+                         const conv2d_shape *s, const dots_planes *p, optune_plan *plan,
+                         int module)
+{
+    const int64_t panels = host_ceil(s->co_g, TILE * optune_config_int(config, "tile_n"));
+    const int64_t blocks = host_ceil(p->pixels, TILE * optune_config_int(config, "tile_m"));
+    const int64_t channels = host_ceil(panels, optune_config_int(config, "block_co"));
+    const int64_t pixels = host_ceil(blocks, optune_config_int(config, "block_pixel"));
+    const int64_t images = s->n * s->groups;
+    optune_plan_define(plan, module, "CO_TASKS", channels);
+    optune_plan_define(plan, module, "PIXEL_TASKS",
+                       even_pieces(task, images * channels, pixels, blocks));
+    optune_plan_define(plan, module, "ROW_PIECES",
+                       even_pieces(task, images * host_ceil(p->channel_words, TILE) * p->rows,
+                                   1, host_ceil(p->pitch, TILE)));
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -108,8 +138,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     dots_define(plan, module, task, &s, step, &p);
     optune_plan_define(plan, module, "TAPS", taps);
     dot_define_tiles(plan, module, config);
-    optune_plan_define(plan, module, "CO_PANELS", optune_config_int(config, "block_co"));
-    optune_plan_define(plan, module, "PIXEL_BLOCKS", optune_config_int(config, "block_pixel"));
+    define_tasks(task, config, &s, &p, plan, module);
     dots_stages(task, plan, module, &p, weight_bytes(&s, &p, taps, tn), "amx");
 }
 

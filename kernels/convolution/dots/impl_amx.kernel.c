@@ -2,9 +2,10 @@
 /*
  * conv2d_amx.x86: convolutions of 16-bit floats and of 8-bit integers by tiles, pixels as rows and
  * output channels as columns. Macros from the plan: TAPS (of a kernel's row in one pixel's words: 1
- * or KW; CW are those of all of them), CO_PANELS and PIXEL_BLOCKS (panels of DOT_NR
- * output channels, blocks of TILE_ROWS pixels, of one task), those of
- * kernels/convolution/dots/words.kernel.h and of kernels/matmul/tiles.kernel.h.
+ * or KW; CW are those of all of them), CO_TASKS and PIXEL_TASKS (of an image: tasks of as many
+ * panels of DOT_NR output channels, and blocks of TILE_ROWS pixels, each), ROW_PIECES (in which a
+ * plane's rows are laid), those of kernels/convolution/dots/words.kernel.h and of
+ * kernels/matmul/tiles.kernel.h.
  *
  * The data is [N * GROUPS][CHUNKS][PHASE_H][PHASE_W][PLANE][16 words], so that 16 pixels are one
  * tile as they lie, a packed weight [GROUPS][PANELS][KH * COLUMNS][CHUNKS][16 words][DOT_NR].
@@ -62,13 +63,9 @@ INLINE words numbers_at(const IN_T *row, i64 at)
         return (words){0};
 #if SW <= 2
     typedef IN_T some __attribute__((vector_size(VLEN * SW * sizeof(IN_T)), may_alias));
-    const u32 lanes = ((1u << end) - 1) & ~((1u << first) - 1);
+    const u64 lanes = ((u64)1 << SW * end) - ((u64)1 << SW * first);
+    const u32 read = (u32)lanes & (SW == 2 ? 0x55555555u : 0xffffu);
     some x;
-#if SW == 2
-    const u32 read = (u32)__builtin_ia32_pdep_si(lanes, 0x55555555u);
-#else
-    const u32 read = lanes;
-#endif
     if (sizeof(IN_T) == 2)
         __asm__("vmovdqu16 %1, %0%{%2%}%{z%}"
                 : "=v"(x)
@@ -110,10 +107,11 @@ INLINE words pixels_at(const IN_T *row, i64 c, i64 at)
     return DOT_SPLIT ? dot_split(__builtin_convertvector(w, halves)) : w;
 }
 
-/* One row of a plane: pixel j is column j * SW + left of the data, or padding. */
-INLINE void lay_row(u32 *to, const IN_T *row, i64 c, i64 left)
+/* Pixels j to `end` of a row of a plane: pixel j is column j * SW + left of the data, or padding.
+ */
+INLINE void lay_row(u32 *to, const IN_T *row, i64 c, i64 left, i64 j, i64 end)
 {
-    for (i64 j = 0; j < PITCH; j += VLEN) {
+    for (; j < end; j += VLEN) {
         vec r[VLEN];
         UNROLL(64)
         for (int k = 0; k < VLEN; k++)
@@ -128,11 +126,27 @@ INLINE void lay_row(u32 *to, const IN_T *row, i64 c, i64 left)
     }
 }
 
-INLINE void lay_padding(u32 *to)
+INLINE void lay_padding(u32 *to, i64 j, i64 end)
 {
-    for (i64 j = 0; j < PITCH; j++)
+    for (; j < end; j++)
         for (int k = 0; k < 16; k += VLEN)
             lay(to + j * 16 + k, (words){0});
+}
+
+/* A piece of row i of the planes of 16 words of channels, c and those behind it. */
+INLINE void lay_piece(u32 *planes, const IN_T *data, i64 c, i64 i, i64 piece)
+{
+    const i64 j = piece * CEIL_DIV(PITCH, VLEN) / ROW_PIECES * VLEN;
+    const i64 end = MIN((piece + 1) * CEIL_DIV(PITCH, VLEN) / ROW_PIECES * VLEN, PITCH);
+    for (int py = 0; py < PHASE_H; py++)
+        for (int px = 0; px < PHASE_W; px++) {
+            const i64 y = i * SH + py - PT;
+            u32 *to = planes + ((i64)(py * PHASE_W + px) * PLANE + i * PITCH) * 16;
+            if (y >= 0 && y < H)
+                lay_row(to, data + y * W, c, px - PL, j, end);
+            else
+                lay_padding(to, j, end);
+        }
 }
 
 /* arg: data, the same in words */
@@ -140,20 +154,13 @@ void lay_data(void *const *arg)
 {
     const IN_T *data = arg[0];
     u32 *words_of = arg[1];
-    PARALLEL_FOR_N(3)
+    PARALLEL_FOR_N(4)
     for (i64 image = 0; image < N * GROUPS; image++)
         for (i64 chunk = 0; chunk < CHUNKS; chunk++)
             for (i64 i = 0; i < ROWS; i++)
-                for (int py = 0; py < PHASE_H; py++)
-                    for (int px = 0; px < PHASE_W; px++) {
-                        const i64 y = i * SH + py - PT;
-                        u32 *to = words_of + (image * CHUNKS + chunk) * CHUNK_WORDS +
-                                  ((i64)(py * PHASE_W + px) * PLANE + i * PITCH) * 16;
-                        if (y >= 0 && y < H)
-                            lay_row(to, data + (image * CI_G * H + y) * W, chunk * 16, px - PL);
-                        else
-                            lay_padding(to);
-                    }
+                for (i64 piece = 0; piece < ROW_PIECES; piece++)
+                    lay_piece(words_of + (image * CHUNKS + chunk) * CHUNK_WORDS,
+                              data + image * CI_G * H * W, chunk * 16, i, piece);
 }
 
 /* A block whose sums are made and not yet the output: that is done between the steps of the next
@@ -224,15 +231,19 @@ void amx(void *const *arg)
     const int granted = tiles_granted();
     PARALLEL_FOR_N(3)
     for (i64 image = 0; image < N * GROUPS; image++)
-        for (i64 b0 = 0; b0 < BLOCKS; b0 += PIXEL_BLOCKS)
-            for (i64 p0 = 0; p0 < PANELS; p0 += CO_PANELS) {
+        for (i64 pixels = 0; pixels < PIXEL_TASKS; pixels++)
+            for (i64 channels = 0; channels < CO_TASKS; channels++) {
+                const i64 b0 = pixels * BLOCKS / PIXEL_TASKS;
+                const i64 b1 = (pixels + 1) * BLOCKS / PIXEL_TASKS;
+                const i64 p0 = channels * PANELS / CO_TASKS;
+                const i64 p1 = (channels + 1) * PANELS / CO_TASKS;
                 DTYPE sums[2][TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
                 struct pending last = {.arg = arg};
                 int turn = 0;
                 if (granted)
                     tiles_begin(TILE_ROWS);
-                for (i64 q = p0; q < MIN(p0 + CO_PANELS, PANELS); q++)
-                    for (i64 b = b0; b < MIN(b0 + PIXEL_BLOCKS, BLOCKS); b++, turn ^= 1) {
+                for (i64 q = p0; q < p1; q++)
+                    for (i64 b = b0; b < b1; b++, turn ^= 1) {
                         const u32 *from = data + image * CHUNKS * CHUNK_WORDS;
                         const u32 *weight =
                             packed + (image % GROUPS * PANELS + q) * PANEL_STEPS * STEP_WORDS;

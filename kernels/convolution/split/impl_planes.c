@@ -6,6 +6,8 @@
  */
 #include "kernels/convolution/split/planes.h"
 
+enum { MOST_PITCH = 1 << 16 }; /* two rows on the stack are 512 KiB */
+
 static const int64_t counts[] = {1, 2, 4, 8, 16, 32, 64};
 
 /* Steps of 32 channels of a group. */
@@ -39,6 +41,11 @@ static bool applies(const optune_task *task, char *why)
     if (s.kh * s.kw == 1)
         return optune_refuse(why, "the kernel is 1x1, which splits each number once anyway");
     const split_planes p = split_planes_of(&s);
+    if (s.sw > 1 && p.pitch > MOST_PITCH)
+        return optune_refuse(why,
+                             "rows of %" PRId64 " pixels, strided, are laid out on the stack, "
+                             "%d at most",
+                             p.pitch, MOST_PITCH);
     return matmul_scratch_fits(plane_bytes(&s, &p), why) &&
            matmul_scratch_fits(weight_bytes(&s), why);
 }
