@@ -95,7 +95,7 @@ int ot_roots_begin(ot_snapshot *reader, int *rc, optune_err *err)
     *rc = 0;
     for (int i = 0; i < TRIES; i++) {
         const int64_t number = (int64_t)mdb_txn_id(reader->txn);
-        ot_meta meta;
+        ot_meta meta = {0};
         bool newest = false;
         if (r->number == number && number)
             return OPTUNE_OK;
