@@ -170,11 +170,6 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
 /* The same as measured under another policy; NULL: the handle's. */
 int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                         ot_fact **fact, int *n, optune_err *err);
-/* drift.c: by which factor a config's cost moved from one good measurement to a later one; 1: the
- * two agree, as their intervals overlap or their medians are as good as equal. */
-double ot_record_moved(const optune_record *then, const optune_record *now);
-/* What the two say of the machine that differs, for people. */
-void ot_record_apart(const optune_record *then, const optune_record *now, ot_text *to);
 /* What is best, from those facts: the one answer that select, query, the table of a run and
  * export give. Hints lie behind the facts, for the choice to point at, and are not counted. */
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,

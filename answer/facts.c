@@ -152,14 +152,13 @@ static void overtake(ot_fact *fact, const optune_record *newer)
 {
     fact->currency = OT_STALE;
     fact->overtaken = true;
-    ot_text why = {0};
-    if (ot_record_moved(&fact->record, newer) != 1) {
-        ot_text_add(&why, "; ");
-        ot_record_apart(&fact->record, newer, &why);
-    }
-    optune_refuse(fact->why, "it was measured again later: %.4g us, not %.4g us%.150s",
-                  newer->cost * 1e6, fact->record.cost * 1e6, ot_text_str(&why));
-    ot_text_release(&why);
+    fact->remeasured = true;
+    fact->later = (ot_later){.cost = newer->cost,
+                             .low = newer->low,
+                             .high = newer->high,
+                             .host = newer->host,
+                             .counters = newer->counters,
+                             .tool = newer->tool};
 }
 
 /* Of several measurements of one config the newest counts, however fast an older one claims to
@@ -301,7 +300,7 @@ static int add_facts(knowing *all, ot_store *store, const ot_consulted *other,
         ot_record_copy(&more[*n].record, &record[i]);
         more[*n].alike = alike ? alike[i] : 0;
         more[*n].why[0] = '\0';
-        more[*n].overtaken = false;
+        more[*n].overtaken = more[*n].remeasured = false;
         if (other && other->hub)
             more[*n].record.source = from;
         if (hints) {

@@ -90,12 +90,30 @@ static void give(keeping *k, char *at, char *end)
     }
 }
 
+/* Most of it says what the older one says, too. */
+static const char *keep_like(keeping *k, const char *text, const char *own, const char *kept)
+{
+    return text == own || (text && own && !strcmp(text, own)) ? kept : keep_text(k, text);
+}
+
+static void keep_later(keeping *k, ot_fact *kept, const ot_fact *fact)
+{
+    const optune_record *own = &fact->record;
+    const ot_later *later = &fact->later;
+    kept->later = *later;
+    kept->later.host = keep_like(k, later->host, own->host, kept->record.host);
+    kept->later.tool = keep_like(k, later->tool, own->tool, kept->record.tool);
+    kept->later.counters = keep_like(k, later->counters, own->counters, kept->record.counters);
+}
+
 static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
 {
     ot_fact *kept = hold(k, sizeof *kept);
     ot_record_copy(&kept->record, &fact->record);
     kept->currency = fact->currency;
     kept->alike = fact->alike;
+    kept->overtaken = fact->overtaken;
+    kept->remeasured = fact->remeasured;
     memcpy(kept->why, fact->why, strlen(fact->why) + 1);
     optune_config *config = &kept->record.config;
     give(k, (char *)&config->entity[config->n], (char *)config->entity + sizeof config->entity);
@@ -103,6 +121,8 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
         if (ot_record_is_text(&ot_record_fields[i]))
             *(const char **)ot_record_to(&kept->record, &ot_record_fields[i]) =
                 keep_text(k, ot_record_text(&fact->record, &ot_record_fields[i]));
+    if (fact->remeasured)
+        keep_later(k, kept, fact);
     if (fact->record.n_samples > 0 && fact->record.sample)
         kept->record.sample =
             keep(k, fact->record.sample,
@@ -144,7 +164,7 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
         if (row[i].failed)
             row[i].failed = keep_fact(&k, row[i].failed);
         row[i].hint_why = keep_text(&k, row[i].hint_why);
-        row[i].stale_why = keep_text(&k, row[i].stale_why);
+        row[i].unfit_why = keep_text(&k, row[i].unfit_why);
         row[i].fallback_why = keep_text(&k, row[i].fallback_why);
     }
     to->choice = *choice;

@@ -38,11 +38,12 @@ static int nothing(const ot_answer *a, optune_err *err)
     const char *why = a->n_facts ? "no trial of what may be selected here succeeded"
                                  : "it was never tuned here; `optune run` does that";
     const optune_record *stale = NULL;
+    char text[OPTUNE_WHY_SIZE];
     for (int i = 0; i < a->choice.n; i++) {
         const ot_choice_row *row = &a->choice.row[i];
         if (row->stale && (!stale || row->stale->record.cost < stale->cost)) {
             stale = &row->stale->record;
-            why = row->stale_why;
+            why = ot_choice_stale_why(row, text);
         }
     }
     return optune_fail(err, OPTUNE_ENOENT, "no current record of %s: %s", a->question.call,

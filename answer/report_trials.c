@@ -238,12 +238,13 @@ void ot_report_trials(const ot_fact *fact, int n, const ot_report_limits *limits
     const ot_fact **kept = ot_alloc((size_t)(n + 1) * sizeof *kept);
     json_t *failed = json_object();
     const char *why = NULL;
+    char text[OPTUNE_WHY_SIZE];
     int used = 0, left_out = 0;
     for (int i = 0; i < n; i++)
         if (shown(&fact[i]))
             kept[used++] = &fact[i];
         else if (!why)
-            why = fact[i].why;
+            why = ot_fact_why(&fact[i], text);
     qsort(kept, (size_t)used, sizeof *kept, by_time);
     json_object_set_new(to, "trials", trials_json(kept, used, limits, failed, &left_out));
     json_object_set_new(to, "failed", failed);

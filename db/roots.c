@@ -15,6 +15,12 @@
 
 enum { TRIES = 64 };
 
+#ifdef __SANITIZE_THREAD__ /* knows no fences: the compiler's is enough where loads keep their order */
+#define READ_BEFORE() atomic_signal_fence(memory_order_acquire)
+#else
+#define READ_BEFORE() atomic_thread_fence(memory_order_acquire)
+#endif
+
 /* Their names in the tree of tables. */
 const char *const ot_env_tables[OT_TABLES] = {
     [OT_TABLE_META] = "meta",           [OT_TABLE_RECORD] = "record",
@@ -55,7 +61,7 @@ static bool read_meta(const env *e, int64_t number, ot_meta *meta, bool *newest,
     ot_meta each[2];
     const int own = (int)(number & 1);
     memcpy(head[own], e->map + (size_t)own * e->page_size, OT_META_BYTES);
-    atomic_thread_fence(memory_order_acquire); /* the other one is read behind it */
+    READ_BEFORE(); /* the other one is read behind it */
     memcpy(head[!own], e->map + (size_t)!own * e->page_size, OT_META_BYTES);
     *why = NULL;
     for (int i = 0; i < 2 && !*why; i++)
@@ -95,7 +101,7 @@ int ot_roots_begin(ot_snapshot *reader, int *rc, optune_err *err)
     *rc = 0;
     for (int i = 0; i < TRIES; i++) {
         const int64_t number = (int64_t)mdb_txn_id(reader->txn);
-        ot_meta meta;
+        ot_meta meta = {0};
         bool newest = false;
         if (r->number == number && number)
             return OPTUNE_OK;

@@ -181,7 +181,7 @@ static void print_detail(const optune_task *task, const ot_choice *choice, int i
         const optune_record *r = &row->stale->record;
         wrap_printf(to, 6, "stale: %s, %d samples, %s, from %s", time_text(row, r->cost, time),
                     r->n_samples, ot_age_text(r->time, age), source_of(r));
-        wrap(to, 8, row->stale_why);
+        wrap(to, 8, ot_choice_stale_why(row, why));
     }
     if (row->hint) {
         const optune_record *r = &row->hint->record;
@@ -380,16 +380,16 @@ static json_t *row_json(const optune_task *task, const ot_choice *choice, int i)
 {
     const ot_choice_row *row = &choice->row[i];
     const ot_considered *c = &row->candidate;
-    char why[OPTUNE_WHY_SIZE];
+    char why[OPTUNE_WHY_SIZE], stale_why[OPTUNE_WHY_SIZE];
     ot_choice_why(task, choice, i, why);
-    json_t *json =
-        json_pack("{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "impl",
-                  c->impl->name, "plevel", c->plevel, "order", c->order, "library",
-                  ot_text_json(c->impl->library), "refusal", refusal_text[c->refusal], "why",
-                  ot_text_json(c->refusal == OT_VALID ? NULL : why), "standing", standing(row),
-                  "winner", row->winner, "tied", row->tied, "record",
-                  fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
-                  fact_json(row->stale, row->stale_why), "failed", failed_json(row));
+    json_t *json = json_pack(
+        "{s:s, s:i, s:i, s:o, s:s, s:o, s:s, s:b, s:b, s:o, s:o, s:o}", "impl", c->impl->name,
+        "plevel", c->plevel, "order", c->order, "library", ot_text_json(c->impl->library),
+        "refusal", refusal_text[c->refusal], "why",
+        ot_text_json(c->refusal == OT_VALID ? NULL : why), "standing", standing(row), "winner",
+        row->winner, "tied", row->tied, "record",
+        fact_json(row->fact, row->fact ? row->fact->why : ""), "stale",
+        fact_json(row->stale, ot_choice_stale_why(row, stale_why)), "failed", failed_json(row));
     json_object_set_new(json, "hint", fact_json(row->hint, row->hint ? row->hint->why : ""));
     json_object_set_new(json, "hint_unfit",
                         ot_text_json(row->hint_why[0] ? row->hint_why : NULL));

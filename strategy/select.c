@@ -159,8 +159,13 @@ static void find_others(const gathering *g, ot_arena *texts, ot_choice_row *row)
     if (stale < 0)
         return;
     row->stale = &g->fact[stale];
-    const bool unfit = row->stale->currency != OT_STALE;
-    row->stale_why = ot_arena_copy(texts, unfit ? g->unfit_why[stale] : row->stale->why);
+    if (row->stale->currency != OT_STALE)
+        row->unfit_why = ot_arena_copy(texts, g->unfit_why[stale]);
+}
+
+const char *ot_choice_stale_why(const ot_choice_row *row, char *why)
+{
+    return row->unfit_why[0] || !row->stale ? row->unfit_why : ot_fact_why(row->stale, why);
 }
 
 /* ---- choosing ---------------------------------------------------------------------------- */
@@ -399,7 +404,7 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
     for (int i = 0; i < n; i++) {
         ot_choice_row *row = &choice->row[i];
         row->candidate = g->candidate[i];
-        row->hint_why = row->stale_why = row->fallback_why = "";
+        row->hint_why = row->unfit_why = row->fallback_why = "";
     }
     if (g->n)
         find_known(g, choice);

@@ -270,12 +270,19 @@ typedef enum ot_currency {
     OT_UNVERIFIABLE,
     OT_HINT, /* of a log of others: its cost is another machine's, its config may serve */
 } ot_currency;
+/* Of a measurement that counts instead of an older one of its config, what is told of the two. */
+typedef struct ot_later {
+    double cost, low, high;            /* seconds, as in its record */
+    const char *host, *counters, *tool; /* as long-lived as the fact; NULL: not said */
+} ot_later;
 typedef struct ot_fact {
     optune_record record;
     ot_currency currency;
-    char why
-        [OPTUNE_WHY_SIZE]; /* what changed, when STALE; what cannot be told, when UNVERIFIABLE */
-    bool overtaken; /* STALE only as another measurement counts instead */
+    /* What changed, when STALE; what cannot be told, when UNVERIFIABLE. Read it by ot_fact_why. */
+    char why[OPTUNE_WHY_SIZE];
+    bool overtaken;  /* STALE only as another measurement counts instead */
+    bool remeasured; /* of its own config: `later`, from which the sentence is made */
+    ot_later later;
     int alike;      /* further ones of its implementation that ended like it and decide nothing */
 } ot_fact;
 typedef enum ot_tier {
@@ -284,6 +291,13 @@ typedef enum ot_tier {
     OT_TIER_HINTED, /* nothing was measured: a config that a log of others recommends */
     OT_TIER_PLEVEL,
 } ot_tier;
+/* The fact's sentence: its own, or made in why[OPTUNE_WHY_SIZE]. Empty: there is nothing to say. */
+const char *ot_fact_why(const ot_fact *fact, char *why);
+/* By which factor a config's cost moved from one good measurement to a later one; 1: the two agree,
+ * as their intervals overlap or their medians are as good as equal. */
+double ot_record_moved(const optune_record *then, const optune_record *now);
+/* What the two say of the machine that differs, for people. */
+void ot_record_apart(const optune_record *then, const optune_record *now, ot_text *to);
 const char *ot_tier_name(ot_tier tier); /* "tuned", "unverified", "hinted", "plevel" */
 typedef struct ot_choice_row {
     ot_considered candidate;
@@ -295,7 +309,7 @@ typedef struct ot_choice_row {
     int n_failed;
     /* Texts of the choice, empty for most. */
     const char *hint_why;  /* why the config of `hint` does not fit; empty: it fits */
-    const char *stale_why; /* what made `stale` stale */
+    const char *unfit_why; /* why the config of `stale` does not fit; empty: the fact says why */
     /* Why its fallback config cannot be used, where that was asked: it would have been chosen
      * untuned but for this. Empty otherwise. */
     const char *fallback_why;
@@ -317,6 +331,9 @@ typedef struct ot_choice {
     int unread;         /* the status with which records could not be read; 0: they were */
     const char *unread_why; /* also of what was passed over; empty: all is well */
 } ot_choice;
+/* What made the row's `stale` stale: a text of the choice's, or made in why[OPTUNE_WHY_SIZE]. Empty
+ * where there is none. */
+const char *ot_choice_stale_why(const ot_choice_row *row, char *why);
 /* Whether it rests on a measurement that holds here. */
 static inline bool ot_choice_measured(const ot_choice *choice)
 {

@@ -394,12 +394,13 @@ static int one_workload(verifying *v, const stored *one, double seconds, optune_
     int n = 0, status = OPTUNE_OK;
     for (bool over = false; !over && status >= 0;) {
         asked a;
+        char why[OPTUNE_WHY_SIZE];
         enum status how = UNMEASURED;
         status = ask(v, one->call, &a, err);
         over = status < 0 || !a.best || n == ROUNDS || known(&a.best->record, done, n);
         const ot_choice_row *old = !n && over && status >= 0 ? stale_row(&a) : NULL;
         if (old) {
-            say(v, one, STALE, &old->stale->record, NULL, old->stale->why);
+            say(v, one, STALE, &old->stale->record, NULL, ot_fact_why(old->stale, why));
         } else if (over && n && status >= 0) {
             say_selected(v, done, &a);
         } else if (!over && ot_now() >= v->run.end) {

@@ -77,14 +77,15 @@ static int take_target(asking *a, const char *text, optune_err *err)
 static void remember_why(asking *a, const ot_fact *fact, int n)
 {
     const ot_fact *stale = NULL;
+    char why[OPTUNE_WHY_SIZE];
     for (int i = 0; i < n; i++)
-        if (fact[i].currency == OT_STALE && *fact[i].why &&
+        if (fact[i].currency == OT_STALE && (fact[i].remeasured || *fact[i].why) &&
             !strcmp(fact[i].record.impl, a->impl->name) &&
             (!stale || fact[i].record.cost < stale->record.cost))
             stale = &fact[i];
     if (n && !a->nothing.status)
         optune_fail(&a->nothing, OPTUNE_ENOENT, "%s",
-                    stale ? stale->why : "no trial of this template succeeded");
+                    stale ? ot_fact_why(stale, why) : "no trial of this template succeeded");
 }
 
 static void keep(asking *a, const ot_choice *choice, ot_arena *arena)

@@ -47,9 +47,10 @@ typedef struct listing {
 
 /* ---- one question ------------------------------------------------------------------------ */
 
-/* Why nothing of it is selected; the cheapest stale record, if there is one, in *stale. */
+/* Why nothing of it is selected; the cheapest stale record, if there is one, in *stale.
+ * In text[OPTUNE_WHY_SIZE], or of the choice. */
 static const char *why_not(const ot_asked *asked, const ot_choice *choice,
-                           const optune_record **stale)
+                           const optune_record **stale, char *text)
 {
     const char *why = asked->measured ? "only what may not be selected here was measured well"
                                       : "every trial failed";
@@ -58,7 +59,7 @@ static const char *why_not(const ot_asked *asked, const ot_choice *choice,
         const ot_choice_row *row = &choice->row[i];
         if (row->stale && (!*stale || row->stale->record.cost < (*stale)->cost)) {
             *stale = &row->stale->record;
-            why = row->stale_why;
+            why = ot_choice_stale_why(row, text);
         }
     }
     return why;
@@ -170,6 +171,7 @@ static void add(listing *l, const ot_asked *asked)
     ot_choice *choice = ot_alloc(sizeof *choice);
     const optune_record *best = NULL;
     const char *why = NULL;
+    char text[OPTUNE_WHY_SIZE];
     state is = UNKNOWN;
     if (!asked->measured && !asked->failed) { /* of a device that nobody was asked about */
         is = ot_call_parse(asked->call, call, &err) < 0 ? UNKNOWN : HINTED;
@@ -180,7 +182,7 @@ static void add(listing *l, const ot_asked *asked)
         is = choice->tier == OT_TIER_TUNED ? TUNED : UNVERIFIED;
         best = &choice->row[choice->winner].fact->record;
     } else {
-        why = why_not(asked, choice, &best);
+        why = why_not(asked, choice, &best, text);
         is = best ? STALE : asked->measured ? REFUSED : FAILED;
     }
     err.text[strcspn(err.text, "\n")] = 0; /* a place in the call's text is of no interest */

@@ -345,7 +345,7 @@ static void test_no_config_that_is_refused(void **state)
     assert_int_equal(optune_config_split(choice.config, "tile")[1], 13);
     choose(&facts[1], 1);
     check_winner(FIRST, OT_TIER_PLEVEL);
-    check_contains(choice.row[CHOOSY].stale_why, "no longer valid");
+    check_contains(choice.row[CHOOSY].unfit_why, "no longer valid");
 }
 
 static void test_lowest_cost(void **state)
@@ -464,12 +464,12 @@ static void test_configs_must_fit_the_present_space(void **state)
     check_winner(LOW, OT_TIER_TUNED);
     assert_ptr_equal(choice.row[LOW].fact, &facts[2]);
     assert_ptr_equal(choice.row[LOW].stale, &facts[0]);
-    check_contains(choice.row[LOW].stale_why, "knob 'tile' has no entity");
+    check_contains(choice.row[LOW].unfit_why, "knob 'tile' has no entity");
     choose(facts, 2);
     check_winner(LARGE, OT_TIER_PLEVEL);
     assert_null(choice.row[LOW].fact);
     choose(&facts[1], 1);
-    check_contains(choice.row[LOW].stale_why, "no longer valid: tile too large");
+    check_contains(choice.row[LOW].unfit_why, "no longer valid: tile too large");
 }
 
 static void test_libraries_win_only_when_named(void **state)

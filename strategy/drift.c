@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "answer/answer.h"
+#include "strategy/strategy.h"
 
 /* Within this they are as good as equal to a selection, too. */
 static const double NEAR = 1.03;
@@ -103,4 +103,27 @@ void ot_record_apart(const optune_record *then, const optune_record *now, ot_tex
                 : "the older record does not say what machine it met");
     ot_text_add(to, ot_text_str(&own));
     ot_text_release(&own);
+}
+
+/* Few ask, and to write it takes as long as to choose. */
+const char *ot_fact_why(const ot_fact *fact, char *why)
+{
+    if (!fact->remeasured)
+        return fact->why;
+    const ot_later *l = &fact->later;
+    const optune_record newer = {.cost = l->cost,
+                                 .low = l->low,
+                                 .high = l->high,
+                                 .host = l->host,
+                                 .counters = l->counters,
+                                 .tool = l->tool};
+    ot_text apart = {0};
+    if (ot_record_moved(&fact->record, &newer) != 1) {
+        ot_text_add(&apart, "; ");
+        ot_record_apart(&fact->record, &newer, &apart);
+    }
+    optune_refuse(why, "it was measured again later: %.4g us, not %.4g us%.150s",
+                  newer.cost * 1e6, fact->record.cost * 1e6, ot_text_str(&apart));
+    ot_text_release(&apart);
+    return why;
 }
