@@ -15,7 +15,8 @@
 
 enum { TRIES = 64 };
 
-#ifdef __SANITIZE_THREAD__ /* knows no fences: the compiler's is enough where loads keep their order */
+/* It knows no fences; where loads keep their order the compiler's is enough. */
+#ifdef __SANITIZE_THREAD__
 #define READ_BEFORE() atomic_signal_fence(memory_order_acquire)
 #else
 #define READ_BEFORE() atomic_thread_fence(memory_order_acquire)
