@@ -208,8 +208,8 @@ static void wrong_words_are_refused(void **state)
     refused(2, "exclude each other", "graph", file, "--execute", "--profile");
     refused(2, "exclude each other", "select", "--graph", file, "dense(f32[1,1], f32[1,1])");
     refused(2, "select needs a workload", "select");
-    refused(2, "--bind, --precision and --partial go with --graph", "select", "dense(f32[1,1], f32[1,1])",
-            "--bind", "n=1");
+    refused(2, "--bind, --precision and --partial go with --graph", "select",
+            "dense(f32[1,1], f32[1,1])", "--bind", "n=1");
     refused(2, "bfloat16 or float16, not 'int8'", "graph", file, "--precision", "int8");
     refused(2, "run needs an operator", "run");
     refused(2, "no operator, workload or preset", "run", "dense", "--graph", file);

@@ -127,7 +127,8 @@ static void what_is_missing_is_named(void **state)
     const char *tuned = tuning_path("tuned");
     refused(2, "needs one of", "report");
     refused(2, "needs one of", "report", "dense", "--graph", "x.graph");
-    refused(2, "--bind, --precision and --partial go with --graph", "report", "dense", "--bind", "m=1");
+    refused(2, "--bind, --precision and --partial go with --graph", "report", "dense", "--bind",
+            "m=1");
     refused(3, "no record of", "report", "dense(f32[3,5], f32[7,5])");
     refused(3, "no record of 'relu'", "report", "relu", "--db", tuned);
     refused(3, "no record of 'dense'", "report", "dense", "--target", "cpu -model=x -threads=1",
