@@ -22,8 +22,8 @@
 enum {
     MOST_UNWRITTEN = 65536
 }; /* pages that a file may lack at its end: free, never written */
-static const int64_t leaf_limit = 64
-                                  << 20; /* who writes to larger files: no leaves of records */
+/* Of larger files that are to be written no leaves of records are looked at. */
+static const int64_t leaf_limit = 64 << 20;
 
 typedef struct pages {
     const char *data;

@@ -241,9 +241,8 @@ static int pass_line(const ot_text *text, bool ended, const char *source, ot_hea
     json_t *root = NULL;
     const int64_t number = line->number;
     int answer = 0;
-    /* Some editors put a byte order mark in front. */
     const size_t mark =
-        number == 1 && text->n >= 3 && memcmp(text->s, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+        number == 1 ? (size_t)(ot_text_behind_mark(ot_text_str(text)) - ot_text_str(text)) : 0;
     const bool told =
         ot_line_parse(text->s + mark, text->n - mark, source, heads, arena, line, &root);
     line->number = number;
