@@ -4,8 +4,8 @@
  * the file is met here first, in the snapshot the transaction began with. A page that it has not
  * changed yet is one of that snapshot, and serves the keys that it serves there: splitting a page
  * concerns that one alone. So the way to a key in the snapshot has all pages of the file that LMDB
- * has on its own. Who removes joins pages with their neighbours, whichever these are by then: before
- * the first time all pages are looked at. Lists of free pages are, when the store is opened.
+ * has on its own. Who removes joins pages with their neighbours, whichever these are by then:
+ * before the first time all pages are looked at. Lists of free pages are, when the store is opened.
  */
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
 /*
  * A snapshot's pages where they lie in LMDB's map, read without LMDB, which believes what it meets
  * there: between tree.c, which reads trees of them, roots.c, which finds where these begin, walk.c,
- * which looks keys up in a snapshot's tables, apart.c, which compares two, and meet.c, which goes in
- * front of LMDB in a transaction that writes. Every page is looked
- * at whole when it is first met (ot_vet), and what is read of it each time.
+ * which looks keys up in a snapshot's tables, apart.c, which compares two, and meet.c, which goes
+ * in front of LMDB in a transaction that writes. Every page is looked at whole when it is first met
+ * (ot_vet), and what is read of it each time.
  */
 #ifndef OPTUNE_DB_WALK_H
 #define OPTUNE_DB_WALK_H
