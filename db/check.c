@@ -4,8 +4,9 @@
  * crashes. Damage is found here first, without LMDB, from the layout of its format 1: pages 0 and
  * 1 are meta pages, everything else hangs on trees that the newer meta page roots. The pages of
  * the latest snapshot are never overwritten, so they can be read beside a writer: what looks
- * wrong counts only when no newer snapshot has appeared meanwhile. Who only reads does so without
- * LMDB (walk.c, peek.c), and looks at the pages of a large file as it meets them.
+ * wrong counts only when no newer snapshot has appeared meanwhile. Who reads does so without LMDB
+ * (walk.c, peek.c), and who writes goes in front of it (meet.c); both look at the leaves of a large
+ * file as they meet them. Which pages are free nobody meets: that is looked at here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +23,15 @@
 enum {
     MOST_UNWRITTEN = 65536
 }; /* pages that a file may lack at its end: free, never written */
-/* Of larger files that are to be written no leaves of records are looked at. */
-static const int64_t leaf_limit = 64 << 20;
-
 typedef struct pages {
     const char *data;
     uint64_t size, n_pages;
-    ot_meta meta; /* the newer one */
-    uint64_t visited;
-    bool leaves;
+    ot_meta meta;        /* the newer one */
+    bool all;            /* leaves, too, whatever their table holds */
+    bool leaves;         /* of this table */
     bool numbers;        /* in the table of free pages */
     bool lists;          /* whose lists are looked at, too */
-    unsigned char *used; /* a bit for each page that holds something; with `leaves` */
+    unsigned char *used; /* a bit for each page that holds something, or is free */
     ot_vetted *vetted;   /* NULL: nobody wants to know */
     const char *why;
 } pages;
@@ -49,10 +47,15 @@ static bool inside(const pages *p, uint64_t page)
     return page >= 2 && page < p->n_pages && page <= p->meta.last;
 }
 
-static void use(pages *p, uint64_t page, uint64_t n)
+/* False: one of them is something else, too. */
+static bool use(pages *p, uint64_t page, uint64_t n)
 {
-    for (uint64_t i = page; p->used && i < page + n; i++)
+    bool fresh = true;
+    for (uint64_t i = page; i < page + n && i < p->n_pages; i++) {
+        fresh = fresh && !(p->used[i / 8] & (1 << i % 8));
         p->used[i / 8] |= (unsigned char)(1 << i % 8);
+    }
+    return fresh || damaged(p, "a page is used twice");
 }
 
 /* Who writes takes these pages for free: none may be in use, or twice in a list. */
@@ -68,78 +71,103 @@ static bool check_list(pages *p, const char *list, size_t bytes)
         memcpy(&page, list + i * sizeof n, sizeof page);
         if (page < 2 || page > p->meta.last || page >= before)
             return damaged(p, "a list of free pages is none");
-        if (p->used && page < p->n_pages && p->used[page / 8] & (1 << page % 8))
+        if (!use(p, page, 1))
             return damaged(p, "a page in use is called free");
     }
     return true;
 }
 
-static bool check_page(pages *p, uint64_t page, int depth);
+/* What a page hangs on: how high it is, and the entries of the branch that its keys lie between. */
+typedef struct branch {
+    int depth;
+    const char *low, *high; /* NULL: there is none */
+} branch;
+
+static bool check_page(pages *p, uint64_t page, const branch *on);
+
+/* Leaves that whoever meets them looks at are known from above. */
+static bool check_child(pages *p, uint64_t page, const branch *on)
+{
+    if (p->leaves || on->depth > 1)
+        return check_page(p, page, on);
+    return inside(p, page) ? use(p, page, 1)
+                           : damaged(p, "a page lies behind the end of the file");
+}
 
 static bool check_tree(pages *p, uint64_t root, int depth)
 {
-    if (depth == 0)
-        return true;
-    if (p->leaves || depth > 1)
-        return check_page(p, root, depth);
-    return inside(p, root) || damaged(p, "a page lies behind the end of the file");
+    return depth == 0 || check_child(p, root, &(branch){.depth = depth});
+}
+
+/* What hangs on an entry of a table's tree is that table's; its leaves are looked at where they
+ * lead to large values, of which nobody else knows where they lie. */
+static bool check_table(pages *p, const char *tree)
+{
+    uint64_t root;
+    int depth;
+    const char *why = ot_tree_read(tree, &root, &depth);
+    if (why)
+        return damaged(p, why);
+    p->leaves = p->all || ot_tree_large_pages(tree);
+    const bool sound = check_tree(p, root, depth);
+    p->leaves = true;
+    return sound;
 }
 
 static bool check_overflow(pages *p, const ot_entry *entry)
 {
     const uint64_t page = entry->overflow, size = p->meta.page_size;
-    const uint64_t count = (entry->value_bytes + OT_PAGE_HEADER + size - 1) / size;
-    if (!inside(p, page) || count > p->n_pages - page)
+    const uint64_t least = (entry->value_bytes + OT_PAGE_HEADER + size - 1) / size;
+    if (!inside(p, page) || least > p->n_pages - page)
         return damaged(p, "a large value lies behind the end of the file");
-    const char *why =
-        ot_overflow_check(p->data + page * size, page, (size_t)size, entry->value_bytes);
+    const char *at = p->data + page * size;
+    const char *why = ot_overflow_check(at, page, (size_t)size, entry->value_bytes);
     if (why)
         return damaged(p, why);
-    use(p, page, count);
-    return !p->lists ||
-           check_list(p, p->data + page * size + OT_PAGE_HEADER, entry->value_bytes);
+    /* Who removes it gives back all that the page says it has. */
+    if (ot_overflow_pages(at) > p->meta.last + 1 - page)
+        return damaged(p, "a large value lies behind the end of the file");
+    return p->lists ? check_list(p, at + OT_PAGE_HEADER, entry->value_bytes)
+                    : use(p, page, ot_overflow_pages(at));
 }
 
-static bool check_entry(pages *p, const ot_entry *entry, bool branch, int depth)
+static bool check_entry(pages *p, const ot_entry *entry, const branch *below)
 {
-    if (branch && (p->leaves || depth > 2))
-        return check_page(p, entry->child, depth - 1);
-    if (branch)
-        return inside(p, entry->child) || damaged(p, "a page lies behind the end of the file");
+    if (below->depth > 0)
+        return check_child(p, entry->child, below);
     if (entry->overflow)
         return check_overflow(p, entry);
-    uint64_t root;
-    int deep;
     if (p->lists)
         return check_list(p, entry->value, entry->value_bytes);
     if (!entry->tree)
         return true;
-    const char *why = entry->value_bytes == OT_TREE_BYTES
-                          ? ot_tree_read(entry->value, &root, &deep)
-                          : "a tree has a wrong size";
-    return why ? damaged(p, why) : check_tree(p, root, deep);
+    return entry->value_bytes == OT_TREE_BYTES ? check_table(p, entry->value)
+                                               : damaged(p, "a tree has a wrong size");
 }
 
-static bool check_page(pages *p, uint64_t page, int depth)
+static bool check_page(pages *p, uint64_t page, const branch *on)
 {
     const size_t size = (size_t)p->meta.page_size;
     if (!inside(p, page))
         return damaged(p, "a page lies behind the end of the file");
-    if (depth < 1 || ++p->visited > p->n_pages)
-        return damaged(p, "pages go round in a circle");
-    use(p, page, 1);
+    if (!p->lists && !use(p, page, 1))
+        return false;
     const char *at = p->data + page * size;
-    const bool branch = depth > 1;
-    const char *why = ot_page_check(at, page, size, branch);
+    const bool is_branch = on->depth > 1;
+    const char *why = ot_page_check(at, page, size, is_branch);
+    /* The free pages' table has numbers for keys, in the machine's order. */
+    if (!why)
+        why = ot_page_whole(at, size, !p->numbers);
+    if (!why && !p->numbers)
+        why = ot_page_between(at, size, on->low, on->high);
     const int n = why ? 0 : ot_page_entries(at);
-    ot_entry entry, before = {0};
-    for (int i = 0; !why && i < n; i++, before = entry) {
+    for (int i = 0; i < n; i++) {
+        ot_entry entry;
+        const branch below = {on->depth - 1, i ? ot_page_node(at, size, i) : on->low,
+                              i + 1 < n ? ot_page_node(at, size, i + 1) : on->high};
         why = ot_page_entry(at, size, i, &entry);
-        /* The free pages' table has numbers for keys, in the machine's order. */
-        if (!why && !p->numbers && i > branch && ot_key_order(&before, &entry) >= 0)
-            why = "its keys are out of order";
-        if (!why && !check_entry(p, &entry, branch, depth))
-            return false;
+        if (why || !check_entry(p, &entry, &below))
+            return why ? damaged(p, why) : false;
     }
     if (!why && !p->numbers && p->vetted)
         ot_vetted_note(p->vetted, page);
@@ -175,13 +203,12 @@ static bool check_snapshot(pages *p, ot_check_for to)
     const bool cut = p->n_pages <= p->meta.last;
     if (to == OT_CHECK_TO_READ && p->size > OT_SMALL_FILE && !cut)
         return true; /* a reader looks at each page that it meets */
-    p->leaves = to == OT_CHECK_ALL || p->size <= (uint64_t)leaf_limit || cut;
-    p->used = p->leaves ? ot_alloc((size_t)p->n_pages / 8 + 1) : NULL;
+    p->all = to != OT_CHECK_TO_WRITE || cut;
+    p->leaves = true; /* of the table of tables, and of the free pages' */
+    p->used = ot_alloc((size_t)p->n_pages / 8 + 1);
     bool good = check_tree(p, p->meta.root, p->meta.depth);
-    p->leaves = true; /* the free pages' own tree is small */
     for (int pass = 0; good && pass < 2; pass++) {
         p->numbers = true;
-        p->visited = 0;
         p->lists = pass == 1;
         good = check_tree(p, p->meta.free_root, p->meta.free_depth);
     }

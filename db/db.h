@@ -177,8 +177,8 @@ int ot_store_forget(ot_store *store, const ot_digest *digest, int n, ot_pruned *
 
 /* Which pages are looked at at once, as nobody will before they are believed. */
 typedef enum ot_check_for {
-    OT_CHECK_TO_READ, /* all of a small file; of others the meta pages */
-    OT_CHECK_TO_WRITE, /* all up to 64 MiB; of larger files the branch pages, and the free lists */
+    OT_CHECK_TO_READ,  /* all of a small file; of others the meta pages */
+    OT_CHECK_TO_WRITE, /* all but leaves without large values: branches, and the free lists */
     OT_CHECK_ALL,
 } ot_check_for;
 enum { OT_SMALL_FILE = 5 << 19 };

@@ -26,6 +26,7 @@ typedef struct env {
     pid_t pid;
     int users;
     bool read_only; /* this process may only read: there is no mdb */
+    bool met_all;   /* each page was looked at, under the write lock */
     bool torn;      /* another store came into its place while it was opened */
     bool twin; /* a process of the same number, as containers have them, reads: LMDB knows one
                      * place for both, so what is read here is read without a place */

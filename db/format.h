@@ -38,15 +38,30 @@ const char *ot_meta_read(const char *head, uint64_t number, ot_meta *meta);
 /* Which of two counts, and whether they belong together. */
 const char *ot_meta_newer(const ot_meta each[2], ot_meta *newer);
 const char *ot_tree_read(const char *tree, uint64_t *root, int *depth);
-int64_t ot_tree_entries(const char *tree); /* how many it says that it has */
+int64_t ot_tree_entries(const char *tree);      /* how many it says that it has */
+uint64_t ot_tree_large_pages(const char *tree); /* and pages of large values */
+
+/* ---- page.c: pages of trees ---------------------------------------------------------------- */
 const char *ot_page_check(const char *page, uint64_t number, size_t size, bool branch);
-int ot_page_entries(const char *page); /* of a checked one */
-const char *ot_page_entry(const char *page, size_t size, int i, ot_entry *entry);
-/* As memcmp: LMDB's order of keys. */
-int ot_key_order(const ot_entry *a, const ot_entry *b);
-/* All entries of a page whose header was checked, and with `ordered` that their keys ascend. */
+/* The others are of a page that was checked. All entries of it, and with `ordered` that their keys
+ * ascend. */
 const char *ot_page_whole(const char *page, size_t size, bool ordered);
+int ot_page_entries(const char *page);
+const char *ot_page_entry(const char *page, size_t size, int i, ot_entry *entry);
+/* The i-th entry as it lies there, all of its key in the page; NULL: it is odd. */
+const char *ot_page_node(const char *page, size_t size, int i);
+const char *ot_node_key(const char *node, size_t *n);
+uint64_t ot_node_child(const char *node); /* of a branch page */
+/* As memcmp of the key and the node's: LMDB's order. */
+int ot_key_order(const char *key, size_t n, const char *node);
+/* How many entries, `low` known ones among them, are before the key, or with `at` at it; -1: one is
+ * odd. */
+int ot_page_rank(const char *page, size_t size, int low, const char *key, size_t n, bool at);
+/* Whether all its keys are at or behind that of `low` and before that of `high`, nodes of the
+ * branch above; NULL: nothing bounds them there. */
+const char *ot_page_between(const char *page, size_t size, const char *low, const char *high);
 const char *ot_overflow_check(const char *page, uint64_t number, size_t size, size_t bytes);
+uint64_t ot_overflow_pages(const char *page);
 
 /* ---- vetted.c: pages that were looked at whole -------------------------------------------- */
 /* A bit for each page of a file, for any number of threads; it says that the page was sound when

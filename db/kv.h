@@ -38,7 +38,7 @@ typedef struct ot_snapshot {
     ot_store *store;
     void *txn;
     bool walks;              /* its pages are those of the file: walk.c reads them */
-    ot_roots *roots;         /* of such */
+    ot_roots *roots;         /* of such; of a transaction that writes, its own */
     void *cursor[OT_TABLES]; /* of a transaction that writes, whose pages are in no file yet */
     struct ot_peek_view *view; /* instead of all that: see peek.h */
     struct ot_hold *lent;      /* whose it is, see hold.c; NULL: its own */
@@ -171,6 +171,7 @@ typedef struct ot_writer {
     ot_store *store;
     void *txn;
     uint64_t serial; /* of the transaction, once it changes something */
+    ot_roots *roots; /* of the snapshot it began with, see meet.c; NULL: all of it was met */
 } ot_writer;
 
 /* One writer at a time, all processes together; waits for the others. */

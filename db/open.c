@@ -385,7 +385,7 @@ static int join(env *e, int mode, const char *data, env **opened, optune_err *er
     return OPTUNE_OK;
 }
 
-/* From now on LMDB is let at all pages: a change leads it anywhere. */
+/* From now on LMDB may take pages that are free, and is let at others, see meet.c. */
 static int prepare_to_write(env *e, const char *data, optune_err *err)
 {
     if (e->write_lock)
@@ -394,7 +394,8 @@ static int prepare_to_write(env *e, const char *data, optune_err *err)
     MDB_txn *place = NULL;
     if (e->twin || mdb_txn_begin(e->mdb, NULL, MDB_RDONLY, &place) != 0)
         place = NULL;
-    const int sound = ot_place_sound(e->dir, data, OT_CHECK_TO_WRITE, e->vetted, err);
+    const int sound =
+        ot_place_sound(e->dir, data, e->map ? OT_CHECK_TO_WRITE : OT_CHECK_ALL, e->vetted, err);
     if (place)
         mdb_txn_abort(place);
     OT_RETURN_UNLESS_OK(sound);

@@ -21,7 +21,12 @@ enum {
     META_TRIES = 64,
     TRIES = 1000,      /* snapshots that may be overtaken in a row */
     LARGEST = 8 << 20, /* bytes of a value */
+    KEY_MOST = 511,    /* LMDB's */
 };
+
+typedef struct bound {
+    char node[8 + KEY_MOST];
+} bound;
 
 struct ot_peek {
     int fd;
@@ -174,10 +179,18 @@ static bool entry_of(ot_peek_view *v, const char *page, int i, ot_entry *entry)
     return !why;
 }
 
-static int compare(ot_bytes a, const ot_entry *b)
+/* A copy of a branch's entry, as its page may lose its room to a deeper one. False: damaged. */
+static bool keep_bound(ot_peek_view *v, const char *page, int i, bound *to)
 {
-    const ot_entry own = {.key = a.data, .key_bytes = a.n};
-    return ot_key_order(&own, b);
+    size_t n = 0;
+    const char *node = ot_page_node(page, v->meta.page_size, i);
+    const char *key = node ? ot_node_key(node, &n) : NULL;
+    if (!key || n > KEY_MOST) {
+        v->why = "a key reaches out of its page";
+        return false;
+    }
+    memcpy(to->node, node, (size_t)(key - node) + n);
+    return true;
 }
 
 static void keep(char **to, size_t *room, const void *from, size_t n)
@@ -217,49 +230,79 @@ static bool keep_large(ot_peek_view *v, table_view *t, const ot_entry *entry)
     return false;
 }
 
-/* 0 found, kept in the table's own room; 1 not below this page; -1 damaged. */
-static int seek(ot_peek_view *v, table_view *t, uint64_t number, int depth, ot_bytes from,
-                bool behind, ot_entry *found)
+/* Where a search goes on: a page, how high it is, and the branch's entries that its keys lie
+ * between; NULL: there is none. */
+typedef struct below {
+    uint64_t number;
+    int depth;
+    const char *low, *high;
+} below;
+
+static const char *page_below(ot_peek_view *v, const below *at)
 {
-    const char *page = page_at(v, number);
-    const char *why =
-        page ? ot_vet(v->vetted, page, number, v->meta.page_size, depth > 1) : v->why;
-    if (why) {
-        v->why = why;
-        return -1;
-    }
-    const int n = ot_page_entries(page);
-    ot_entry entry;
-    int low = depth > 1 ? 1 : 0, high = n; /* the first that is at or behind */
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (!entry_of(v, page, middle, &entry))
-            return -1;
-        const int order = compare(from, &entry);
-        if (depth > 1 ? order < 0 : (order < 0 || (order == 0 && !behind)))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    if (depth <= 1) {
-        if (low == n)
-            return 1;
-        if (!entry_of(v, page, low, found))
-            return -1;
-        keep(&t->key, &t->key_room, found->key, found->key_bytes);
-        if (!found->overflow)
-            keep(&t->value, &t->value_room, found->value, found->value_bytes);
-        return found->overflow && !keep_large(v, t, found) ? -1 : 0;
-    }
-    for (int i = low - 1; i < n; i++) {
-        page = page_at(v, number); /* a deeper one may have taken its room */
+    const size_t size = v->meta.page_size;
+    const char *page = page_at(v, at->number);
+    const char *why = page ? ot_vet(v->vetted, page, at->number, size, at->depth > 1) : v->why;
+    if (!why)
+        why = ot_page_between(page, size, at->low, at->high);
+    return why ? damaged(v, why) : page;
+}
+
+static int seek(ot_peek_view *v, table_view *t, const below *at, ot_bytes from, bool behind,
+                ot_entry *found);
+
+/* From the i-th child of a branch on. */
+static int seek_children(ot_peek_view *v, table_view *t, const below *at, int i, ot_bytes from,
+                         bool behind, ot_entry *found)
+{
+    bound low, high;
+    int answer = 1;
+    for (int n = i + 1; i < n && answer == 1; i++) {
+        const char *page = page_at(v, at->number);
+        ot_entry entry;
         if (!page || !entry_of(v, page, i, &entry))
             return -1;
-        const int answer = seek(v, t, entry.child, depth - 1, from, behind, found);
-        if (answer != 1)
-            return answer;
+        n = ot_page_entries(page);
+        if ((i > 0 && !keep_bound(v, page, i, &low)) ||
+            (i + 1 < n && !keep_bound(v, page, i + 1, &high)))
+            return -1;
+        const below child = {entry.child, at->depth - 1, i > 0 ? low.node : at->low,
+                             i + 1 < n ? high.node : at->high};
+        answer = seek(v, t, &child, from, behind, found);
     }
-    return 1;
+    return answer;
+}
+
+/* 0 found, kept in the table's own room; 1 not below this page; -1 damaged. */
+static int seek(ot_peek_view *v, table_view *t, const below *at, ot_bytes from, bool behind,
+                ot_entry *found)
+{
+    const bool branch = at->depth > 1;
+    const char *page = page_below(v, at);
+    const int rank = page ? ot_page_rank(page, v->meta.page_size, branch, from.data, from.n,
+                                         branch || behind)
+                          : -1;
+    if (page && rank < 0)
+        v->why = "a key reaches out of its page";
+    if (rank < 0)
+        return -1;
+    if (branch)
+        return seek_children(v, t, at, rank - 1, from, behind, found);
+    if (rank == ot_page_entries(page))
+        return 1;
+    if (!entry_of(v, page, rank, found))
+        return -1;
+    keep(&t->key, &t->key_room, found->key, found->key_bytes);
+    if (!found->overflow)
+        keep(&t->value, &t->value_room, found->value, found->value_bytes);
+    return found->overflow && !keep_large(v, t, found) ? -1 : 0;
+}
+
+static int seek_table(ot_peek_view *v, table_view *t, uint64_t root, int depth, ot_bytes from,
+                      bool behind, ot_entry *found)
+{
+    const below all = {.number = root, .depth = depth};
+    return depth ? seek(v, t, &all, from, behind, found) : 1;
 }
 
 /* ---- snapshots --------------------------------------------------------------------------- */
@@ -275,8 +318,7 @@ static int open_tables(ot_peek_view *v)
         const ot_bytes name = {v->names[i], strlen(v->names[i])};
         root[i] = 0;
         depth[i] = 0;
-        const int answer =
-            v->meta.depth ? seek(v, own, v->meta.root, v->meta.depth, name, false, &entry) : 1;
+        const int answer = seek_table(v, own, v->meta.root, v->meta.depth, name, false, &entry);
         if (answer < 0)
             return -1;
         if (answer == 1 || entry.key_bytes != name.n || memcmp(own->key, name.data, name.n))
@@ -374,7 +416,7 @@ int ot_peek_seek(ot_peek_view *v, ot_kv_table table, ot_bytes from, bool behind,
     for (int i = 0; i < TRIES; i++) {
         ot_entry entry = {0};
         v->why = NULL;
-        answer = t->depth ? seek(v, t, t->root, t->depth, from, behind, &entry) : 1;
+        answer = seek_table(v, t, t->root, t->depth, from, behind, &entry);
         if (holds(v)) {
             if (answer == 0) {
                 *key = (ot_bytes){t->key, entry.key_bytes};

@@ -126,11 +126,28 @@ int ot_roots_begin(ot_snapshot *reader, int *rc, optune_err *err)
     return r->why ? ot_roots_damaged(reader, err) : 1;
 }
 
+ot_roots *ot_roots_before(const env *e, int64_t txn)
+{
+    ot_roots *r = ot_alloc(sizeof *r);
+    ot_meta meta;
+    bool newest;
+    if (read_meta(e, txn - 1, &meta, &newest, &r->why))
+        settle(r, e, txn - 1, &meta);
+    else if (!r->why)
+        r->why = "the meta pages do not follow one another";
+    return r;
+}
+
+void ot_roots_free(ot_roots *roots)
+{
+    for (int i = 0; roots && i < OT_TABLES; i++)
+        free(roots->path[i].step);
+    free(roots);
+}
+
 void ot_roots_release(ot_snapshot *reader)
 {
-    for (int i = 0; reader->roots && i < OT_TABLES; i++)
-        free(reader->roots->path[i].step);
-    free(reader->roots);
+    ot_roots_free(reader->roots);
     reader->roots = NULL;
 }
 
@@ -167,8 +184,13 @@ static bool find(ot_roots *r, ot_kv_table table, ot_tree *tree)
     return true;
 }
 
+const ot_tree *ot_roots_table(ot_roots *roots, ot_kv_table table)
+{
+    ot_tree *tree = &roots->tree[table];
+    return tree->known || find(roots, table, tree) ? tree : NULL;
+}
+
 const ot_tree *ot_root_of(ot_snapshot *reader, ot_kv_table table)
 {
-    ot_tree *tree = &reader->roots->tree[table];
-    return tree->known || find(reader->roots, table, tree) ? tree : NULL;
+    return ot_roots_table(reader->roots, table);
 }

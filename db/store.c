@@ -213,6 +213,7 @@ int ot_snapshot_get(ot_snapshot *reader, ot_kv_table table, ot_bytes key, ot_byt
         return ot_walk_get(reader, table, key, value, err);
     if (e->absent[table])
         return 1;
+    OT_RETURN_UNLESS_OK(ot_meet_key(reader->store, reader->roots, table, key, err));
     MDB_val wanted = value_of(key), got;
     int rc = mdb_get(reader->txn, e->table[table], &wanted, &got);
     return got_value(e, rc, &got, value, err);
@@ -227,6 +228,8 @@ static int move(ot_snapshot *reader, ot_kv_table table, MDB_cursor_op op, ot_byt
         return peek(reader, table, *key, op == MDB_NEXT, key, value, err);
     if (e->absent[table])
         return 1;
+    OT_RETURN_UNLESS_OK(
+        ot_meet_next(reader->store, reader->roots, table, *key, op == MDB_NEXT, err));
     if (!reader->cursor[table]) {
         MDB_cursor *cursor = NULL;
         rc = mdb_cursor_open(reader->txn, e->table[table], &cursor);
@@ -310,6 +313,8 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
     int rc = status < 0 ? 0 : mdb_txn_begin(e->mdb, NULL, 0, &txn);
     writer->txn = txn;
     status = rc ? ot_env_fail(e, rc, "write to", err) : status;
+    if (status >= 0 && (status = ot_meet_begin(writer, err)) < 0)
+        mdb_txn_abort(txn);
     if (status < 0)
         ot_write_lock_give(e->write_lock);
     return status;
@@ -319,8 +324,16 @@ int ot_writer_begin(ot_store *store, ot_writer *writer, optune_err *err)
 static int enter(ot_writer *writer, optune_err *err)
 {
     env *e = writer->store->env;
+    ot_bytes value;
+    uint64_t first;
     if (writer->serial || e->absent[OT_TABLE_SUMMARY])
         return OPTUNE_OK;
+    const int found = ot_writer_get(writer, OT_TABLE_META, ot_epoch_name, &value, err);
+    if (found < 0)
+        return found;
+    /* All summaries are removed if an older version wrote last. */
+    if (found || !ot_epoch_holds(&value, (int64_t)mdb_txn_id(writer->txn) - 1, &first))
+        OT_RETURN_UNLESS_OK(ot_meet_all(writer->store, err));
     const int rc = ot_epoch_enter(e, writer->txn, &writer->serial);
     return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
@@ -331,6 +344,7 @@ int ot_writer_put(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes v
     env *e = writer->store->env;
     MDB_val at = value_of(key), what = value_of(value);
     OT_RETURN_UNLESS_OK(enter(writer, err));
+    OT_RETURN_UNLESS_OK(ot_meet_key(writer->store, writer->roots, table, key, err));
     int rc = mdb_put(writer->txn, e->table[table], &at, &what, known ? MDB_NOOVERWRITE : 0);
     if (rc == MDB_KEYEXIST) {
         *known = bytes_of(what);
@@ -343,6 +357,7 @@ int ot_writer_get(ot_writer *writer, ot_kv_table table, ot_bytes key, ot_bytes *
                   optune_err *err)
 {
     env *e = writer->store->env;
+    OT_RETURN_UNLESS_OK(ot_meet_key(writer->store, writer->roots, table, key, err));
     MDB_val at = value_of(key), got;
     const int rc = mdb_get(writer->txn, e->table[table], &at, &got);
     return got_value(e, rc, &got, value, err);
@@ -353,6 +368,7 @@ int ot_writer_delete(ot_writer *writer, ot_kv_table table, ot_bytes key, optune_
     env *e = writer->store->env;
     MDB_val at = value_of(key);
     OT_RETURN_UNLESS_OK(enter(writer, err));
+    OT_RETURN_UNLESS_OK(ot_meet_all(writer->store, err));
     const int rc = mdb_del(writer->txn, e->table[table], &at, NULL);
     return rc && rc != MDB_NOTFOUND ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }
@@ -365,6 +381,7 @@ bool ot_writer_follows(const ot_writer *writer, int64_t snapshot)
 int ot_writer_commit(ot_writer *writer, optune_err *err)
 {
     env *e = writer->store->env;
+    ot_meet_end(writer);
     const int rc = mdb_txn_commit(writer->txn);
     ot_sight_count(e->sight);
     ot_write_lock_give(e->write_lock);
@@ -373,13 +390,14 @@ int ot_writer_commit(ot_writer *writer, optune_err *err)
 
 void ot_writer_abort(ot_writer *writer)
 {
+    ot_meet_end(writer);
     mdb_txn_abort(writer->txn);
     ot_write_lock_give(writer->store->env->write_lock);
 }
 
 void ot_writer_view(ot_writer *writer, ot_snapshot *reader)
 {
-    *reader = (ot_snapshot){.store = writer->store, .txn = writer->txn};
+    *reader = (ot_snapshot){.store = writer->store, .txn = writer->txn, .roots = writer->roots};
 }
 
 void ot_writer_view_end(ot_snapshot *reader)

@@ -5,22 +5,6 @@
 
 #include "db/walk.h"
 
-enum { NODE = 8 /* low 2, high 2, flags 2, key size 2 */ };
-
-static uint16_t u16(const char *at)
-{
-    uint16_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
-static uint64_t u64(const char *at)
-{
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
-
 static void *damaged(ot_roots *r, const char *why)
 {
     r->why = why;
@@ -38,70 +22,26 @@ const char *ot_tree_page(ot_roots *r, uint64_t number, bool branch)
     return why ? damaged(r, why) : page;
 }
 
-/* Of a key, its first eight bytes as a number that sorts as they do. */
-static uint64_t head_of(const char *key)
-{
-    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? u64(key) : __builtin_bswap64(u64(key));
-}
-
 /* The i-th entry, all of its key in the page; NULL: it is odd. */
 static const char *node_of(ot_roots *r, const char *page, int i)
 {
-    const size_t at = u16(page + OT_PAGE_HEADER + 2 * i), size = r->page_size;
-    if (at < OT_PAGE_HEADER || at > size - NODE || u16(page + at + 6) > size - NODE - at)
-        return damaged(r, "a key reaches out of its page");
-    return page + at;
+    const char *node = ot_page_node(page, r->page_size, i);
+    return node ? node : damaged(r, "a key reaches out of its page");
 }
 
-static ot_bytes key_of(const char *node)
+/* As ot_page_rank. */
+static int rank_of(ot_roots *r, const char *page, int low, ot_bytes key, bool at)
 {
-    return (ot_bytes){node + NODE, u16(node + 6)};
+    const int rank = ot_page_rank(page, r->page_size, low, key.data, key.n, at);
+    if (rank < 0)
+        damaged(r, "a key reaches out of its page");
+    return rank;
 }
 
 /* As memcmp of the key and the node's. */
 static int order_of(ot_bytes key, const char *node)
 {
-    const size_t n = u16(node + 6), both = n < key.n ? n : key.n;
-    const char *own = node + NODE;
-    if (both >= 8) {
-        const uint64_t a = head_of(key.data), b = head_of(own);
-        if (a != b)
-            return a < b ? -1 : 1;
-    }
-    const int order = both ? memcmp(key.data, own, both) : 0;
-    return order ? order : (key.n > n) - (key.n < n);
-}
-
-/* How many entries from `low` on are before the key, or with `at` at it; -1: one is odd. */
-static int rank_of(ot_roots *r, const char *page, int low, ot_bytes key, bool at)
-{
-    enum { HEAD = 8 }; /* most keys differ in these */
-    int high = ot_page_entries(page);
-    const bool has_head = key.n >= HEAD;
-    const uint64_t head = has_head ? head_of(key.data) : 0;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        const char *node = node_of(r, page, middle);
-        if (!node)
-            return -1;
-        const uint64_t other = has_head && u16(node + 6) >= HEAD ? head_of(node + NODE) : head;
-        if (other != head) {
-            high = head < other ? middle : high;
-            low = head < other ? low : middle + 1;
-            continue;
-        }
-        const int order = order_of(key, node);
-        if (order < 0 || (order == 0 && !at))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-static uint64_t child_of(const char *node)
-{
-    return u16(node) | (uint64_t)u16(node + 2) << 16 | (uint64_t)u16(node + 4) << 32;
+    return ot_key_order(key.data, key.n, node);
 }
 
 /* A leaf, an entry of it, and the branches' keys that its own lie between. */
@@ -131,7 +71,7 @@ static bool descend(ot_roots *r, const ot_tree *t, ot_bytes key, ot_step *path, 
         if (next < ot_page_entries(page) &&
             !(found->high[found->highs++] = node_of(r, page, next)))
             return false;
-        number = child_of(node);
+        number = ot_node_child(node);
     }
     found->leaf = ot_tree_page(r, number, false);
     found->rank = found->leaf ? rank_of(r, found->leaf, 0, key, false) : -1;
@@ -140,19 +80,14 @@ static bool descend(ot_roots *r, const ot_tree *t, ot_bytes key, ot_step *path, 
     return found->rank >= 0;
 }
 
-/* A key that would be at the end of a leaf and is not there may be in another one, where a branch
- * leads to the wrong page. */
+/* A key that is not in its leaf may be in another one, where a branch leads to the wrong page. */
 static bool belongs(ot_roots *r, const place *p)
 {
-    if (p->rank > 0 && p->rank < ot_page_entries(p->leaf))
-        return true;
-    const char *first = node_of(r, p->leaf, 0);
-    bool right = first;
-    for (int i = 0; right && i < p->lows; i++)
-        right = order_of(key_of(p->low[i]), first) <= 0;
-    for (int i = 0; right && i < p->highs; i++)
-        right = order_of(key_of(p->high[i]), first) > 0;
-    return right || (first && damaged(r, "a page is where another belongs"));
+    const char *why = NULL;
+    for (int i = 0; i < OT_DEEPEST && !why && (i < p->lows || i < p->highs); i++)
+        why = ot_page_between(p->leaf, r->page_size, i < p->lows ? p->low[i] : NULL,
+                              i < p->highs ? p->high[i] : NULL);
+    return !why || damaged(r, why);
 }
 
 const char *ot_tree_large(ot_roots *r, const ot_entry *entry)
@@ -213,14 +148,17 @@ static int next_leaf(ot_roots *r, ot_path *path)
     path->step[i].at++;
     for (; i + 1 < path->depth; i++) {
         const char *node = node_of(r, path->step[i].page, path->step[i].at);
-        const char *page = node ? ot_tree_page(r, child_of(node), i + 2 < path->depth) : NULL;
+        const char *page =
+            node ? ot_tree_page(r, ot_node_child(node), i + 2 < path->depth) : NULL;
         if (!page)
             return -1;
         path->step[i + 1] = (ot_step){page, 0};
     }
     const char *before = node_of(r, leaf, ot_page_entries(leaf) - 1);
-    const char *first = before ? node_of(r, last_of(path)->page, 0) : NULL;
-    if (first && order_of(key_of(before), first) >= 0)
+    size_t n;
+    const char *key = before ? ot_node_key(before, &n) : NULL;
+    const char *first = key ? node_of(r, last_of(path)->page, 0) : NULL;
+    if (first && ot_key_order(key, n, first) >= 0)
         damaged(r, "a page is where another belongs");
     return first && !r->why ? OPTUNE_OK : -1;
 }
@@ -266,12 +204,43 @@ void ot_tree_step(ot_path *path)
     last->at += last->at < ot_page_entries(last->page);
 }
 
+/* Whether the path leads to the first entry behind the key, as its leaf alone says. */
+static bool is_behind(const ot_roots *r, const ot_path *path, ot_bytes key)
+{
+    const ot_step *at = path->depth ? last_of(path) : NULL;
+    if (!at || at->at == 0 || at->at >= ot_page_entries(at->page))
+        return false;
+    const char *before = ot_page_node(at->page, r->page_size, at->at - 1);
+    const char *node = ot_page_node(at->page, r->page_size, at->at);
+    return before && node && order_of(key, before) >= 0 && order_of(key, node) < 0;
+}
+
+int ot_tree_behind(ot_roots *r, const ot_tree *t, ot_bytes key, bool behind, ot_path *path,
+                   ot_bytes *at, ot_bytes *value)
+{
+    if (!t->depth)
+        return 1;
+    if (behind && path->depth) {
+        if (!is_behind(r, path, key))
+            ot_tree_step(path);
+        if (is_behind(r, path, key))
+            return ot_tree_show(r, path, at, value);
+    }
+    int status = ot_tree_seek(r, t, key, path) ? ot_tree_show(r, path, at, value) : -1;
+    if (behind && status == OPTUNE_OK && ot_bytes_order(at, &key) == 0) {
+        ot_tree_step(path);
+        status = ot_tree_show(r, path, at, value);
+    }
+    return status;
+}
+
 bool ot_tree_has_none(ot_roots *r, const ot_tree *t, ot_bytes prefix)
 {
     place p;
     if (!descend(r, t, prefix, NULL, &p) || p.rank == ot_page_entries(p.leaf))
         return false;
     const char *node = node_of(r, p.leaf, p.rank);
-    return node && belongs(r, &p) &&
-           (u16(node + 6) < prefix.n || memcmp(node + NODE, prefix.data, prefix.n) != 0);
+    size_t n = 0;
+    const char *key = node ? ot_node_key(node, &n) : NULL;
+    return key && belongs(r, &p) && (n < prefix.n || memcmp(key, prefix.data, prefix.n) != 0);
 }

@@ -2,8 +2,9 @@
 /*
  * A snapshot's pages where they lie in LMDB's map, read without LMDB, which believes what it meets
  * there: between tree.c, which reads trees of them, roots.c, which finds where these begin, walk.c,
- * which looks keys up in a snapshot's tables, and apart.c, which compares two. Every page is looked
- * at whole when it is first met (ot_vet), and what is read of it each time.
+ * which looks keys up in a snapshot's tables, apart.c, which compares two, and meet.c, which goes
+ * in front of LMDB in a transaction that writes. Every page is looked at whole when it is first met
+ * (ot_vet), and what is read of it each time.
  */
 #ifndef OPTUNE_DB_WALK_H
 #define OPTUNE_DB_WALK_H
@@ -46,10 +47,26 @@ void ot_roots_map(env *e, const void *shown);
 /* Behind each beginning of a snapshot. 1: it cannot be told, as others commit all the time. With
  * *rc it is LMDB that refused. */
 int ot_roots_begin(ot_snapshot *reader, int *rc, optune_err *err);
+/* Of the snapshot that a transaction of this number which writes began with; with `why` it cannot
+ * be read. Owned. */
+ot_roots *ot_roots_before(const env *e, int64_t txn);
+void ot_roots_free(ot_roots *roots); /* NULL is fine */
 /* NULL: damaged. */
 const ot_tree *ot_root_of(ot_snapshot *reader, ot_kv_table table);
+const ot_tree *ot_roots_table(ot_roots *roots, ot_kv_table table);
 /* EDAMAGED with what `why` says. */
 int ot_roots_damaged(const ot_snapshot *reader, optune_err *err);
+
+/* ---- meet.c: in front of LMDB ------------------------------------------------------------- */
+/* EDAMAGED: LMDB is not to be let at that. */
+int ot_meet_begin(ot_writer *writer, optune_err *err);
+void ot_meet_end(ot_writer *writer);
+/* The way to a key; to the first entry at or behind it. `roots` NULL: all was met before. */
+int ot_meet_key(const ot_store *store, ot_roots *roots, ot_kv_table table, ot_bytes key,
+                optune_err *err);
+int ot_meet_next(const ot_store *store, ot_roots *roots, ot_kv_table table, ot_bytes key,
+                 bool behind, optune_err *err);
+int ot_meet_all(const ot_store *store, optune_err *err); /* under the write lock */
 
 /* ---- tree.c ------------------------------------------------------------------------------- */
 /* What is wrong is kept in `why`; false, NULL and -1 say so. 1: there is none. */
@@ -62,6 +79,10 @@ int ot_tree_find(ot_roots *r, const ot_tree *tree, ot_bytes key, ot_entry *found
 bool ot_tree_seek(ot_roots *r, const ot_tree *tree, ot_bytes key, ot_path *path);
 void ot_tree_step(ot_path *path);                                             /* one on */
 int ot_tree_show(ot_roots *r, ot_path *path, ot_bytes *key, ot_bytes *value); /* where it is */
+/* To the first entry at or, with `behind`, behind the key, and shows it; a path that is near is
+ * gone on from. */
+int ot_tree_behind(ot_roots *r, const ot_tree *tree, ot_bytes key, bool behind, ot_path *path,
+                   ot_bytes *at, ot_bytes *value);
 bool ot_tree_has_none(ot_roots *r, const ot_tree *tree, ot_bytes prefix); /* no key begins so */
 
 #endif
