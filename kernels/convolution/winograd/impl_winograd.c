@@ -79,6 +79,11 @@ static int64_t weights_of(int64_t tile)
     return tile + 2;
 }
 
+static int64_t l2_of(const optune_task *task)
+{
+    return task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
+}
+
 static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t tile_h,
                       int64_t tile_w, int64_t rows, int64_t tile_co, int64_t chunk)
 {
@@ -102,7 +107,7 @@ static sizes sizes_of(const optune_task *task, const conv2d_shape *s, int64_t ti
     z.band = host_max(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z.lanes +
              s->w * host_max(z.lanes, s->data_block);
     /* Points of taps in half of the L2; what is summed up is read again for each few channels. */
-    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
+    const int64_t l2 = l2_of(task);
     z.depth = host_min(s->ci, host_max(32, l2 / 2 / (u_points * nr * conv2d_elem(s)) / 8 * 8));
     z.taps = z.panels * 9 * s->ci * nr;
     z.part = u_points * (z.depth * nr + z.lanes);
@@ -127,20 +132,40 @@ static bool fits(const conv2d_shape *s, const sizes *z)
     return host_max(host_max(z->v, z->m), z->band) * z->threads <= most && z->u <= most;
 }
 
-/* Estimated cycles of two steps of the reduction over all tiles of a block and all channels: two
- * multiply-adds and two loads a cycle, sums that are ready after four cycles, and a little for
- * every tile. */
-static int64_t steps(const conv2d_shape *s, int64_t lanes, int64_t tiles, int64_t p, int64_t co)
+/* Whether a core's other thread has work, too. */
+typedef enum core_use { ALONE, SHARED } core_use;
+
+static double larger(double a, double b) /* and no call of fmax in the innermost loop */
 {
+    return a > b ? a : b;
+}
+
+/* Estimated cycles of two steps of a register tile: two multiply-adds and two loads a cycle, sums
+ * that are ready after four cycles. Of a core that is shared a thread issues three operations a
+ * cycle: a product, a load of weights, the prefetching behind it, and a broadcast, which is part of
+ * the product where a 512-bit register meets no other of its step. */
+static double two_steps(int64_t vec_bytes, int64_t p, int64_t co, core_use use)
+{
+    const double sums = (double)(p * co), loads = (double)(p + co);
+    const double broadcasts = co == 1 && vec_bytes == 64 ? 0 : (double)p;
+    const double issued = sums + broadcasts + (double)(2 * co + 3);
+    return larger(larger(larger(sums, loads), 8), use == SHARED ? issued / 1.5 : 0) + 1;
+}
+
+/* The same over all tiles of a block and all channels, with a little for every tile. */
+static double steps(const optune_task *task, const conv2d_shape *s, int64_t tiles, int64_t p,
+                    int64_t co, core_use use)
+{
+    const int64_t lanes = conv2d_lanes(task, s), bytes = lanes * conv2d_elem(s);
     const int64_t rest = tiles % p;
-    const int64_t whole = host_max(host_max(p * co, p + co), 8) + 1;
-    const int64_t last = rest ? host_max(host_max(rest * co, rest + co), 8) + 1 : 0;
-    return host_ceil(s->co, co * lanes) * (tiles / p * whole + last);
+    const double last = rest ? two_steps(bytes, rest, co, use) : 0;
+    return (double)host_ceil(s->co, co * lanes) *
+           ((double)(tiles / p) * two_steps(bytes, p, co, use) + last);
 }
 
 /* The register tile that covers `tiles` best; two vectors of channels where that is as good. */
 static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t tiles, int64_t *p,
-                      int64_t *co)
+                      int64_t *co, core_use use)
 {
     static const int64_t order[] = {2, 1, 3, 4};
     const int64_t lanes = conv2d_lanes(task, s);
@@ -151,11 +176,13 @@ static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t ti
             host_min((conv2d_registers(task) - 1) / v - 1, host_min(tiles, MOST_P));
         double mine = INFINITY;
         int64_t best = 1;
-        for (int64_t q = 1; q <= most && (v - 1) * lanes < s->co; q++)
-            if ((double)steps(s, lanes, tiles, q, v) < mine) {
-                mine = (double)steps(s, lanes, tiles, q, v);
+        for (int64_t q = 1; q <= most && (v - 1) * lanes < s->co; q++) {
+            const double cycles = steps(task, s, tiles, q, v, use);
+            if (cycles < mine) {
+                mine = cycles;
                 best = q;
             }
+        }
         if (mine < 0.97 * least) {
             least = mine;
             *p = best;
@@ -168,10 +195,10 @@ static void best_tile(const optune_task *task, const conv2d_shape *s, int64_t ti
 static bool efficient(const optune_task *task, const conv2d_shape *s, int64_t tiles, int64_t p,
                       int64_t co)
 {
-    const int64_t lanes = conv2d_lanes(task, s);
     int64_t best_p = 1, best_co = 1;
-    best_tile(task, s, tiles, &best_p, &best_co);
-    return steps(s, lanes, tiles, p, co) * 4 <= steps(s, lanes, tiles, best_p, best_co) * 5;
+    best_tile(task, s, tiles, &best_p, &best_co, ALONE);
+    return steps(task, s, tiles, p, co, ALONE) * 4 <=
+           steps(task, s, tiles, best_p, best_co, ALONE) * 5;
 }
 
 /* By any tile, over the smallest blocks that there are: the first one, nearly always. */
@@ -182,7 +209,7 @@ static bool any_fits(const optune_task *task, const conv2d_shape *s)
     for (int i = 0; i < n * TILES * TILES; i++) {
         const int64_t h = tile_sizes[i % TILES], w = tile_sizes[i / TILES % TILES];
         const int64_t block = rows[i / (TILES * TILES)];
-        best_tile(task, s, block * host_ceil(s->ow, w), &p, &co);
+        best_tile(task, s, block * host_ceil(s->ow, w), &p, &co, ALONE);
         const sizes z = sizes_of(task, s, h, w, block, co, 1);
         if (block <= z.all_rows && fits(s, &z) && precise(s, h, w))
             return true;
@@ -215,35 +242,56 @@ static bool applies(const optune_task *task, char *why)
 
 /* One choice of the knobs that decide how much is computed and moved. */
 typedef struct choice {
-    int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk;
+    int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk, ahead;
+    bool taps;
 } choice;
 
-/* Estimated cycles: the products, about two cycles for a vector transformed either way, and 32
- * bytes a cycle for what the L2 cannot keep: weights pass by once for every block, inputs once
- * for every chunk. A few times the L2 is a core's share of the next cache; what is larger comes
- * from memory, weights a little late only, for they are prefetched. */
+/* Bytes that a core reads of the cache behind its L2 in a cycle: of one that many cores share over
+ * a mesh, as those of hundreds of MiB are, few. */
+static double far_bytes(const optune_task *task)
+{
+    return task->device->l3 > INT64_C(64) << 20 ? 6 : 16;
+}
+
+/* How much of that many bytes, read over and over, the L2 misses: nothing while they fit. */
+static double missed(double bytes, int64_t l2)
+{
+    return fmin(1, fmax(0, bytes / (double)l2 - 0.9));
+}
+
+/* Estimated cycles: the products, about two cycles for a vector transformed either way, five for
+ * one of taps, and what the L2 cannot keep: weights pass by once for every block, inputs once for
+ * every chunk. A few times the L2 is a core's share of the next cache; what is larger comes from
+ * memory. Half of what is prefetched hides behind products, but no more than these take. */
 static double cost(const optune_task *task, const conv2d_shape *s, const choice *c)
 {
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
-    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
-    const int64_t elem = conv2d_elem(s), blocks = host_ceil(z.all_rows, c->rows);
-    const double step = (double)steps(s, z.lanes, z.tiles, c->tile_p, c->tile_co) / 2;
+    const int64_t l2 = l2_of(task), elem = conv2d_elem(s),
+                  blocks = host_ceil(z.all_rows, c->rows);
+    const double step = steps(task, s, z.tiles, c->tile_p, c->tile_co, SHARED) / 2;
     const double products = (double)(blocks * z.points * (s->ci + 6)) * step;
-    const double vectors = (double)(z.all_rows * z.cols * z.points) *
-                           (double)(host_ceil(s->ci, z.lanes) + z.panels * c->tile_co);
+    const int64_t u = c->taps ? z.taps : z.u;
+    double vectors = (double)(z.all_rows * z.cols * z.points) *
+                     (double)(host_ceil(s->ci, z.lanes) + z.panels * c->tile_co);
+    if (c->taps)
+        vectors += (double)(blocks * z.u / z.lanes) * 2.5;
+    const double all = (double)((u + z.v + z.m) * elem);
     const double slow = (z.v + z.m) * elem > 4 * l2 ? 4 : 1;
     double far = 0;
-    if ((z.v + z.m) * elem > l2 * 3 / 4)
+    if ((z.v + z.m) * elem > (all > (double)l2 ? l2 / 2 : l2 * 3 / 4))
         far += (double)(z.v * (z.chunks + 1) * blocks) * slow;
     if (z.m * elem > l2 / 2)
         far += (double)(z.m * z.chunks * 2 * blocks) * slow;
-    double weights = z.u * elem > l2 / 2 ? (double)(z.u * blocks) : 0;
-    if (z.u * elem > 12 * l2)
+    const double each = (double)elem / far_bytes(task);
+    double weights = (double)(u * blocks) * each * missed(all, l2);
+    if (u * elem > 12 * l2)
         weights *= 1.5;
+    if (c->ahead)
+        weights = larger(weights / 2, weights - products);
     /* Threads share blocks, or the chunks of each. */
     const int64_t parts = z.split_blocks ? blocks : z.chunks;
     const double rounds = (double)(host_ceil(parts, z.threads) * z.threads) / (double)parts;
-    return (products + 2 * vectors + (far + weights) * (double)elem / 32) * rounds;
+    return (products + 2 * vectors + far * each / 2 + weights) * rounds;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -264,12 +312,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                     .chunk = i & 1 ? 4 : 1,
                     .rows = rows[i / (2 * TILES * TILES)],
                     .tile_p = 1,
-                    .tile_co = 1};
+                    .tile_co = 1,
+                    .ahead = 128};
         const int64_t tiles = c.rows * host_ceil(s.ow, c.tile_w);
         if (c.rows > s.n * host_ceil(s.oh, c.tile_h) ||
             !good[i / 2 % TILES][i / 2 / TILES % TILES])
             continue;
-        best_tile(task, &s, tiles, &c.tile_p, &c.tile_co);
+        best_tile(task, &s, tiles, &c.tile_p, &c.tile_co, SHARED);
         if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
             continue;
         const sizes z = sizes_of(task, &s, c.tile_h, c.tile_w, c.rows, c.tile_co, c.chunk);
@@ -288,8 +337,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "unroll", best.tile_p * best.tile_co > 16 ? 1 : 2);
     const sizes z =
         sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, best.tile_co, best.chunk);
-    const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
-    optune_config_choose_int(config, space, "prefetch", z.u * conv2d_elem(&s) > l2 ? 128 : 0);
+    optune_config_choose_int(config, space, "prefetch",
+                             z.u * conv2d_elem(&s) > l2_of(task) / 2 ? 128 : 0);
     optune_config_nearest(config, space);
 }
 
@@ -300,6 +349,21 @@ static sizes sizes_with(const optune_task *task, const conv2d_shape *s,
         task, s, optune_config_int(config, "tile_h"), optune_config_int(config, "tile_w"),
         optune_config_int(config, "block_rows"), optune_config_int(config, "tile_co"),
         optune_config_int(config, "chunk_co"));
+}
+
+static double estimate(const optune_task *task, const optune_config *config)
+{
+    conv2d_shape s;
+    conv2d_shape_of(task->call, &s);
+    return cost(task, &s,
+                &(choice){.tile_h = optune_config_int(config, "tile_h"),
+                          .tile_w = optune_config_int(config, "tile_w"),
+                          .rows = optune_config_int(config, "block_rows"),
+                          .tile_p = optune_config_int(config, "tile_p"),
+                          .tile_co = optune_config_int(config, "tile_co"),
+                          .chunk = optune_config_int(config, "chunk_co"),
+                          .ahead = optune_config_int(config, "prefetch"),
+                          .taps = keeps_taps(config)});
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -393,4 +457,5 @@ OPTUNE_IMPL(convolution_winograd, winograd) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .estimate = estimate,
 };
