@@ -20,6 +20,7 @@ cat >"$work/bundle/bin/optune" <<END
 echo "optune \$*"
 mkdir -p "\$OPTUNE_DB"
 case "\$*" in
+    devices) test -z "\$NO_DEVICE" || echo "no cuda device: it is switched off" ;;
     import*) echo "read \$2" >>"$work/imports" ;;
     impls*) printf '%s_one.gpu\n  gpu, plevel 10\n%s_two.gpu\n  gpu, plevel 9\n' \$2 \$2 ;;
     *" --log "*)
@@ -54,7 +55,10 @@ cat >>"$work/bundle/tests/kernels_test_impl" <<'END'
 case "$OPTUNE_TEST_IMPL" in
     dense_mma.cuda) exec sleep 1000 ;;
     dense_ring.cuda) exit 1 ;;
+    attention_mma.cuda) echo "    run timeout: ended after 8 s" && exit 1 ;;
+    dense_skinny.gpu) exit 0 ;;
 esac
+echo "3 checked, 0 skipped (no library), 0 failed on cuda"
 echo "without: $OPTUNE_TEST_WITHOUT"
 END
 chmod -R +x "$work/bundle"
@@ -69,19 +73,30 @@ test $status = 2 || fail "a part that there is not ends with $status"
 grep -q "there is no part 'fast': fresh right dense conv2d" "$work/said" ||
     fail "$(cat "$work/said")"
 
+# Without a device nothing is asked.
+status=0
+NO_DEVICE=1 check 30 right || status=$?
+test $status = 3 || fail "without a device it ends with $status"
+grep -q 'no cuda device: it is switched off' "$work/said" || fail "$(cat "$work/said")"
+test ! -e "$work/out/tests.txt" || fail "what needs a device is asked without one"
+
 # What never ran before is asked one by one; what hangs is named and asked no more.
 check 120 "fresh right" || fail "$(cat "$work/said")"
 for line in 'dense_ring.cuda FAILED with 1' 'dense_tile.gpu is right' \
-    'dense_mma.cuda HANGS, killed' 'avg_pool2d_grad_tiled.gpu is right'; do
+    'dense_mma.cuda DID NOT END, killed' 'attention_mma.cuda HANGS, killed' \
+    'dense_skinny.gpu was not asked, this device has nothing for it' \
+    'avg_pool2d_grad_tiled.gpu is right'; do
     grep -qxF "fresh: $line" "$work/out/tests.txt" || fail "the first part has no '$line'"
 done
 test "$(grep -c 'fresh: dense_mma' "$work/out/tests.txt")" = 2 ||
     fail "what did not end beside others is not asked by itself"
-grep -qx 'without: dense_mma.cuda' "$work/out/tests.txt" || fail "what hangs is asked again"
+grep -qx 'without: attention_mma.cuda dense_mma.cuda dense_skinny.gpu' "$work/out/tests.txt" ||
+    fail "what hangs is asked again"
 # What was mended since is asked again.
 echo 'fresh: dense_mma.cuda is right' >>"$work/out/tests.txt"
 check 60 right || fail "$(cat "$work/said")"
-tail -n 20 "$work/out/tests.txt" | grep -qx 'without: ' || fail "what was mended is left out"
+tail -n 20 "$work/out/tests.txt" | grep -qx 'without: attention_mma.cuda dense_skinny.gpu' ||
+    fail "what was mended is left out"
 rm -r "$work/out"
 
 check 30 "dense bandwidth" || fail "$(cat "$work/said")"
@@ -134,6 +149,15 @@ workload winner        time us +-%  GB/s   peak default library trials failed
 [8]      relu_grid.gpu    5.00 0.5 210.0 caches   1.00x       -      2 0
 measured peak: 1000 GFLOP/s in float32, 200.0 GB/s copied
 END
+cat >"$work/told/attention.txt" <<'END'
+$ python3 -u /b/torch_peers --optune /b/bin/optune --preset attention:bf16
+device an H200, torch 2
+attention(bf16[1,2])
+  cudnn attention           80.50 us +- 0.4 %          error 1.0e-02, second half +0.1 %
+  flash                     91.00 us +-10.4 %          error 1.0e-02, second half +0.1 %
+  optune: mma.cuda          40.25 us +- 0.5 %   2.000x
+geomean 2.000 of 1: the fastest way's time over ours
+END
 {
     printf '87 checked, 0 skipped (no library), 1 failed on cuda\n[exit 124]\n'
     printf 'fresh: a.gpu HANGS, killed\nfresh: b.gpu FAILED with 1\nfresh: a.gpu is right\n'
@@ -156,6 +180,7 @@ table --without cudnn "$work/told" "$page"
 for line in 'a note' '| bfloat16 on tensor cores | 8 TFLOP/s |' \
     '| [8,8] [8,8] | ring.cuda | 10.00 | 0.5 | 200.0 | 20 % | 1.20 | 2.00 (cublas 13) | 9, 1 |' \
     '| relu [8] | relu_grid.gpu | 5.00 | 0.5 | 210.0 | 105 % | 1.00 | - | 2, 0 |' \
+    '| attention(bf16[1,2]) | mma.cuda | 40.25 | 0.5 | cudnn attention | 80.50 | 0.4 | 2.000 |' \
     'scripts/gpu_table --without cudnn OUT docs/results/h200.md' \
     'Bodies that changed: 1 of 2 are right, asked one by one.' '* b.gpu FAILED with 1' \
     'Contracts: 87 checked, 1 failed, programs cut off by their time: 1. No test failed.'; do

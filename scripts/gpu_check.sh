@@ -6,7 +6,7 @@
 #   right      the GPU tests                     nbits      weights of 4 and 8 bits
 #   dense      matrix products                   convbf16   ResNet-50, batch 32, bf16
 #   conv2d     ResNet-50, batch 1                trials     how many a second
-#   attention  prompts and tokens                batch      ResNet-50, batch 32
+#   attention  prompts and tokens, and cuDNN's   batch      ResNet-50, batch 32
 #                                                sanitize   compute-sanitizer, small samples
 #
 # Without PART all of them in this order, the left column first, in under nine minutes, two of them
@@ -14,8 +14,9 @@
 # so much more time each. A part has its share of the time, and what earlier parts left; what it
 # finds is in OUT as soon as it is found, its records, too (records.log, read by the next call), so
 # that a call that is cut off loses nothing but the table that was under way. At most 8 files in
-# OUT. Needs nothing but the bundle, a driver and NVRTC (cc for the libraries that compete); changes
-# no setting of the device. TARGET defaults to `cuda`; GPU_CHECK_SECONDS (510) is the time for
+# OUT. Needs nothing but the bundle, a driver and NVRTC (cc for the libraries that compete, Python
+# with PyTorch for cuDNN's attention); ends at once, with 3, where there is no device; changes no
+# setting of it. TARGET defaults to `cuda`; GPU_CHECK_SECONDS (510) is the time for
 # everything in one call.
 set -uo pipefail
 
@@ -27,7 +28,7 @@ started=$(date +%s)
 limit=${GPU_CHECK_SECONDS:-510}
 all=(fresh right dense conv2d attention bandwidth nbits convbf16 trials batch sanitize)
 # What each part weighs in a call's time, and what it appends to.
-declare -A weight=([fresh]=50 [right]=75 [dense]=75 [conv2d]=45 [attention]=35 [bandwidth]=70
+declare -A weight=([fresh]=50 [right]=75 [dense]=80 [conv2d]=45 [attention]=60 [bandwidth]=70
     [nbits]=30 [convbf16]=45 [trials]=20 [batch]=35 [sanitize]=70)
 declare -A file_of=([fresh]=tests [right]=tests [sanitize]=sanitizer [dense]=dense
     [attention]=attention [nbits]=dense [conv2d]=conv2d [convbf16]=conv2d
@@ -53,7 +54,7 @@ export OPTUNE_TEST_PLUGIN=$bundle/tests/plugin_bad_gpu.so
 optune=$bundle/bin/optune
 keep=$((limit < 150 ? limit / 10 : 15)) # for the last command's end
 left() { echo $((limit - keep - ($(date +%s) - started))); }
-part_end=$((started + limit)) part_seconds=$limit part_weight=510
+part_end=$((started + limit)) part_seconds=$limit part_weight=540
 # Seconds until this part must end; and those of a step that is worth so many of the part's weight.
 part_left() {
     local own=$((part_end - $(date +%s))) whole
@@ -92,8 +93,7 @@ tests() { # NAME WEIGHT ARGUMENT...
 test_for() { # NAME SECONDS ARGUMENT...
     local name=$1 seconds=$2
     shift 2
-    LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-        run tests.txt "$seconds" sh -c '"$@" 2>&1' "$name" "$bundle/tests/$name" "$@"
+    run tests.txt "$seconds" sh -c '"$@" 2>&1' "$name" "$bundle/tests/$name" "$@"
 }
 
 # The same, its samples shared among processes, each with a lock of its own: nothing is timed there.
@@ -109,7 +109,6 @@ tests_shared() { # NAME WEIGHT ARGUMENT...
         mkdir -p "$work/part$part"
         {
             XDG_RUNTIME_DIR=$work/part$part OPTUNE_TEST_PARTS=$parts OPTUNE_TEST_PART=$part \
-                LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
                 timeout -k 5 "$seconds" "$bundle/tests/$name" "$@" 2>&1
             echo "[exit $?] $name, part $((part + 1)) of $parts"
         } >>"$out/tests.txt" </dev/null &
@@ -126,6 +125,11 @@ if command -v nvidia-smi >/dev/null; then
     (nvidia-smi --loop=60 >/dev/null 2>&1 & echo $! >"$work/holder")
 fi
 run device.txt 30 "$optune" devices
+none=$(tac "$out/device.txt" | sed '/^\$ /q' | grep "^no ${target%% *} device: ")
+if [[ -n $none ]]; then
+    echo "gpu_check: $none" >&2
+    exit 3
+fi
 # What is found; reading it from a cold disk is not for a trial to pay.
 libraries=("")
 if [[ " ${parts[*]} " =~ \ (dense|nbits|conv2d|convbf16|trials|batch)\  ]]; then
@@ -172,14 +176,13 @@ contract() { # NAME SECONDS ARGUMENT...: what a test says, and how it ended
     local name=$1 seconds=$2 status
     shift 2
     printf '\n$ %s %s, %s\n' "$name" "$*" "${OPTUNE_TEST_IMPL:-all}"
-    LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-        timeout -k 5 "$seconds" "$bundle/tests/$name" "$@" 2>&1 </dev/null
+    timeout -k 5 "$seconds" "$bundle/tests/$name" "$@" 2>&1 </dev/null
     status=$?
     echo "[exit $status] $name"
     return $status
 }
 ask_fresh() { # IMPL: its status is in $work/fresh/IMPL.status
-    local own=$work/fresh/$1 seconds=$FRESH_SECONDS
+    local own=$work/fresh/$1 seconds=$FRESH_SECONDS status
     (($(part_left) < seconds)) && seconds=$(part_left)
     mkdir -p "$own"
     if ((seconds < 3)); then
@@ -188,22 +191,29 @@ ask_fresh() { # IMPL: its status is in $work/fresh/IMPL.status
         return
     fi
     XDG_RUNTIME_DIR=$own OPTUNE_TEST_IMPL=$1 OPTUNE_TEST_CONFIGS=1 OPTUNE_TEST_PARTS=3 \
+        OPTUNE_TEST_LIMIT=$((FRESH_SECONDS * 2 / 5)) \
         contract kernels_test_impl "$seconds" "${target%% *}" >"$own.txt"
-    echo $? >"$own.status"
+    status=$?
+    # Who skips everything is not right.
+    ((status)) || grep -q '^[1-9][0-9]* checked, ' "$own.txt" || status=skipped
+    grep -q '^    run timeout: ' "$own.txt" && status=hangs
+    echo $status >"$own.status"
     { cat "$own.txt"; fresh_word "$1"; } >>"$out/tests.txt"
 }
 fresh_word() { # IMPL
     case $(cat "$work/fresh/$1.status" 2>/dev/null) in
         0) echo "fresh: $1 is right" ;;
-        124 | 137) echo "fresh: $1 HANGS, killed" ;;
+        hangs) echo "fresh: $1 HANGS, killed" ;;
+        124 | 137) echo "fresh: $1 DID NOT END, killed" ;;
         none | '') echo "fresh: $1 was not asked, no time is left" ;;
+        skipped) echo "fresh: $1 was not asked, this device has nothing for it" ;;
         *) echo "fresh: $1 FAILED with $(cat "$work/fresh/$1.status")" ;;
     esac
 }
 # What the last word of `fresh` is not that it ends.
 unsafe() {
     awk '/^fresh: / { last[$2] = $0 }
-        END { for (impl in last) if (last[impl] ~ /HANGS|was not asked/) print impl }' \
+        END { for (impl in last) if (last[impl] ~ /HANGS|DID NOT END|was not asked/) print impl }' \
         "$out/tests.txt" 2>/dev/null
 }
 part_fresh() {
@@ -215,7 +225,8 @@ part_fresh() {
     done <<<"$fresh"
     wait
     while read -r impl; do
-        fresh_word "$impl" | grep -q HANGS && (($(part_left) >= 3)) && ask_fresh "$impl"
+        fresh_word "$impl" | grep -qE 'HANGS|DID NOT END' && (($(part_left) >= 3)) &&
+            ask_fresh "$impl"
         fresh_word "$impl"
     done <<<"$fresh"
 }
@@ -233,7 +244,7 @@ part_right() {
             contract kernels_test_$test "$((seconds < 3 ? 3 : seconds))" >>"$out/tests.txt" &
     done
     OPTUNE_TEST_WITHOUT=$(unsafe | sort | paste -sd ' ')
-    export OPTUNE_TEST_WITHOUT
+    export OPTUNE_TEST_WITHOUT OPTUNE_TEST_LIMIT=10
     OPTUNE_TEST_CONFIGS=0 OPTUNE_TEST_THIN=30 tests_shared kernels_test_impl 25 "${target%% *}"
     OPTUNE_TEST_CONFIGS=1 tests_shared kernels_test_impl 40 "${target%% *}"
     OPTUNE_TEST_CONFIGS=0 tests_shared kernels_test_symbolic 20 "${target%% *}"
@@ -311,7 +322,6 @@ sanitize_contract() { # NUMBER SECONDS TOOL IMPL
         printf '\n$ %s: %s, %d s\n' "$3" "$4" "$2"
         XDG_RUNTIME_DIR=$own OPTUNE_DB=$own/db OPTUNE_CACHE=$own/cache OPTUNE_TEST_IMPL=$4 \
             OPTUNE_TEST_CONFIGS=0 OPTUNE_TEST_THIN=3 \
-            LD_LIBRARY_PATH=$bundle/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
             timeout -k 2 "$2" compute-sanitizer --tool "$3" "${options[@]}" \
             --target-processes all --port $((49152 + $1 % 160 * 100)) --max-connections 100 \
             --error-exitcode 9 --log-file "$own/log" "$bundle/tests/kernels_test_impl" \
@@ -380,19 +390,30 @@ explain() { # FILE WORKLOAD: the best of every implementation
 square() { echo "dense($1[$2,$2],$1[$2,$2])"; }
 part_dense() {
     local workload
-    bench dense.txt 10 dense --preset bert-base --trials 30
-    bench dense.txt 20 dense "$(square f32 2048)" "$(square f32 4096)" --trials 60
-    bench dense.txt 20 dense "$(square bf16 2048)" "$(square bf16 4096)" --trials 60
+    # Each by itself: what one of them finds is there before the next begins.
+    bench dense.txt 12 dense "$(square f32 4096)" --trials 60
+    bench dense.txt 10 dense "$(square bf16 4096)" --trials 60
+    bench dense.txt 16 dense "$(square bf16 8192)" --trials 30 # its reference takes the time
+    bench dense.txt 10 dense "$(square f32 2048)" "$(square bf16 2048)" --trials 60
+    bench dense.txt 8 dense --preset bert-base --trials 30
     for workload in "$(square f32 4096)" "$(square bf16 4096)"; do
         explain dense.txt "$workload"
     done
-    # What it is compared with takes longer than all its trials.
-    (($(part_left) > 40)) && bench dense.txt 20 dense "$(square bf16 8192)" --trials 30
 }
 part_attention() {
     local preset
-    for preset in bf16 bert-base llama-prefill llama-decode; do
-        bench attention.txt 8 attention --preset $preset --trials 30
+    bench attention.txt 12 attention --preset bf16 --trials 30
+    # Beside all that PyTorch has, cuDNN's among it, in one process's time.
+    if python3 -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))' \
+        2>/dev/null; then
+        run attention.txt "$(share 40)" python3 -u "$bundle/torch_peers" --optune "$optune" \
+            --target "$target" --policy cold --time 2 --total "$(share 25)" --preset attention:bf16
+    else
+        echo "no python3 with PyTorch: nobody says how long cuDNN's attention takes" \
+            >>"$out/attention.txt"
+    fi
+    for preset in llama-prefill llama-decode bert-base; do
+        bench attention.txt 7 attention --preset $preset --trials 30
     done
 }
 part_nbits() {

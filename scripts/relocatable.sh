@@ -9,6 +9,9 @@ relocatable_options=(-DCMAKE_INSTALL_LIBDIR=lib
     -DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags
     -DCMAKE_SHARED_LINKER_FLAGS=-Wl,--disable-new-dtags)
 
+# Names of what the C library brings.
+relocatable_c_library='libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*'
+
 # relocatable_install BUILD-DIR OUT [PROGRAM...]: the tree, with what these programs of OUT's need, too.
 # Libraries whose names match $relocatable_outside are left to the system.
 relocatable_install() {
@@ -37,24 +40,31 @@ relocatable_install() {
     # What they need and the C library does not bring.
     ldd "$out/bin/optune" "$out/lib/optune/optune-worker" "$@" |
         awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
-        grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv|ld-linux[^/]*)\.so' |
+        grep -vE "/($relocatable_c_library)\.so" |
         while read -r library; do
             [[ $library =~ liboptune${relocatable_outside:+|$relocatable_outside} ]] || cp -L "$library" "$out/lib/"
         done
     strip --strip-unneeded "$out"/lib/*.so* 2>/dev/null || true
 }
 
-# relocatable_check OUT: it must run from elsewhere, and from itself alone.
+# relocatable_check OUT: it must run from elsewhere, and from itself alone: all that its programs
+# need is found beside them, but for the C library.
 relocatable_check() {
-    local moved
+    local moved program lacks
     moved=$(mktemp -d)
     cp -a "$1" "$moved/b"
     env -i PATH=/usr/bin:/bin HOME="$moved" "$moved/b/bin/optune" targets >/dev/null
-    if env -i PATH=/usr/bin:/bin HOME="$moved" LD_LIBRARY_PATH="$moved/b/lib" \
-        sh -c "ldd $moved/b/lib/optune/optune-worker | grep -q 'not found'"; then
-        echo "the worker lacks a library" >&2
-        exit 1
-    fi
+    for program in "$moved"/b/bin/optune "$moved"/b/lib/optune/optune-worker "$moved"/b/tests/*; do
+        [[ -f $program ]] || continue
+        lacks=$(env -i PATH=/usr/bin:/bin ldd "$program" | own=$moved/b/ \
+            outside="^($relocatable_c_library)[.]so${relocatable_outside:+|$relocatable_outside}" \
+            awk '$2 == "=>" && index($3, ENVIRON["own"]) != 1 && $1 !~ ENVIRON["outside"] {
+                print $1 }')
+        if [[ -n $lacks ]]; then
+            echo "${program##*/} does not find beside itself:" $lacks >&2
+            exit 1
+        fi
+    done
     rm -rf "$moved"
 }
 
@@ -80,6 +90,6 @@ relocatable_licences() {
 
 # relocatable_glibc OUT: the newest version of the C library that anything in it asks for: 2.34
 relocatable_glibc() {
-    objdump -T "$1"/bin/optune "$1"/lib/*.so* "$1"/lib/optune/optune-worker |
+    { find "$1" -type f ! -name '*.a' -exec objdump -T {} + 2>/dev/null || true; } |
         grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -1 | sed 's/GLIBC_//'
 }

@@ -44,6 +44,20 @@ static bool try_file(search *s, const char *file)
     return s->handle != NULL;
 }
 
+/* What NVRTC opens by its bare name when it compiles: not every version of it looks for that beside
+ * itself, and the loader gives what is loaded by a name to whoever asks for it. It stays. */
+static void open_builtins(const char *path, const char *stem)
+{
+    const int n = (int)(strrchr(path, '/') - path);
+    char pattern[PATH_MAX + 64];
+    glob_t found = {0};
+    snprintf(pattern, sizeof pattern, "%.*s/lib%s-builtins.so.*", n, path, stem);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+}
+
 /* Newest first: versions follow the name, and the plain name comes before them all. */
 static bool try_folder(search *s, const char *folder)
 {
@@ -55,6 +69,8 @@ static bool try_folder(search *s, const char *folder)
         for (size_t i = found.gl_pathc; i-- > 0 && !s->handle;)
             try_file(s, found.gl_pathv[i]);
     globfree(&found);
+    if (s->handle)
+        open_builtins(s->path, s->stem);
     return s->handle != NULL;
 }
 

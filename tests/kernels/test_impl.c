@@ -19,7 +19,9 @@
  * OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how many times
  * fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
  * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes,
- * OPTUNE_TEST_SEED draws other configs.
+ * OPTUNE_TEST_SEED draws other configs, OPTUNE_TEST_LIMIT is how many seconds a trial of a GPU may
+ * take (60). OPTUNE_TEST_RANDOM computes random calls for so many seconds
+ * in place of samples: of each the implementations that apply, with a random config each.
  */
 #include "support/check.h"
 
@@ -69,7 +71,7 @@ static void try_one(bench *b, const optune_task *task, const optune_impl *impl,
                                 .config = &p->config,
                                 .job = &p->job,
                                 .best = INFINITY,
-                                .limit_s = 60};
+                                .limit_s = random_asked("OPTUNE_TEST_LIMIT", 60)};
         check_ok(
             ot_worker_trial(b->at.worker, &trial, &workbench_quick, &arena, &result, &err));
     }
@@ -204,6 +206,28 @@ static void samples_of(bench *b, const optune_op *op, const optune_impl *impl, u
     ot_text_release(&fused);
 }
 
+/* Calls that no sample is, until the time is over. */
+static void random_calls(bench *b, int seconds)
+{
+    const random_limits limits = {.elements = 6e4, .flops = 4e6};
+    const double until = ot_now() + seconds;
+    uint64_t rng = random_seed();
+    ot_text text = {0};
+    int n;
+    const optune_impl *const *impl = ot_impls(&n);
+    while (ot_now() < until) {
+        static optune_call call;
+        const optune_op *op = random_op(&rng);
+        if (!random_call(&rng, op, &limits, &call, &text))
+            continue;
+        for (int i = 0; i < n && ot_now() < until; i++)
+            if (!strcmp(impl[i]->op, op->name) && workbench_wants(impl[i]->name) &&
+                impl_belongs(impl[i], &b->at.target))
+                try_sample(b, impl[i], ot_text_str(&text), 1, &rng);
+    }
+    ot_text_release(&text);
+}
+
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
 static void every_impl(const char *target, int configs, int thin, bool first)
@@ -220,6 +244,7 @@ static void every_impl(const char *target, int configs, int thin, bool first)
     if (!workbench_find(&b.at, target))
         skip();
     static batch many;
+    const int random = random_asked("OPTUNE_TEST_RANDOM", 0);
     /* PoCL takes longer for what it optimizes where much lies in one program. */
     if (strncmp(target, "cpu", 3) == 0 && batch_serves(&many, target))
         b.many = &many;
@@ -230,7 +255,9 @@ static void every_impl(const char *target, int configs, int thin, bool first)
     uint64_t rng = workbench_seed(12345);
     int n;
     const optune_impl *const *impl = ot_impls(&n);
-    for (int i = 0; i < n; i++) {
+    if (random)
+        random_calls(&b, random);
+    for (int i = 0; i < n && !random; i++) {
         const optune_op *op = ot_op_find(impl[i]->op);
         assert_non_null(op);
         if (!workbench_wants(impl[i]->name) || !impl_belongs(impl[i], &b.at.target))
