@@ -228,18 +228,21 @@ static void a_launch_that_is_too_large(void **state)
 }
 
 /* Without a reference function the default config's output is compared with: on a device that has
- * threads of its own in every process that opens it. */
+ * threads of its own in every process that opens it. Local memory is a parameter here, and a file's
+ * name what no compiler can read as it stands. */
 static void opencl_without_a_reference(void **state)
 {
     (void)state;
-    write_text("alone.cl",
+    static const char file[] = "alone\n\"one\\.cl";
+    write_text(file,
                "// optune: kernel alone(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
-               "// optune: knob V = [1, 2]\n// optune: launch grid = N // V, block = 1\n"
-               "__kernel void alone(__global const float *x, __global float *y)\n"
-               "{ for (int i = 0; i < V; i++) y[get_global_id(0) * V + i] = "
-               "2 * x[get_global_id(0) * V + i]; }\n");
-    outcome o =
-        optune("tune", command_path("alone.cl"), "--trials", "2", "--time", "60", "--json");
+               "// optune: knob V = [4, 8]\n"
+               "// optune: launch grid = N // V, block = V, shared = 4 * V\n"
+               "__kernel void alone(__global const float *x, __global float *y, "
+               "__local float *part)\n"
+               "{ const int me = get_local_id(0), i = get_global_id(0); part[me] = x[i];\n"
+               "barrier(CLK_LOCAL_MEM_FENCE); y[i] = 2 * part[V - 1 - me ^ V - 1]; }\n");
+    outcome o = optune("tune", command_path(file), "--trials", "2", "--time", "60", "--json");
     if (o.code == 4) {
         release(&o);
         skip(); /* no OpenCL device */
@@ -697,6 +700,14 @@ static void kernels_that_are_wrong(void **state)
         "y[i] = 1; }\n"
         "void wrong5(const float *x, float *y) { y[0] = 1; }\n",
         1, "it crashed");
+    /* What it leaves running is its own fault, no candidate's. */
+    bad("wrong10.c",
+        HEAD("wrong10") REFERENCE
+        "#include <unistd.h>\n"
+        "void right(const float *x, float *y) { if (!fork()) for (;;) sleep(9); "
+        "for (int i = 0; i < N; i++) y[i] = 1; }\n"
+        "void wrong10(const float *x, float *y) { for (int i = 0; i < N; i++) y[i] = 1; }\n",
+        1, "'wrong10.reference', which says what is right of 'wrong10': it left 1 process");
     /* One that does not end is what the time went to, not a candidate. */
     static const char endless[] =
         HEAD("wrong9") REFERENCE "#include <unistd.h>\n"
