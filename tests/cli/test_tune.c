@@ -236,7 +236,7 @@ static void opencl_without_a_reference(void **state)
     static const char file[] = "alone\n\"one\\.cl";
     write_text(file,
                "// optune: kernel alone(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
-               "// optune: knob V = [4, 8]\n"
+               "// optune: knob V = [4, 8, 128]\n"
                "// optune: launch grid = N // V, block = V, shared = 4 * V\n"
                "__kernel void alone(__global const float *x, __global float *y, "
                "__local float *part)\n"
@@ -247,6 +247,11 @@ static void opencl_without_a_reference(void **state)
         release(&o);
         skip(); /* no OpenCL device */
     }
+    /* What the device refuses is none of what constraints say. */
+    check_contains(ot_text_str(&o.err), "alone: 3 of 3 configs are valid");
+    check_contains(ot_text_str(&o.err),
+                   "alone.opencl: 2 of these 3 configs can be run here; V=128: the launch has "
+                   "128 threads in 0 blocks");
     json_t *json = json_of(&o);
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 2);
