@@ -136,6 +136,10 @@ static void metrics_that_are_wrong(void **state)
     };
     for (int i = 0; i < OT_COUNT(wrong); i++)
         refused(2, wrong[i][1], "tune", EXAMPLE("matmul.c"), "--metric", wrong[i][0]);
+    /* Nothing is told in front of what is refused. */
+    outcome o = optune("tune", EXAMPLE("matmul.c"), "--metric", "x=1/nobody");
+    assert_null(strstr(ot_text_str(&o.err), "configs are valid"));
+    release(&o);
     refused(2, "there are two metrics 'x'", "tune", EXAMPLE("matmul.c"), "--metric", "x=1",
             "--metric", "x=M");
     refused(2, "nothing is called 'groups' here", "run", "dense", "dense(f32[4,8], f32[16,8])",
