@@ -751,6 +751,10 @@ static void kernels_that_are_wrong(void **state)
     bad("wrong6.c", HEAD("wrong6") "// optune: knob A = [0, 1]\n// optune: where A > 1\n" BODY,
         3, "wrong6.c: none of its 2 configs is valid: 'A > 1' refuses 2");
     refused(3, "no such file", "tune", "/not/there.c");
+    refused(1, "'/dev/null': Not a directory; --db DIR, or OPTUNE_DB, names another database",
+            "tune", EXAMPLE("matmul.c"), "--db", "/dev/null/db");
+    refused(1, "; --db DIR, or OPTUNE_DB, names another", "run", "relu(f32[8])", "--trials",
+            "1", "--db", "/dev/null/db");
     refused(2, "neither C (.c)", "tune", "/not/there.py");
     refused(2, "tune needs a file", "tune");
 }
