@@ -23,6 +23,16 @@ int ot_context_need_db(const optune *o, optune_err *err)
                                 "with --db");
 }
 
+int ot_context_make(const char *folder, optune_err *err)
+{
+    optune_err why = {0};
+    const int status = ot_make_dirs(folder, &why);
+    return status >= 0
+               ? status
+               : optune_fail(err, status, "%s; --db DIR, or OPTUNE_DB, names another database",
+                             why.text);
+}
+
 static int default_db(char *to, size_t size, optune_err *err)
 {
     const char *data = getenv("XDG_DATA_HOME");
@@ -137,7 +147,7 @@ int ot_context_log_path(const optune *o, const char *suffix, char *path, size_t 
     const int n = snprintf(path, size, "%s/%s-%d%s.log", dir, stamp, (int)getpid(), suffix);
     if (n < 0 || (size_t)n >= size)
         return optune_fail(err, OPTUNE_ELIMIT, "database path too long");
-    return ot_make_dirs(dir, err);
+    return ot_context_make(dir, err);
 }
 
 static bool is_set(const char *variable)

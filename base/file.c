@@ -235,7 +235,7 @@ static int write_file(const char *path, const void *data, size_t n, bool lasting
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s%s", path,
                              special && why == ENXIO ? "it is a pipe that nobody reads"
                                                      : strerror(why),
-                             ot_errno_remedy(why));
+                             ot_write_remedy(path, why));
     }
     free(named);
     return status;
@@ -321,9 +321,7 @@ static void remove_leftovers(const char *parent)
 
 int ot_temp_dir(char *path, size_t size, optune_err *err)
 {
-    const char *parent = getenv("TMPDIR");
-    if (!parent || !*parent)
-        parent = "/tmp";
+    const char *parent = ot_temp_parent();
     remove_leftovers(parent);
     ot_text name = {0};
     ot_text_printf(&name, "%s/optune-%ld-XXXXXX", parent, (long)getpid());

@@ -2,6 +2,9 @@
 #include "base/remedy.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *ot_errno_remedy(int number)
 {
@@ -24,5 +27,22 @@ const char *ot_start_remedy(int number)
     return number == EAGAIN
                ? "; this user may have no more processes: raise `ulimit -u`, or end "
                  "some"
+               : ot_errno_remedy(number);
+}
+
+const char *ot_temp_parent(void)
+{
+    const char *parent = getenv("TMPDIR");
+    return parent && *parent ? parent : "/tmp";
+}
+
+const char *ot_write_remedy(const char *path, int number)
+{
+    const char *parent = ot_temp_parent();
+    const size_t n = strlen(parent);
+    const bool full = number == ENOSPC || number == EDQUOT;
+    return full && strncmp(path, parent, n) == 0 && path[n] == '/'
+               ? "; free some space there, or name another folder for temporary files with "
+                 "TMPDIR"
                : ot_errno_remedy(number);
 }

@@ -170,6 +170,8 @@ bool ot_program_word(const char *word); /* it begins a statement of programs onl
 int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err);
 /* Its folder, program and digest, and the body of its modules. */
 int ot_program_settle(ot_brought *b, optune_err *err);
+/* How the knob's values are passed: as its list, a text, has them. program_rows.c */
+void ot_program_spell(ot_brought *b, ot_brought_knob *knob, const char *list);
 /* It is a program that tells a number of that name: measured, or read from what it prints. */
 bool ot_program_measures(const ot_brought *b, const char *name);
 /* Those of its numbers, sizes and knobs, behind what there is. */

@@ -304,8 +304,8 @@ static int knob(statement *s)
         skip(s);
         ot_spot at = place_at(s, s->p);
         ot_expr_value list, standard;
-        OT_RETURN_UNLESS_OK(
-            ot_declared_value(s->b, take_text(s, ",", "default"), at, &list, s->err));
+        const char *values = take_text(s, ",", "default");
+        OT_RETURN_UNLESS_OK(ot_declared_value(s->b, values, at, &list, s->err));
         const bool said = is_word(s->p, "default");
         if (said) {
             s->p += strlen("default");
@@ -318,6 +318,8 @@ static int knob(statement *s)
         }
         OT_RETURN_UNLESS_OK(
             ot_declare_knob(s->b, name, place, &list, said ? &standard : NULL, s->err));
+        if (s->b->language == OT_LANGUAGE_PROGRAM)
+            ot_program_spell(s->b, &s->b->knob[s->b->n_knobs - 1], values);
     } while (eat(s, ','));
     return end(s);
 }

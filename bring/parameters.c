@@ -158,6 +158,7 @@ typedef struct parameter {
     int bits;   /* of its type, or of what it points to; 0: not known */
     bool real;  /* a floating-point number */
     bool image; /* or a sampler: nothing that is passed here */
+    bool local; /* memory of a group, of OpenCL's */
 } parameter;
 
 typedef struct type_word {
@@ -368,9 +369,11 @@ static bool read_parameter(const char *start, const char *end, const reading *r,
         const size_t k = ot_identifier_length(p);
         if (k) {
             to->fixed = to->fixed || (k == 5 && !stars && strncmp(p, "const", 5) == 0);
-            if (r->gpu && is_one_of(p, k, local))
-                return false;
-            if (!is_one_of(p, k, nothing)) {
+            if (r->gpu && is_one_of(p, k, local)) {
+                to->local = r->language == OT_LANGUAGE_OPENCL;
+                if (!to->local)
+                    return false;
+            } else if (!is_one_of(p, k, nothing)) {
                 if (n == OT_COUNT(word) || arrays)
                     return false;
                 word[n] = p;
@@ -445,6 +448,9 @@ static const char *differs(const ot_brought_arg *arg, const parameter *p, bool g
     const bool narrow = arg->dtype.bits == 16 && p->bits == 16; /* bits are kept in integers */
     if (p->image)
         return "what is passed are buffers and numbers, no images";
+    if (p->local)
+        return "local memory is the kernel's last parameter, and is not declared: "
+               "'launch shared = BYTES' says how much it is";
     if (arg->role == OT_ROLE_SCALAR) {
         if (p->levels)
             return "it is a pointer, and this a scalar";
@@ -490,6 +496,14 @@ static int check_definition(const ot_brought *b, const char *function, const par
     }
     if (n == b->n_args)
         return OPTUNE_OK;
+    if (n == b->n_args + 1 && list[n - 1].local)
+        return b->shared.expr
+                   ? OPTUNE_OK
+                   : ot_fail_at(b->arg[n - 2].spot, OPTUNE_EUSAGE, err,
+                                "the last parameter of '%s', '%.*s', is local memory: 'launch "
+                                "..., shared = BYTES' says how much it is",
+                                function, list[n - 1].n < 80 ? list[n - 1].n : 80,
+                                list[n - 1].start);
     return ot_fail_at(b->arg[n < b->n_args ? n : b->n_args - 1].spot, OPTUNE_ETYPE, err,
                       "'%s' has %s%d parameters, and %d are declared", function,
                       n == MOST_PARAMETERS ? "more than " : "",

@@ -4,6 +4,61 @@
 
 #include "bring/bring.h"
 
+#define BLANKS " \t\r\n"
+
+/* The item at *p of a list in brackets, without the blanks around it; *p is behind it then. */
+static size_t take_item(const char **p, const char **item)
+{
+    const char *start = *p + strspn(*p, BLANKS), *end = start;
+    if (*start == '\'' || *start == '"')
+        end = strchr(start + 1, *start);
+    end = end ? end + strcspn(end, ",]") : start + strlen(start);
+    *p = end + (*end == ',');
+    while (end > start && strchr(BLANKS, end[-1]))
+        end--;
+    *item = start;
+    return (size_t)(end - start);
+}
+
+/* How its values are passed: as they are written where they are written one by one, 1.10 and 1e-3
+ * as these, else as Python would print them. Truth values are words on their way. */
+void ot_program_spell(ot_brought *b, ot_brought_knob *knob, const char *list)
+{
+    const int n = knob->list.n;
+    const char **text = ot_arena_alloc(&b->arena, (size_t)n * sizeof *text), *item = NULL;
+    const char *p = *list == '[' ? list + 1 : "";
+    bool plain = true;
+    for (int i = 0; i < n; i++) {
+        const ot_expr_value *value = &knob->list.item[i];
+        const size_t length = plain ? take_item(&p, &item) : 0;
+        char word[OPTUNE_WORD_SIZE];
+        double real;
+        plain = length > 0;
+        text[i] = value->kind == OT_VALUE_BOOL ? value->i ? "True" : "False" : knob->text[i];
+        if (!plain || length >= sizeof word || value->kind != OT_VALUE_REAL)
+            continue;
+        snprintf(word, sizeof word, "%.*s", (int)length, item);
+        plain = ot_parse_real(word, &real) && real == value->f;
+        text[i] = plain ? ot_arena_copy(&b->arena, word) : text[i];
+    }
+    knob->text = text;
+    knob->scalar = knob->scalar == OPTUNE_SCALAR_BOOL ? OPTUNE_SCALAR_WORD : knob->scalar;
+}
+
+/* How the knob's value is passed. */
+static const char *written(const ot_brought_knob *knob, const ot_expr_value *value)
+{
+    for (int i = 0; i < knob->list.n; i++) {
+        const ot_expr_value *item = &knob->list.item[i];
+        if (item->kind == value->kind &&
+            (item->kind == OT_VALUE_WORD   ? strcmp(item->s, value->s) == 0
+             : item->kind == OT_VALUE_REAL ? item->f == value->f
+                                           : item->i == value->i))
+            return knob->text[i];
+    }
+    return "";
+}
+
 /* Only what has a place in the build command decides what is built: two configs that differ in
  * nothing else share it. */
 static void program_module(const ot_brought *b, const ot_values *values, bool built,
@@ -16,14 +71,11 @@ static void program_module(const ot_brought *b, const ot_values *values, bool bu
         const int k = size ? i : i - OT_BROUGHT_SIZES;
         if ((size ? k >= b->n_sizes : k >= b->n_knobs) || (built && !b->program.built[i]))
             continue;
-        const ot_expr_value *value = &own.value[i];
         ot_text_clear(&text);
-        if (value->kind == OT_VALUE_BOOL)
-            ot_text_printf(&text, "%d", value->i != 0);
-        else if (value->kind == OT_VALUE_WORD)
-            ot_text_add(&text, value->s);
+        if (size)
+            ot_value_print(&own.value[i], &text);
         else
-            ot_value_print(value, &text);
+            ot_text_add(&text, written(&b->knob[k], &own.value[i]));
         optune_plan_define_text(plan, module, size ? b->size[k].name : b->knob[k].name,
                                 ot_text_str(&text));
     }

@@ -3,6 +3,7 @@
  * A kernel's text, whole: what it includes in quotes is put in its place, as the compiler's file
  * lies in another folder. Compilers are told the lines that a person sees.
  */
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,17 +145,30 @@ static int add_included(reading *r, const char *path, const char *name, size_t n
                : add_file(r, other, in);
 }
 
+/* A file's name may hold anything but a slash, and a compiler reads it as a string. */
+static void add_place(ot_text *to, int line, const char *path)
+{
+    ot_text_printf(to, "#line %d \"", line);
+    for (const char *p = last_part(path); *p; p++) {
+        if (iscntrl((unsigned char)*p))
+            ot_text_printf(to, "\\%03o", (unsigned char)*p);
+        else
+            ot_text_printf(to, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+    }
+    ot_text_add(to, "\"\n");
+}
+
 static int add_text(reading *r, const char *path, const char *text, const opened *in)
 {
     int line = 1, status = OPTUNE_OK;
-    ot_text_printf(r->to, "#line 1 \"%s\"\n", last_part(path));
+    add_place(r->to, 1, path);
     for (const char *p = text; *p && status >= 0; line++) {
         const size_t length = strcspn(p, "\n");
         size_t n;
         const char *name = included(p, &n);
         if (name) {
             status = add_included(r, path, name, n, p, length, in);
-            ot_text_printf(r->to, "#line %d \"%s\"\n", line + 1, last_part(path));
+            add_place(r->to, line + 1, path);
         } else {
             ot_text_add_n(r->to, p, in->outer && says_once(p) ? 0 : length);
             ot_text_add(r->to, "\n");

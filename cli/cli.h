@@ -196,6 +196,8 @@ void ot_json_line(const char *json,
  * line; in a pipe a plain line every 10 s, too; NULL: none. ot_progress_end removes what is
  * live. */
 void ot_progress_show(void *board, const optune_progress *progress);
+/* What is said in front of the first progress, so of nothing that is refused before it begins. */
+void ot_progress_preface(void (*tell)(const void *arg), const void *arg);
 void ot_progress_end(void);
 /* "41.3 us 812 GFLOP/s", or without the rate where `flops` is 0. */
 void ot_best_text(double best, double flops, char *to, size_t size);

@@ -5,6 +5,7 @@
  * remembered beside the database; from there on it is a run like any other.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/tuning.h"
@@ -60,16 +61,29 @@ static const ot_option options[] = {
     OT_TUNING_OPTIONS(tune_values),
 };
 
+/* What is tuned: a file, the workloads named behind it, and what was found out of each. */
+typedef struct subject {
+    char path[4096];
+    const char *const *workloads; /* NULL: the file's own */
+    optune_brought *brought;      /* of each workload */
+    int n;
+} subject;
+
 /* The number of valid configs, and what is compared with what, before anything takes time. */
-static void introduce(const optune_brought *b)
+static void introduce(const void *arg)
 {
-    char undefined[64] = "";
-    if (b->undefined)
-        snprintf(undefined, sizeof undefined, " (%lld: a constraint cannot be computed)",
-                 (long long)b->undefined);
-    fprintf(stderr, "%s: %s%lld of %.15g configs are valid%s; outputs are checked against %s\n",
-            b->op, b->counted ? "" : "more than ", (long long)b->valid, b->combinations,
-            undefined, b->reference);
+    const subject *what = arg;
+    for (int i = 0; i < what->n; i++) {
+        const optune_brought *b = &what->brought[i];
+        char undefined[64] = "";
+        if (b->undefined)
+            snprintf(undefined, sizeof undefined, " (%lld: a constraint cannot be computed)",
+                     (long long)b->undefined);
+        fprintf(stderr,
+                "%s: %s%lld of %.15g configs are valid%s; outputs are checked against %s\n",
+                what->n > 1 ? what->workloads[i] : b->op, b->counted ? "" : "more than ",
+                (long long)b->valid, b->combinations, undefined, b->reference);
+    }
 }
 
 static int print_best(optune *handle, const char *const *workloads, const char *format)
@@ -85,12 +99,6 @@ static int print_best(optune *handle, const char *const *workloads, const char *
     return OT_EXIT_DONE;
 }
 
-/* What is tuned: a file, and the workloads named behind it. */
-typedef struct subject {
-    char path[4096];
-    const char *const *workloads; /* NULL: the file's own */
-} subject;
-
 static int tune(const ot_cli *cli, optune *handle, const optune_brought *b, const subject *what)
 {
     const tune_values *values = cli->values;
@@ -102,6 +110,7 @@ static int tune(const ot_cli *cli, optune *handle, const optune_brought *b, cons
     optune_run_options how = {.size = sizeof(how), .op = b->op, .workloads = workloads};
     if (optune_remember(handle, what->path, &err) < 0)
         return ot_say_failure(&err);
+    ot_progress_preface(introduce, what);
     const int code = ot_tuning_run(handle, &values->how, &how, values->format != NULL);
     if (!values->format || values->how.compile_only ||
         (code != OT_EXIT_DONE && code != OT_EXIT_INTERRUPTED))
@@ -171,11 +180,29 @@ static int find_subject(const ot_cli *cli, subject *what)
     return OT_EXIT_DONE;
 }
 
+/* The file is read, once for each workload. */
+static int bring(subject *what)
+{
+    optune_err err = {0};
+    int n = 0;
+    while (what->workloads && what->workloads[n])
+        n++;
+    what->brought = calloc((size_t)n + 1, sizeof *what->brought);
+    if (!what->brought)
+        return ot_say_failure(&(optune_err){OPTUNE_ENOMEM, "out of memory"});
+    for (int i = 0; i == 0 || i < n; i++) {
+        optune_brought *b = &what->brought[what->n++];
+        b->size = sizeof *b;
+        if (optune_bring(what->path, n ? what->workloads[i] : NULL, b, &err) < 0)
+            return ot_say_failure(&err);
+    }
+    return OT_EXIT_DONE;
+}
+
 static int run(const ot_cli *cli)
 {
     const tune_values *values = cli->values;
     subject what = {.workloads = NULL};
-    optune_brought b = {.size = sizeof b};
     optune_err err = {0};
     optune *handle = NULL;
     int code = ot_tuning_check(cli, &values->how);
@@ -183,18 +210,14 @@ static int run(const ot_cli *cli)
         code = check_format(cli);
     if (code == OT_EXIT_DONE)
         code = find_subject(cli, &what);
-    if (code != OT_EXIT_DONE)
-        return code;
-    for (int i = 0; i == 0 || (what.workloads && what.workloads[i]); i++) {
-        b = (optune_brought){.size = sizeof b};
-        if (optune_bring(what.path, what.workloads ? what.workloads[i] : NULL, &b, &err) < 0)
-            return ot_say_failure(&err);
-        introduce(&b);
-    }
-    code = ot_open_handle(cli->globals, b.target, &handle, &err) < 0
-               ? ot_say_failure(&err)
-               : tune(cli, handle, &b, &what);
+    if (code == OT_EXIT_DONE)
+        code = bring(&what);
+    if (code == OT_EXIT_DONE)
+        code = ot_open_handle(cli->globals, what.brought[0].target, &handle, &err) < 0
+                   ? ot_say_failure(&err)
+                   : tune(cli, handle, &what.brought[0], &what);
     optune_close(handle);
+    free(what.brought);
     return code;
 }
 

@@ -440,8 +440,20 @@ static void show_start(void)
 /* Of a watched run in a pipe. */
 static const double EVERY_S = 10;
 
+static void (*preface)(const void *arg);
+static const void *preface_arg;
+
+void ot_progress_preface(void (*tell)(const void *arg), const void *arg)
+{
+    preface = tell;
+    preface_arg = arg;
+}
+
 void ot_progress_show(void *arg, const optune_progress *p)
 {
+    if (preface)
+        preface(preface_arg);
+    preface = NULL;
     ot_board *board = arg;
     static int last_workload, waited_at;
     static char last_phase[32];

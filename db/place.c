@@ -117,11 +117,10 @@ static int check_link(const char *path, optune_err *err)
 int ot_place_make(const char *path, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(check_link(path, err));
-    if (ot_make_dirs(path, err) < 0) {
-        if (err)
-            err->status = OPTUNE_ESTORE;
-        return OPTUNE_ESTORE;
-    }
+    optune_err why = {0};
+    if (ot_make_dirs(path, &why) < 0)
+        return optune_fail(err, OPTUNE_ESTORE,
+                           "%s; --db DIR, or OPTUNE_DB, names another database", why.text);
     return ot_check_place(path, err);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "run/reference.h"
 #include "run/standard.h"
 
@@ -405,7 +406,8 @@ static int write_reference(making *m, int threads, uint64_t seed,
         return optune_fail(err, OPTUNE_ELIMIT, "path too long: '%s'", path);
     const int fd = open(temp, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0)
-        return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(errno));
+        return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s%s", temp, strerror(errno),
+                           ot_write_remedy(temp, errno));
     ot_reference_head *head = ot_alloc(sizeof *head);
     head->header.magic = OT_REFERENCE_MAGIC;
     head->header.whole = 1;
@@ -437,7 +439,8 @@ static int write_reference(making *m, int threads, uint64_t seed,
     if (!m->failed)
         return OPTUNE_OK;
     unlink(temp);
-    return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", temp, strerror(m->failed));
+    return optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s%s", temp, strerror(m->failed),
+                       ot_write_remedy(temp, m->failed));
 }
 
 static void release_standard(making *m)

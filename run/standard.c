@@ -23,6 +23,7 @@
 #include "run/compiler.h"
 #include "run/standard.h"
 #include "run/standard_check.h"
+#include "run/strays.h"
 #include "target/process.h"
 
 static const double COMPILE_S = 60, MOST_S = 60;
@@ -208,16 +209,24 @@ static int wait_for(pid_t pid, const shared *from, double most_s, optune_err *er
     return from->status < 0 ? optune_fail(err, from->status, "%s", from->text) : OPTUNE_OK;
 }
 
-/* In a process of its own, which dies with this one; `to` is mapped by both. */
+/* In a process of its own, which dies with this one; `to` is mapped by both. Whatever it leaves
+ * running ends with it, in nobody else's name. */
 static int apart(setup *s, shared *to, int (*deed)(setup *s, shared *to, optune_err *err),
                  double most_s, optune_err *err)
 {
+    static pid_t before[OT_MOST_STRAYS];
+    const int n = ot_children_of_this(before, OT_MOST_STRAYS);
     const pid_t pid = fork();
     if (pid == 0)
         be_inside(s, to, deed);
-    return pid < 0
-               ? optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s", strerror(errno))
-               : wait_for(pid, to, most_s, err);
+    if (pid < 0)
+        return optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s", strerror(errno));
+    const int status = wait_for(pid, to, most_s, err), left = ot_strays_end(before, n);
+    /* A device's driver may have some of its own, and what programs leave just ends. */
+    if (status < 0 || !left || !ot_target_find(s->target.kind)->worker.address)
+        return status;
+    return optune_fail(err, OPTUNE_EUSAGE, "it left %d process%s behind", left,
+                       left > 1 ? "es" : "");
 }
 
 static void *map_shared(int64_t bytes, optune_err *err)

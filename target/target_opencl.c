@@ -346,14 +346,30 @@ static cl_int set_arg(const opencl_state *s, const optune_launch *launch, int i,
     }
 }
 
+/* A kernel whose memory of a group is not its own to declare has it as one parameter more. */
+static cl_int set_local(const opencl_state *s, const optune_launch *launch, int slot)
+{
+    cl_uint n = 0;
+    if (launch->stage->shared <= 0)
+        return CL_SUCCESS;
+    const cl_int rc =
+        s->cl->clGetKernelInfo(launch->function, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
+    if (rc != CL_SUCCESS || n != (cl_uint)slot + 1)
+        return rc;
+    return s->cl->clSetKernelArg(launch->function, (cl_uint)slot, (size_t)launch->stage->shared,
+                                 NULL);
+}
+
 static int prepare(opencl_state *s, const optune_launch *launch, int n, optune_err *err)
 {
     for (int i = 0; i < n; i++) {
         const int status = ot_gpu_check_launch(&s->device, launch[i].stage, err);
         if (status < 0)
             return status;
-        for (int k = 0, slot = 0; k < launch[i].stage->n_args; k++) {
-            const cl_int rc = set_arg(s, &launch[i], k, &slot);
+        int slot = 0;
+        for (int k = 0; k <= launch[i].stage->n_args; k++) {
+            const cl_int rc = k < launch[i].stage->n_args ? set_arg(s, &launch[i], k, &slot)
+                                                          : set_local(s, &launch[i], slot);
             if (rc != CL_SUCCESS)
                 return optune_fail(err, OPTUNE_EIO, "argument %d of '%s': %s", k,
                                    launch[i].stage->function, ot_opencl_error(rc));

@@ -456,6 +456,8 @@ static bool meaning(const void *arg, const char *name, ot_expr_value *value)
         *value = ot_int_value(whole);
     else if (ot_parse_real(text, &real))
         *value = (ot_expr_value){.kind = OT_VALUE_REAL, .f = real};
+    else if (strcmp(text, "True") == 0 || strcmp(text, "False") == 0)
+        *value = (ot_expr_value){.kind = OT_VALUE_BOOL, .i = *text == 'T'};
     else
         *value = (ot_expr_value){.kind = OT_VALUE_WORD, .s = text};
     return true;

@@ -375,7 +375,7 @@ static int save(ot_shaping *s, ot_text *said, optune_err *err)
     json_t *json = ot_dispatch_json(s->table);
     char *text = json_dumps(json, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
     snprintf(dir, sizeof dir, "%s/dispatch", s->o->db);
-    int status = ot_make_dirs(dir, err);
+    int status = ot_context_make(dir, err);
     if (status >= 0)
         status = ot_dispatch_path(s->o, &s->call, path, sizeof path, err);
     if (status >= 0)

@@ -4,6 +4,8 @@
 
 #include "tuner/tuning.h"
 
+enum { MOST_ASKED = 4096 }; /* configs */
+
 static bool wanted(const ot_run *run, const optune_impl *impl)
 {
     const char *const *only = run->options->impls;
@@ -79,6 +81,36 @@ static void say_idle_knobs(ot_run *run, const optune_task *task, const ot_arm *a
                                  (long long)optune_space_radix(arm->space, k));
 }
 
+/* Somebody's own constraints were counted before a device was known, which may refuse more: where
+ * these are few enough to ask for each, how many are left, and why one is not. */
+static void say_refused(ot_run *run, const optune_task *task, const ot_arm *arm)
+{
+    const int64_t counted = ot_space_counted(arm->space);
+    const int64_t all = counted < 0 ? optune_space_size(arm->space) : counted;
+    optune_config config, refused;
+    char why[OPTUNE_WHY_SIZE], first[OPTUNE_WHY_SIZE] = "";
+    int64_t fit = 0;
+    if (!task->call->op->standard || all > MOST_ASKED)
+        return;
+    for (int64_t i = 0; i < all; i++) {
+        ot_space_nth(arm->space, counted < 0 ? i : ot_space_valid_nth(arm->space, i), &config);
+        const bool fits = ot_space_valid(arm->space, &config, why);
+        fit += fits;
+        if (fits || *first)
+            continue;
+        refused = config;
+        ot_copy(first, sizeof first, why);
+    }
+    if (!fit || !*first)
+        return;
+    ot_text text = {0};
+    ot_config_print_short(&refused, &text);
+    ot_context_warn_once(run->o, "%s: %lld of these %lld configs can be run here; %s: %s",
+                         arm->impl->name, (long long)fit, (long long)all, ot_text_str(&text),
+                         first);
+    ot_text_release(&text);
+}
+
 int ot_tuning_open_arms(ot_tuning *t, optune_err *err)
 {
     ot_run *run = t->run;
@@ -109,6 +141,7 @@ int ot_tuning_open_arms(ot_tuning *t, optune_err *err)
                            "%s",
                            t->arm[t->n_arms].impl->name, t->arm[t->n_arms].fallback_why);
         say_idle_knobs(run, &t->task, &t->arm[t->n_arms]);
+        say_refused(run, &t->task, &t->arm[t->n_arms]);
         const int64_t size = optune_space_size(t->arm[t->n_arms].space);
         t->tuned->space += size;
         /* A graph is tuned to be used: what a library would take is told where there is time. */

@@ -108,7 +108,7 @@ int optune_remember(optune *o, const char *path, optune_err *err)
     if (!*o->db)
         return OPTUNE_OK;
     snprintf(name, sizeof name, "%s/brought", o->db);
-    OT_RETURN_UNLESS_OK(ot_make_dirs(name, err));
+    OT_RETURN_UNLESS_OK(ot_context_make(name, err));
     snprintf(name, sizeof name, "%s/brought/%s", o->db, b->op.name);
     tell_of_another(o, name, b);
     return ot_write_file(name, b->path, strlen(b->path), err);

@@ -212,7 +212,7 @@ static int put(const char *path, const ot_text *text, optune_err *err)
         at[sizeof folder + OPTUNE_NAME_SIZE + 16];
     int fd = -1;
     snprintf(parent, sizeof parent, "%.*s", (int)(file - path) - 1, path);
-    OT_RETURN_UNLESS_OK(ot_make_dirs(parent, err));
+    OT_RETURN_UNLESS_OK(ot_context_make(parent, err));
     remove_leftovers(parent);
     OT_RETURN_UNLESS_OK(make_folder(parent, folder, sizeof folder, &fd, err));
     snprintf(at, sizeof at, "%s/%s", folder, file);

@@ -21,10 +21,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/strays.h"
 #include "run/worker/worker_keeper.h"
 
-enum { SLICE_MS = 100, MOST_DESCENDANTS = 4096, MOST_RESTS = 100, REST_NS = 400000 };
-static const double SWEEP_S = 5;
+enum { SLICE_MS = 100, MOST_RESTS = 100, REST_NS = 400000 };
 
 static ot_seal *new_seal(void)
 {
@@ -235,7 +235,7 @@ ot_end ot_runner_ask(ot_runner *r, ot_order *order, const ot_enclosed *enclosed,
 /* ---- what the kernel says of a process --------------------------------------------------- */
 
 enum {
-    PARENT = 4,
+    FIRST_NUMBER = 4, /* its parent */
     CHILDREN_FAULTS = 11,
     CHILDREN_USER = 16,
     CHILDREN_SYSTEM = 17,
@@ -259,16 +259,9 @@ static char read_stat(pid_t pid, long *field)
         return 0;
     const char state = at[2]; /* ") S " */
     at += 4;
-    for (int i = PARENT; i < MOST_FIELDS; i++)
+    for (int i = FIRST_NUMBER; i < MOST_FIELDS; i++)
         field[i] = strtol(at, &at, 10);
     return state;
-}
-
-static pid_t parent_of(pid_t pid)
-{
-    long field[MOST_FIELDS];
-    read_stat(pid, field);
-    return (pid_t)field[PARENT];
 }
 
 bool ot_runner_rest(const ot_runner *r)
@@ -292,61 +285,16 @@ ot_children ot_runner_children(const ot_runner *r)
 
 /* ---- ending ------------------------------------------------------------------------------ */
 
-static bool is_one_of(pid_t pid, const ot_runner *runners, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (runners[i].pid == pid)
-            return true;
-    return false;
-}
-
-/* Children of this process that are none of `others`. */
-static int strays(pid_t *to, const ot_runner *others, int n_others)
-{
-    int n = 0;
-    const pid_t self = getpid();
-    DIR *dir = opendir("/proc");
-    struct dirent *entry;
-    while (dir && (entry = readdir(dir))) {
-        const pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && n < MOST_DESCENDANTS && parent_of(pid) == self &&
-            !is_one_of(pid, others, n_others))
-            to[n++] = pid;
-    }
-    if (dir)
-        closedir(dir);
-    return n;
-}
-
-static bool has_children(void)
-{
-    siginfo_t info = {0};
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
-}
-
 /* Whoever loses its parent becomes a child of this process: nobody gets away by forking twice or
  * by a session of its own. */
 static int sweep(const ot_runner *others, int n_others)
 {
-    static pid_t found[MOST_DESCENDANTS];
-    const double until = ot_now() + SWEEP_S;
-    int total = 0, n;
-    bool others_live = false;
-    for (int i = 0; i < n_others; i++)
-        others_live = others_live || others[i].pid;
-    if (!others_live && !has_children())
-        return 0;
-    while ((n = strays(found, others, n_others)) > 0 && ot_now() < until) {
-        for (int i = 0; i < n; i++)
-            kill(found[i], SIGSTOP); /* so that none starts another meanwhile */
-        for (int i = 0; i < n; i++)
-            kill(found[i], SIGKILL);
-        for (int i = 0; i < n; i++)
-            while (waitpid(found[i], NULL, 0) < 0 && errno == EINTR)
-                continue;
-        total += n;
-    }
-    return total;
+    pid_t live[OT_MOST_SLOTS];
+    int n = 0;
+    for (int i = 0; i < n_others && n < OT_MOST_SLOTS; i++)
+        if (others[i].pid)
+            live[n++] = others[i].pid;
+    return ot_strays_end(live, n);
 }
 
 int ot_runner_end(ot_runner *r, const ot_runner *others, int n_others)
@@ -401,7 +349,7 @@ static char *read_state(const ot_runner *r)
     struct dirent *entry;
     int children = 0;
     while (dir && (entry = readdir(dir)))
-        if (atoi(entry->d_name) > 0 && parent_of((pid_t)atoi(entry->d_name)) == r->pid)
+        if (atoi(entry->d_name) > 0 && ot_parent_of((pid_t)atoi(entry->d_name)) == r->pid)
             children++;
     if (dir)
         closedir(dir);

@@ -78,6 +78,19 @@ static void whole_files(void **state)
     assert_int_equal(ot_read_file(in_dir("none"), &text, 4, &err), OPTUNE_ENOENT);
     check_contains(err.text, "none");
     assert_int_equal(ot_write_file(in_dir("no/such/place"), "x", 1, &err), OPTUNE_EIO);
+    /* Of a full disk for temporary files one can name another, of any other not. */
+    char *before = getenv("TMPDIR") ? ot_strdup(getenv("TMPDIR")) : NULL;
+    setenv("TMPDIR", "/dev", 1);
+    assert_int_equal(ot_write_file("/dev/full", "x", 1, &err), OPTUNE_EIO);
+    check_contains(err.text, "No space left on device; free some space there, or name another");
+    setenv("TMPDIR", "/de", 1);
+    assert_int_equal(ot_write_file("/dev/full", "x", 1, &err), OPTUNE_EIO);
+    assert_null(strstr(err.text, "TMPDIR"));
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    free(before);
     check_ok(ot_write_cached(in_dir("f"), "again", 5, &err));
     check_ok(ot_read_file(in_dir("f"), &text, 100000, &err));
     assert_string_equal(text.s, "again");

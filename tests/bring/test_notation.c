@@ -357,7 +357,8 @@ static void parameters_that_fit(void **state)
         optune_err err = {0};
         ot_text text = {0};
         ot_text_printf(&text, "%s%s%s", KERNEL,
-                       fine[i][0][2] ? "// optune: launch grid = N, block = 1\n" : "",
+                       fine[i][0][2] ? "// optune: launch grid = N, block = 1, shared = 64\n"
+                                     : "",
                        fine[i][1]);
         const ot_registry_mark mark = ot_registry_now();
         if (bring(fine[i][0], ot_text_str(&text), &err) < 0)
@@ -396,6 +397,11 @@ static void parameters_that_do_not(void **state)
          "a launch passes bytes"},
         {".cl", KERNEL LAUNCH "kernel void @(read_only image2d_t A, global float *B) {}\n",
          "no images"},
+        {".cl", KERNEL LAUNCH "kernel void @(local float *A, global float *B) {}\n",
+         "parameter 1 of '@', which is declared f32 as 'A', is 'local float *A': local memory"},
+        {".cl",
+         KERNEL LAUNCH "kernel void @(global float *A, global float *B, __local int *C) {}\n",
+         "the last parameter of '@', '__local int *C', is local memory: 'launch ..., shared"},
         {".cu", ARGS("n: i32 = 1") LAUNCH "__global__ void @(float n, float *B) {}\n",
          "a launch passes bytes"},
         {".cu", KERNEL LAUNCH "__global__ void @(const float *A, double2 *B) {}\n",

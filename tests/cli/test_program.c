@@ -4,6 +4,7 @@
  * is minimised is a number that they print, so that no clock decides anything here.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -215,7 +216,7 @@ static void an_objective_is_no_time(void **state)
     outcome o = optune(TUNE, "--knob", "rate=5e11,2e12,1e-300", "--read", "rate {r}",
                        "--objective", "1 / r", "--", script, "{rate}");
     assert_int_equal(o.code, 0);
-    check_contains(ot_text_str(&o.out), "best of own: rate=2000000000000");
+    check_contains(ot_text_str(&o.out), "best of own: rate=2e12");
     check_contains(ot_text_str(&o.out), "; minimised: 1 / r\n");
     check_contains(ot_text_str(&o.out), " cost ");
     check_contains(ot_text_str(&o.out), " 5e-13 ");
@@ -262,6 +263,26 @@ static void what_is_right(void **state)
     check_contains(ot_text_str(&o.out), "best of own: sum=5 c=2; judged by its exit status, "
                                         "the check command");
     release(&o);
+}
+
+/* A place gets what was written, and expressions what that means. */
+static void values_as_they_are_written(void **state)
+{
+    (void)state;
+    write_script("#!/bin/sh\ncase $* in 1.10,True,1e-3,007) echo cost 2;; "
+                 "*False*) echo cost 3;; *) exit 1;; esac\n");
+    outcome o = optune(TUNE, "--json", "--knob", "v=1.10", "--knob", "b=True,False", "--knob",
+                       "e=1e-3", "--knob", "z=007", "--where", "v == 1.1 and e < 0.01",
+                       "--read", "cost {c}", "--objective", "c * v * (1 + b) * e * 1000",
+                       "--metric", "v=v * 10", "--", script, "{v},{b},{e},{z}");
+    json_t *json = json_of(&o);
+    const json_t *won = json_object_get(workload(json), "winner");
+    assert_int_equal(json_integer_value(json_object_get(json, "new_trials")), 2);
+    assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
+    assert_true(fabs(json_number_value(json_object_get(won, "cost")) - 3.3) < 1e-9);
+    assert_true(json_number_value(
+                    json_object_get(json_object_get(workload(json), "metrics"), "v")) == 11);
+    json_decref(json);
 }
 
 static void words_that_are_wrong(void **state)
@@ -347,10 +368,11 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_number_wins), cmocka_unit_test(a_build_command),
-        cmocka_unit_test(configs_that_fail),     cmocka_unit_test(what_is_right),
-        cmocka_unit_test(words_that_are_wrong),  cmocka_unit_test(an_objective_is_no_time),
-        cmocka_unit_test(edited_in_the_middle),  cmocka_unit_test(what_a_killed_one_left),
+        cmocka_unit_test(the_least_number_wins),      cmocka_unit_test(a_build_command),
+        cmocka_unit_test(configs_that_fail),          cmocka_unit_test(what_is_right),
+        cmocka_unit_test(values_as_they_are_written), cmocka_unit_test(words_that_are_wrong),
+        cmocka_unit_test(an_objective_is_no_time),    cmocka_unit_test(edited_in_the_middle),
+        cmocka_unit_test(what_a_killed_one_left),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }

@@ -136,6 +136,10 @@ static void metrics_that_are_wrong(void **state)
     };
     for (int i = 0; i < OT_COUNT(wrong); i++)
         refused(2, wrong[i][1], "tune", EXAMPLE("matmul.c"), "--metric", wrong[i][0]);
+    /* Nothing is told in front of what is refused. */
+    outcome o = optune("tune", EXAMPLE("matmul.c"), "--metric", "x=1/nobody");
+    assert_null(strstr(ot_text_str(&o.err), "configs are valid"));
+    release(&o);
     refused(2, "there are two metrics 'x'", "tune", EXAMPLE("matmul.c"), "--metric", "x=1",
             "--metric", "x=M");
     refused(2, "nothing is called 'groups' here", "run", "dense", "dense(f32[4,8], f32[16,8])",
@@ -228,22 +232,30 @@ static void a_launch_that_is_too_large(void **state)
 }
 
 /* Without a reference function the default config's output is compared with: on a device that has
- * threads of its own in every process that opens it. */
+ * threads of its own in every process that opens it. Local memory is a parameter here, and a file's
+ * name what no compiler can read as it stands. */
 static void opencl_without_a_reference(void **state)
 {
     (void)state;
-    write_text("alone.cl",
+    static const char file[] = "alone\n\"one\\.cl";
+    write_text(file,
                "// optune: kernel alone(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
-               "// optune: knob V = [1, 2]\n// optune: launch grid = N // V, block = 1\n"
-               "__kernel void alone(__global const float *x, __global float *y)\n"
-               "{ for (int i = 0; i < V; i++) y[get_global_id(0) * V + i] = "
-               "2 * x[get_global_id(0) * V + i]; }\n");
-    outcome o =
-        optune("tune", command_path("alone.cl"), "--trials", "2", "--time", "60", "--json");
+               "// optune: knob V = [4, 8, 128]\n"
+               "// optune: launch grid = N // V, block = V, shared = 4 * V\n"
+               "__kernel void alone(__global const float *x, __global float *y, "
+               "__local float *part)\n"
+               "{ const int me = get_local_id(0), i = get_global_id(0); part[me] = x[i];\n"
+               "barrier(CLK_LOCAL_MEM_FENCE); y[i] = 2 * part[V - 1 - me ^ V - 1]; }\n");
+    outcome o = optune("tune", command_path(file), "--trials", "2", "--time", "60", "--json");
     if (o.code == 4) {
         release(&o);
         skip(); /* no OpenCL device */
     }
+    /* What the device refuses is none of what constraints say. */
+    check_contains(ot_text_str(&o.err), "alone: 3 of 3 configs are valid");
+    check_contains(ot_text_str(&o.err),
+                   "alone.opencl: 2 of these 3 configs can be run here; V=128: the launch has "
+                   "128 threads in 0 blocks");
     json_t *json = json_of(&o);
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 2);
@@ -336,9 +348,9 @@ static void a_parameter_that_is_not_told_in_opencl(void **state)
     (void)state;
     write_text("less.cl", "// optune: kernel told_less(x: f32[N], out y: f32[N])\n"
                           "// optune: size N = 64\n"
-                          "// optune: launch grid = 1, block = N, shared = 4 * N\n"
-                          "kernel void told_less(global const float *x, global float *y,\n"
-                          "                 local float *between)\n"
+                          "// optune: launch grid = 1, block = N\n"
+                          "#define MORE , global float *between\n"
+                          "kernel void told_less(global const float *x, global float *y MORE)\n"
                           "{\n    y[get_global_id(0)] = x[get_global_id(0)];\n}\n");
     outcome o = optune("tune", command_path("less.cl"), "--trials", "2", "--time", "60");
     if (o.code == 4) {
@@ -697,6 +709,14 @@ static void kernels_that_are_wrong(void **state)
         "y[i] = 1; }\n"
         "void wrong5(const float *x, float *y) { y[0] = 1; }\n",
         1, "it crashed");
+    /* What it leaves running is its own fault, no candidate's. */
+    bad("wrong10.c",
+        HEAD("wrong10") REFERENCE
+        "#include <unistd.h>\n"
+        "void right(const float *x, float *y) { if (!fork()) for (;;) sleep(9); "
+        "for (int i = 0; i < N; i++) y[i] = 1; }\n"
+        "void wrong10(const float *x, float *y) { for (int i = 0; i < N; i++) y[i] = 1; }\n",
+        1, "'wrong10.reference', which says what is right of 'wrong10': it left 1 process");
     /* One that does not end is what the time went to, not a candidate. */
     static const char endless[] =
         HEAD("wrong9") REFERENCE "#include <unistd.h>\n"
@@ -731,6 +751,10 @@ static void kernels_that_are_wrong(void **state)
     bad("wrong6.c", HEAD("wrong6") "// optune: knob A = [0, 1]\n// optune: where A > 1\n" BODY,
         3, "wrong6.c: none of its 2 configs is valid: 'A > 1' refuses 2");
     refused(3, "no such file", "tune", "/not/there.c");
+    refused(1, "'/dev/null': Not a directory; --db DIR, or OPTUNE_DB, names another database",
+            "tune", EXAMPLE("matmul.c"), "--db", "/dev/null/db");
+    refused(1, "; --db DIR, or OPTUNE_DB, names another", "run", "relu(f32[8])", "--trials",
+            "1", "--db", "/dev/null/db");
     refused(2, "neither C (.c)", "tune", "/not/there.py");
     refused(2, "tune needs a file", "tune");
 }

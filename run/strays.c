@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding and ending what was left behind (run/strays.h), by what /proc says of parents. */
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "run/strays.h"
+
+static const double MOST_S = 5;
+
+pid_t ot_parent_of(pid_t pid)
+{
+    char path[64], line[1024];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    const char *at = file && fgets(line, sizeof line, file) ? strrchr(line, ')') : NULL;
+    if (file)
+        fclose(file);
+    /* Behind the name, which may hold anything: ") S 123". */
+    return at && sscanf(at + 1, " %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+static bool is_one_of(pid_t pid, const pid_t *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == pid)
+            return true;
+    return false;
+}
+
+static int children(pid_t *to, int most, const pid_t *kept, int n_kept)
+{
+    int n = 0;
+    const pid_t self = getpid();
+    DIR *dir = opendir("/proc");
+    struct dirent *entry;
+    while (dir && n < most && (entry = readdir(dir))) {
+        const pid_t pid = (pid_t)atoi(entry->d_name);
+        if (pid > 0 && ot_parent_of(pid) == self && !is_one_of(pid, kept, n_kept))
+            to[n++] = pid;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static bool has_children(void)
+{
+    siginfo_t info = {0};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+int ot_children_of_this(pid_t *to, int most)
+{
+    return has_children() ? children(to, most, NULL, 0) : 0;
+}
+
+int ot_strays_end(const pid_t *kept, int n_kept)
+{
+    static pid_t found[OT_MOST_STRAYS];
+    const double until = ot_now() + MOST_S;
+    int total = 0, n;
+    if (!n_kept && !has_children())
+        return 0;
+    while ((n = children(found, OT_MOST_STRAYS, kept, n_kept)) > 0 && ot_now() < until) {
+        for (int i = 0; i < n; i++)
+            kill(found[i], SIGSTOP); /* so that none starts another meanwhile */
+        for (int i = 0; i < n; i++)
+            kill(found[i], SIGKILL);
+        for (int i = 0; i < n; i++)
+            while (waitpid(found[i], NULL, 0) < 0 && errno == EINTR)
+                continue;
+        total += n;
+    }
+    return total;
+}

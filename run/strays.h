@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes that somebody's code left behind: of a process that orphans come to (a subreaper), they
+ * are its children, however often they were forked. */
+#ifndef OPTUNE_RUN_STRAYS_H
+#define OPTUNE_RUN_STRAYS_H
+
+#include <sys/types.h>
+
+enum { OT_MOST_STRAYS = 4096 };
+
+/* 0: there is no such process. */
+pid_t ot_parent_of(pid_t pid);
+/* Children of this process, at most `most`, into `to`; how many. */
+int ot_children_of_this(pid_t *to, int most);
+/* Ends all children of this process but these, and waits for them; how many there were. For one
+ * thread at a time. */
+int ot_strays_end(const pid_t *kept, int n_kept);
+
+#endif
