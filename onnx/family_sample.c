@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images between their pixels: at the places of a grid, and boxes of them. */
+/* Images and volumes between their pixels: at the places of a grid, and boxes of images. */
 #include <string.h>
 
 #include "onnx/onnx.h"
@@ -24,11 +24,14 @@ static int grid_sample(ot_onnx_node *n)
     const char *pads = ot_onnx_word(n, "padding_mode", "zeros");
     if (rank < 0)
         return n->err->status;
-    if (rank != 4)
-        return ot_onnx_refuse(n, "over %d dims: only images are supported", rank - 2);
+    if (rank != 4 && rank != 5)
+        return ot_onnx_refuse(n, "over %d dims: only images and volumes are supported",
+                              rank - 2);
     mode += strncmp(mode, "bi", 2) ? 0 : 2; /* what it was called before opset 20 */
     if (strcmp(mode, "linear") && strcmp(mode, "nearest") && strcmp(mode, "cubic"))
         return ot_onnx_refuse(n, "mode '%.40s' is not supported", mode);
+    if (rank == 5 && *mode == 'c')
+        return ot_onnx_refuse(n, "mode 'cubic' is for images, not for volumes");
     if (strcmp(pads, "zeros") && strcmp(pads, "border") && strcmp(pads, "reflection"))
         return ot_onnx_refuse(n, "padding mode '%.40s' is not supported", pads);
     const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
@@ -67,6 +70,7 @@ static int roi_align(ot_onnx_node *n)
 
 static const ot_onnx_op ops[] = {
     {"GridSample", grid_sample, NULL},
+    {"com.microsoft::GridSample", grid_sample, NULL},
     {"RoiAlign", roi_align, NULL},
     {NULL, NULL, NULL},
 };
