@@ -122,6 +122,18 @@ static int swish(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_call(n, "swish", 1, &x, "beta=%.17g", alpha));
 }
 
+/* One input through swish, times the other. */
+static int swiglu(ot_onnx_node *n)
+{
+    value *gate = ot_onnx_need(n, 0), *x = ot_onnx_need(n, 1);
+    const double alpha = ot_onnx_real(n, "alpha", 1);
+    if (!gate || !x)
+        return n->err->status;
+    gate = alpha == 1 ? ot_onnx_1(n, "silu", gate)
+                      : ot_onnx_call(n, "swish", 1, &gate, "beta=%.17g", alpha);
+    return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", gate, x));
+}
+
 static int gelu(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
@@ -188,6 +200,7 @@ static const ot_onnx_op ops[] = {
     {"Softsign", softsign, NULL},
     {"Mish", same, "mish"},
     {"Swish", swish, NULL},
+    {"SwiGLU", swiglu, NULL},
     {"Sigmoid", same, "sigmoid"},
     {"Gelu", gelu, NULL},
     {NULL, NULL, NULL},

@@ -111,6 +111,25 @@ static void places_in_a_volume(void **state)
     check_contains(err.text, "mode 'cubic' is for images, not for volumes");
 }
 
+/* Pixels of a row of two, and of one, that is turned by a quarter and moved. */
+static void grids_of_a_map(void **state)
+{
+    static const float theta[] = {0, -1, 0.5f, 1, 0, 0};
+    static const int64_t size[] = {1, 1, 1, 2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int corners = 0; corners < 2; corners++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,2,3");
+        onnx_initializer(&g, "size", ONNX_INT64, "4", size, sizeof size);
+        attr_int(&attrs, "align_corners", corners);
+        onnx_node(&g, "AffineGrid", "only", "x size", "y", &attrs);
+        onnx_gives(&g, 20, theta, 4,
+                   corners ? (const float[]){1.5f, -1, 1.5f, 1}
+                           : (const float[]){0.5f, -0.5f, 0.5f, 0.5f},
+                   1e-6f);
+    }
+}
+
 /* Pixels under a kernel of 1 and 10 side by side: one is read a row further down, one between two,
  * one half outside; one counts half. */
 static void windows_that_are_deformed(void **state)
@@ -145,6 +164,7 @@ int main(void)
         cmocka_unit_test(rows_at_places),
         cmocka_unit_test(boxes_of_a_plane),
         cmocka_unit_test(places_in_a_volume),
+        cmocka_unit_test(grids_of_a_map),
         cmocka_unit_test(windows_that_are_deformed),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
