@@ -192,8 +192,8 @@ static int cache_written(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
 }
 
-/* What pooling took, back at its places, which count through all that the windows span; 0 elsewhere,
- * and behind it where the result is to be larger. Windows that overlap may have taken one element
+/* What pooling took, back at its places, which count through all that the windows span; 0
+ * elsewhere, and behind it where the result is to be larger. Windows that overlap may have taken one element
  * several times. */
 static int unpooled(ot_onnx_node *n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What onnxruntime's optimizers make of several nodes, as one: in transformers, in diffusion models,
- * and the activation behind a product or a convolution. Numbers are worked out by hand.
+ * What onnxruntime's optimizers make of several nodes, as one: in transformers, in diffusion
+ * models, and the activation behind a product or a convolution. Numbers are worked out by hand.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -103,8 +103,8 @@ static void linear_attention(void **state)
     ot_text_release(&attrs);
 }
 
-/* What pooling took at 5 and 7, 13 and 15 of a plane of 16, in one that is larger, and 3 taken twice
- * by windows that overlap. */
+/* What pooling took at 5 and 7, 13 and 15 of a plane of 16, in one that is larger, and 3 taken
+ * twice by windows that overlap. */
 static void pooled_and_put_back(void **state)
 {
     static const float x[] = {1, 2, 3, 4}, twice[] = {3, 3};
