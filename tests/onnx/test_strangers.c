@@ -57,6 +57,13 @@ static void norms_of_windows_that_hang_over(void **state)
     attr_int(&attrs, "ceil_mode", 1);
     onnx_node(&g, "LpPool", "pool", "x", "y", &attrs);
     onnx_gives(&g, 18, x, 3, (const float[]){5, 13, 8}, 1e-6f);
+    /* 1 + 2 + 5 + 6, 3 + 4 + 7 + 8 */
+    static const int64_t columns[] = {2, 1, 2};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
+    attr_ints(&attrs, "kernel_shape", 3, columns);
+    attr_int(&attrs, "p", 1);
+    onnx_node(&g, "LpPool", "pool", "x", "y", &attrs);
+    onnx_gives(&g, 18, cube, 2, (const float[]){14, 22}, 1e-6f);
 }
 
 /* Half as long by triangles of four: an eighth, three eighths, three eighths, an eighth; ends count
