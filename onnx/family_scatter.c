@@ -193,8 +193,8 @@ static int cache_written(ot_onnx_node *n)
 }
 
 /* What pooling took, back at its places, which count through all that the windows span; 0
- * elsewhere, and behind it where the result is to be larger. Windows that overlap may have taken one
- * element several times. */
+ * elsewhere, and behind it where the result is to be larger. Windows that overlap may have taken
+ * one element several times. */
 static int unpooled(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0), *at = ot_onnx_need(n, 1);
