@@ -200,30 +200,13 @@ static int conv_transpose(ot_onnx_node *n)
 /* The activation that a fused convolution names; its parameters are a list. */
 static ot_onnx_value *activated(ot_onnx_node *n, ot_onnx_value *x)
 {
-    static const struct {
-        const char *theirs, *ours;
-        int parameters;
-    } all[] = {{"Relu", "relu", 0},
-               {"Sigmoid", "sigmoid", 0},
-               {"Tanh", "tanh", 0},
-               {"LeakyRelu", "leaky_relu", 1},
-               {"Clip", "clip", 2}};
-    const char *name = ot_onnx_word(n, "activation", "");
     const ot_onnx_attr *list = ot_onnx_attr_of(n, "activation_params");
-    const int given = list ? (int)list->n_floats : 0;
-    if (!*name || !x)
-        return x;
-    for (int i = 0; i < OT_COUNT(all); i++)
-        if (!strcmp(name, all[i].theirs) && given >= all[i].parameters) {
-            const double a = given > 0 ? (double)list->floats[0] : 0;
-            const double b = given > 1 ? (double)list->floats[1] : 0;
-            return all[i].parameters == 2
-                       ? ot_onnx_call(n, "clip", 1, &x, "a_min=%.17g, a_max=%.17g", a, b)
-                   : all[i].parameters ? ot_onnx_call(n, all[i].ours, 1, &x, "alpha=%.17g", a)
-                                       : ot_onnx_1(n, all[i].ours, x);
-        }
-    ot_onnx_refuse(n, "activation '%.40s' with %d parameters is not supported", name, given);
-    return NULL;
+    double of[2] = {0};
+    int given = list ? (int)list->n_floats : 0;
+    given = given < 2 ? given : 2;
+    for (int i = 0; i < given; i++)
+        of[i] = (double)list->floats[i];
+    return ot_onnx_activated(n, x, ot_onnx_word(n, "activation", ""), given, of);
 }
 
 /* A convolution, what is added to it, an activation. */

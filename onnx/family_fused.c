@@ -24,6 +24,33 @@ static int quick_gelu(ot_onnx_node *n)
         n, 0, ot_onnx_call(n, "swish", 1, &x, "beta=%.17g", ot_onnx_real(n, "alpha", 1.702)));
 }
 
+/* Bias and, where there is one, what the layer was given are added; nothing is dropped. */
+static int bias_dropout(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *bias = ot_onnx_need(n, 1), *residual = ot_onnx_in(n, 2);
+    if (!x || !bias)
+        return n->err->status;
+    x = ot_onnx_2(n, "add", x, bias);
+    return ot_onnx_give(n, 0, residual && x ? ot_onnx_2(n, "add", x, residual) : x);
+}
+
+/* Over all dims from the axis on. */
+static int bias_softmax(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *bias = ot_onnx_need(n, 1);
+    x = x && bias ? ot_onnx_2(n, "add", x, bias) : NULL;
+    return x ? ot_onnx_give(n, 0, ot_onnx_softmax(n, x, true)) : n->err->status;
+}
+
+/* The GELU, by tanh, of a product of input 1 and a bias. */
+static int gemm_gelu(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *weight = ot_onnx_need(n, 1), *bias = ot_onnx_in(n, 2);
+    value *all = x && weight ? ot_onnx_product(n, x, weight) : NULL;
+    all = bias && all ? ot_onnx_2(n, "add", all, bias) : all;
+    return ot_onnx_give(n, 0, all ? ot_onnx_1(n, "gelu_tanh", all) : NULL);
+}
+
 /* A side of a product: its first dim behind those of the batch where `batch` says so, and its last
  * two turned over where `flip` does. */
 static value *side(ot_onnx_node *n, int i, const char *flip, const char *batch)
@@ -134,7 +161,11 @@ static const ot_onnx_op ops[] = {
     {MS "BiasGelu", of_sum, "gelu"},
     {MS "FastGelu", of_sum, "gelu_tanh"},
     {MS "QuickGelu", quick_gelu, NULL},
+    {MS "BiasDropout", bias_dropout, NULL},
+    {MS "BiasSoftmax", bias_softmax, NULL},
+    {MS "GemmFastGelu", gemm_gelu, NULL},
     {MS "FusedMatMul", product, NULL},
+    {MS "TransposeMatMul", product, NULL},
     {MS "SkipLayerNormalization", skip_layer_norm, NULL},
     {MS "EmbedLayerNormalization", embed_layer_norm, NULL},
     {NULL, NULL, NULL},

@@ -116,14 +116,14 @@ static int group_normalization(ot_onnx_node *n)
     const int rank = ot_onnx_rank(n, data);
     if (rank < 3 || groups < 1 || dim[1] % groups)
         return ot_onnx_refuse(n, "%lld groups do not divide its channels", (long long)groups);
-    if (n->m->opset < 21)
-        return ot_onnx_refuse(n, "scales by group (opset 18) are not supported");
     ot_onnx_value *rows =
         ot_onnx_reshape(n, ot_onnx_wide(n, data), 3, (const int64_t[]){0, groups, -1});
+    rows = rows ? ot_onnx_standardised(n, rows, "2", 1e-5, NULL) : NULL;
     dim[0] = 0;
-    ot_onnx_value *all = ot_onnx_reshape(
-        n, rows ? ot_onnx_standardised(n, rows, "2", 1e-5, NULL) : NULL, rank, dim);
-    return ot_onnx_give(n, 0, channelwise(n, all));
+    if (n->m->opset >= 21)
+        return ot_onnx_give(n, 0, channelwise(n, ot_onnx_reshape(n, rows, rank, dim)));
+    /* Scales and shifts are the groups', too, before. */
+    return ot_onnx_give(n, 0, ot_onnx_reshape(n, channelwise(n, rows), rank, dim));
 }
 
 /* The mean over neighbouring channels is pooling over columns of an image [C, H * W]. */

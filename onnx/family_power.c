@@ -55,26 +55,63 @@ static int global_pool(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_as(n, root_of(n, sum, p), ot_onnx_type(n->m, x)->dtype));
 }
 
-/* The sum over a window is its mean, pads counted, times its size. */
+/* Sums over windows of w->data, which are means, pads counted, times their size; may change the
+ * pads. */
+static value *sums(ot_onnx_node *n, ot_onnx_window *w)
+{
+    if (!w->data || ot_onnx_pad_up(n, w) < 0)
+        return NULL;
+    value *mean = ot_onnx_call(
+        n, "avg_pool2d", 1, &w->data,
+        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], count_include_pad=true",
+        ot_onnx_text(n->m, 2, w->kernel), ot_onnx_text(n->m, 2, w->stride),
+        ot_onnx_text(n->m, 4, w->pad), ot_onnx_text(n->m, 2, w->dilation));
+    const double size = (double)w->kernel[0] * (double)w->kernel[1];
+    return mean ? ot_onnx_2(n, "multiply", mean, ot_onnx_number(n, mean, size)) : NULL;
+}
+
+/* Over the planes, then over depth. */
+static int pool_volume(ot_onnx_node *n, double p)
+{
+    ot_onnx_volume v;
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (ot_onnx_volume_of(n, NULL, &v) < 0)
+        return n->err->status;
+    const optune_dtype dtype = ot_onnx_type(n->m, ot_onnx_in(n, 0))->dtype;
+    const int64_t planes[] = {v.dim[0], v.dim[1] * v.dim[2], v.dim[3], v.dim[4]};
+    ot_onnx_window w = ot_onnx_plane_of(&v);
+    w.data = power_of(n, ot_onnx_wide(n, ot_onnx_in(n, 0)), p);
+    w.data = w.data ? ot_onnx_reshape(n, w.data, 4, planes) : NULL;
+    value *x = sums(n, &w);
+    if (!x || !ot_onnx_dims(n, x, dim))
+        return n->err->status;
+    const int64_t lines[] = {v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]};
+    const int64_t all[] = {v.dim[0], v.dim[1], -1, dim[2], dim[3]};
+    w = (ot_onnx_window){.dims = 2,
+                         .kernel = {v.kernel[0], 1},
+                         .stride = {v.stride[0], 1},
+                         .dilation = {v.dilation[0], 1},
+                         .pad = {v.before[0], 0, v.after[0], 0},
+                         .data = ot_onnx_reshape(n, x, 4, lines)};
+    x = root_of(n, sums(n, &w), p);
+    return ot_onnx_give(n, 0, x ? ot_onnx_as(n, ot_onnx_reshape(n, x, 5, all), dtype) : NULL);
+}
+
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
     const double p = exponent(n);
-    const int status = n->err->status < 0 ? n->err->status : ot_onnx_slide(n, NULL, &w);
-    if (status < 0)
-        return status;
-    if (ot_onnx_pad_up(n, &w) < 0)
+    value *x = ot_onnx_need(n, 0);
+    if (!x || n->err->status < 0)
         return n->err->status;
-    value *x = power_of(n, ot_onnx_wide(n, w.data), p);
-    value *mean = ot_onnx_call(
-        n, "avg_pool2d", 1, &x,
-        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], count_include_pad=true",
-        ot_onnx_text(n->m, 2, w.kernel), ot_onnx_text(n->m, 2, w.stride),
-        ot_onnx_text(n->m, 4, w.pad), ot_onnx_text(n->m, 2, w.dilation));
-    const double size = (double)w.kernel[0] * (double)w.kernel[1];
-    value *sum = mean ? ot_onnx_2(n, "multiply", mean, ot_onnx_number(n, mean, size)) : NULL;
-    value *root = ot_onnx_as(n, root_of(n, sum, p), ot_onnx_type(n->m, w.data)->dtype);
-    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, root));
+    if (ot_onnx_type(n->m, x)->rank == 5)
+        return pool_volume(n, p);
+    if (ot_onnx_slide(n, NULL, &w) < 0)
+        return n->err->status;
+    const optune_dtype dtype = ot_onnx_type(n->m, w.data)->dtype;
+    w.data = power_of(n, ot_onnx_wide(n, w.data), p);
+    value *root = root_of(n, sums(n, &w), p);
+    return ot_onnx_give(n, 0, ot_onnx_unslide(n, &w, ot_onnx_as(n, root, dtype)));
 }
 
 /* x over its norm along an axis; of nothing but zeros, zeros. */

@@ -23,6 +23,20 @@ static ot_onnx_value *addend(ot_onnx_node *n, double beta)
     return beta == 0 ? NULL : times(n, ot_onnx_in(n, 2), beta);
 }
 
+/* The output, behind the activation that onnxruntime's optimizer names. */
+static int give(ot_onnx_node *n, ot_onnx_value *all)
+{
+    static const char *const names[] = {"activation_alpha", "activation_beta"};
+    double of[2];
+    int given = 0;
+    while (given < 2 && ot_onnx_attr_of(n, names[given])) {
+        of[given] = ot_onnx_real(n, names[given], 0);
+        given++;
+    }
+    return ot_onnx_give(
+        n, 0, ot_onnx_activated(n, all, ot_onnx_word(n, "activation", ""), given, of));
+}
+
 /* The same, of a weight of 4 or 8 bits. */
 static int gemm_nbits(ot_onnx_node *n)
 {
@@ -38,7 +52,7 @@ static int gemm_nbits(ot_onnx_node *n)
     ot_onnx_value *c = addend(n, beta);
     if (!all || n->err->status < 0)
         return n->err->status;
-    return ot_onnx_give(n, 0, c ? ot_onnx_2(n, "add", all, c) : all);
+    return give(n, c ? ot_onnx_2(n, "add", all, c) : all);
 }
 
 /* alpha a b + beta c */
@@ -70,7 +84,7 @@ static int gemm(ot_onnx_node *n)
         ot_onnx_call(n, "dense", inside ? 3 : 2, (ot_onnx_value *const[]){a, b, c}, NULL);
     if (!b->data)
         all = times(n, all, alpha);
-    return ot_onnx_give(n, 0, c && !inside ? ot_onnx_2(n, "add", all, c) : all);
+    return give(n, c && !inside ? ot_onnx_2(n, "add", all, c) : all);
 }
 
 /* One more dim at the front or the end, for vectors. */
@@ -252,6 +266,7 @@ static int matmul(ot_onnx_node *n)
 
 static const ot_onnx_op ops[] = {
     {"Gemm", gemm, NULL},
+    {"com.microsoft::FusedGemm", gemm, NULL},
     {"MatMul", matmul, NULL},
     {NULL, NULL, NULL},
 };

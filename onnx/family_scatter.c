@@ -192,11 +192,57 @@ static int cache_written(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
 }
 
+/* What pooling took, back at its places, which count through all that the windows span; 0
+ * elsewhere, and behind it where the result is to be larger. Windows that overlap may have taken
+ * one element several times. */
+static int unpooled(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *at = ot_onnx_need(n, 1);
+    ot_onnx_window w;
+    ot_onnx_list shape = {0};
+    optune_tensor flat = {.rank = 1};
+    int64_t dim[OPTUNE_MAX_RANK], more[OPTUNE_MAX_RANK] = {0}, all = 1;
+    if (!x || !at || !ot_onnx_dims(n, x, dim) || ot_onnx_slide(n, NULL, &w) < 0)
+        return n->err->status;
+    const int rank = ot_onnx_rank(n, x);
+    if (ot_onnx_in(n, 2) && ot_onnx_list_of(n, ot_onnx_in(n, 2), "output_shape", &shape) < 0)
+        return n->err->status;
+    if (shape.n && shape.n != rank)
+        return ot_onnx_refuse(n, "'output_shape' has %d values, not %d", shape.n, rank);
+    for (int d = 0; d < rank; d++) {
+        const int k = d - w.dims;
+        if (d > 1)
+            dim[d] = (dim[d] - 1) * w.stride[k] + w.kernel[k] - w.pad[k] - w.pad[2 + k];
+        if (dim[d] < 0 || dim[d] > OPTUNE_MAX_DIM || all * dim[d] > OPTUNE_MAX_DIM)
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)dim[d]);
+        all *= dim[d];
+        more[d] = shape.n ? shape.i[d] - dim[d] : 0;
+        if (more[d] < -dim[d] || more[d] > OPTUNE_MAX_DIM)
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)shape.i[d]);
+    }
+    value *zeros = NULL;
+    flat.dtype = ot_onnx_type(n->m, x)->dtype;
+    flat.dim[0] = optune_dim_of(all);
+    if (ot_onnx_room(n->m, &flat, &zeros, n->err) < 0)
+        return n->err->status;
+    x = ot_onnx_reshape(n, x, 1, (const int64_t[]){-1});
+    at = ot_onnx_reshape(n, at, 1, (const int64_t[]){-1});
+    value *count = added(n, zeros, at, ot_onnx_1(n, "ones_like", x));
+    count = count ? ot_onnx_2(n, "maximum", count, ot_onnx_number(n, count, 1)) : NULL;
+    value *y = ot_onnx_2(n, "divide", added(n, zeros, at, x), count);
+    y = ot_onnx_reshape(n, y, rank, dim);
+    if (shape.n)
+        y = ot_onnx_call(n, "pad", 1, &y, "before=[%s], after=[%s]",
+                         rank == 4 ? "0,0,0,0" : "0,0,0", ot_onnx_text(n->m, rank, more));
+    return ot_onnx_give(n, 0, y);
+}
+
 static const ot_onnx_op ops[] = {
     {"TensorScatter", cache_written, NULL},
     {"ScatterElements", scatter_elements, NULL},
     {"Scatter", scatter_elements, NULL}, /* what it was called before opset 11 */
     {"ScatterND", scatter_nd, NULL},
+    {"MaxUnpool", unpooled, NULL},
     {"ReverseSequence", reverse_sequence, NULL},
     {NULL, NULL, NULL},
 };

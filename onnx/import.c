@@ -227,7 +227,12 @@ static int make(ot_onnx_node *n)
 {
     n->op = row_of_node(n);
     if (!n->op && !own_domain(n->proto->domain))
-        return ot_onnx_refuse(n, "domain '%.60s' is not ONNX's own", n->proto->domain);
+        return ot_onnx_refuse(
+            n, "domain '%.60s' is not ONNX's own%s", n->proto->domain,
+            strcmp(n->proto->domain, "com.microsoft.nchwc") != 0
+                ? ""
+                : ": its weights are laid out for one machine; save the model "
+                  "with ORT_ENABLE_EXTENDED, not _ALL");
     if (!n->op)
         return ot_onnx_refuse(n, "this operator is not supported");
     for (size_t i = 0; i < n->proto->n_attribute; i++)

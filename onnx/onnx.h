@@ -355,6 +355,10 @@ ot_onnx_value *ot_onnx_join_heads(ot_onnx_node *n, ot_onnx_value *y);
  * turned by their rows at `positions` [1|B,S]. */
 ot_onnx_value *ot_onnx_turned(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *cos,
                               ot_onnx_value *sin, ot_onnx_value *positions, bool between);
+/* family_activation.c: of x, by the name that another operator gives it, with its first parameters
+ * (alpha, beta) as far as they are given; "": x itself. */
+ot_onnx_value *ot_onnx_activated(ot_onnx_node *n, ot_onnx_value *x, const char *name, int given,
+                                 const double *of);
 /* family_arithmetic.c: fails where an integer constant holds a 0, by which nothing is divided. */
 int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *by);
 /* family_product.c: as MatMul has it. */

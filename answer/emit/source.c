@@ -317,17 +317,70 @@ static void rename_repeated(const ot_source *e, int module, ot_text *to)
                 rename_one(e, module, plan->repeat.function[k], to);
 }
 
+static const char takes_arguments[] = "(void *const *";
+
+static void rename_global(const ot_source *e, int module, const char *name, size_t n,
+                          ot_text *to)
+{
+    ot_text_printf(to, "#undef %.*s\n#define %.*s %s_m%d_%.*s\n", (int)n, name, (int)n, name,
+                   e->name, module, (int)n, name);
+}
+
+/* The number of the parameter that names a function which stages call in this macro, whose
+ * parameters begin here; -1: none does. */
+static int naming_parameter(const char *parameters)
+{
+    const char *end = parameters;
+    while (*end && !(*end == '\n' && end[-1] != '\\'))
+        end++;
+    const char *p = parameters + strspn(parameters, " ");
+    for (int number = 0; p < end; number++) {
+        const size_t n = ot_identifier(p);
+        for (const char *at = p; n && (at = strstr(at, "void ")) && at < end; at++)
+            if (strncmp(at + 5, p, n) == 0 &&
+                strncmp(at + 5 + n, takes_arguments, sizeof takes_arguments - 1) == 0)
+                return number;
+        p += n;
+        p += strspn(p, " ");
+        if (*p != ',')
+            break;
+        p += 1 + strspn(p + 1, " \\\n");
+    }
+    return -1;
+}
+
+/* What calls of the macro name so, each at the beginning of a line. */
+static void rename_made(const ot_source *e, int module, const char *text, const char *macro,
+                        size_t n, int number, ot_text *to)
+{
+    for (const char *line = text; line && *line; line += line != NULL) {
+        if (strncmp(line, macro, n + 1) == 0) {
+            const char *name = line + n + 1;
+            for (int k = 0; k < number; k++) {
+                name += strcspn(name, ",)");
+                name += *name == ',' ? 1 + strspn(name + 1, " \n") : 0;
+            }
+            if (ot_identifier(name))
+                rename_global(e, module, name, ot_identifier(name), to);
+        }
+        line = strchr(line, '\n');
+    }
+}
+
 /* What stages of other configs call is as global: without a name of its own in each kernel, two of
- * one body would not link. */
+ * one body would not link. A macro may write it. */
 static void rename_unused(const ot_source *e, int module, const char *text, ot_text *to)
 {
-    static const char begin[] = "void ", arg[] = "(void *const *";
+    static const char begin[] = "void ", define[] = "#define ";
     for (const char *line = text; line && *line;) {
-        const char *name = line + sizeof begin - 1;
-        const size_t n = strncmp(line, begin, sizeof begin - 1) == 0 ? ot_identifier(name) : 0;
-        if (n && strncmp(name + n, arg, sizeof arg - 1) == 0)
-            ot_text_printf(to, "#undef %.*s\n#define %.*s %s_m%d_%.*s\n", (int)n, name, (int)n,
-                           name, e->name, module, (int)n, name);
+        const char *name = line + sizeof begin - 1, *macro = line + sizeof define - 1;
+        size_t n = strncmp(line, begin, sizeof begin - 1) == 0 ? ot_identifier(name) : 0;
+        if (n && strncmp(name + n, takes_arguments, sizeof takes_arguments - 1) == 0)
+            rename_global(e, module, name, n, to);
+        n = strncmp(line, define, sizeof define - 1) == 0 ? ot_identifier(macro) : 0;
+        const int number = n && macro[n] == '(' ? naming_parameter(macro + n + 1) : -1;
+        if (number >= 0)
+            rename_made(e, module, text, macro, n, number, to);
         line = strchr(line, '\n');
         line += line != NULL;
     }

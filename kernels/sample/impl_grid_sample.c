@@ -9,6 +9,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const char how = *optune_call_word(call, "method");
     const char mode = *optune_call_word(call, "padding_mode");
     const int m = generic_module(task, plan, call->output[0].dtype);
+    optune_plan_define(plan, m, "AXES", call->input[0].type.rank - 2);
     optune_plan_define(plan, m, "TAPS", how == 'n' ? 1 : how == 'l' ? 2 : 4);
     optune_plan_define(plan, m, "ZEROS", mode == 'z');
     optune_plan_define(plan, m, "BORDER", mode == 'b');

@@ -2,7 +2,7 @@
 /*
  * grid_sample, generic: an item is a place, in all channels. A product that decides which pixels
  * are read is an FMA with nothing to add, so that no compiler rounds it with what follows. Macros:
- * TAPS along an axis, ZEROS, BORDER, CORNERS.
+ * AXES, TAPS along each of them, ZEROS, BORDER, CORNERS.
  */
 #include "kernels/common/generic_body.kernel.h"
 
@@ -10,7 +10,7 @@ INLINE i64 items(const generic_call *c)
 {
     DIMS(out, O0);
     (void)c;
-    return out[0] * out[2] * out[3];
+    return out[0] * elements(out + 2, AXES);
 }
 
 INLINE ACC position(ACC at, i64 extent)
@@ -71,20 +71,26 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
 {
     DIMS(data, X0);
     DIMS(out, O0);
-    const i64 plane = data[2] * data[3], to = out[2] * out[3];
+    const i64 plane = elements(data + 2, AXES), to = elements(out + 2, AXES);
     for (; first < last; first++) {
-        i64 x[TAPS], y[TAPS];
-        ACC by_x[TAPS], by_y[TAPS];
-        taps(READ(1, 2 * first), data[3], x, by_x);
-        taps(READ(1, 2 * first + 1), data[2], y, by_y);
+        i64 x[TAPS], y[TAPS], z[TAPS] = {0};
+        ACC by_x[TAPS], by_y[TAPS], by_z[TAPS] = {1};
+        taps(READ(1, AXES * first), data[AXES + 1], x, by_x);
+        taps(READ(1, AXES * first + 1), data[AXES], y, by_y);
+#if AXES == 3
+        taps(READ(1, AXES * first + 2), data[2], z, by_z);
+#endif
         const i64 image = first / to * data[1];
         for (i64 k = 0; k < data[1]; k++) {
             ACC sum = 0;
-            for (int j = 0; j < TAPS; j++)
-                for (int i = 0; i < TAPS; i++)
-                    if (y[j] >= 0 && x[i] >= 0)
-                        sum += by_y[j] * by_x[i] *
-                               READ(0, (image + k) * plane + y[j] * data[3] + x[i]);
+            for (int l = 0; l < (AXES == 3 ? TAPS : 1); l++)
+                for (int j = 0; j < TAPS; j++)
+                    for (int i = 0; i < TAPS; i++)
+                        if (z[l] >= 0 && y[j] >= 0 && x[i] >= 0)
+                            sum +=
+                                by_z[l] * by_y[j] * by_x[i] *
+                                READ(0, (image + k) * plane +
+                                            (z[l] * data[AXES] + y[j]) * data[AXES + 1] + x[i]);
             WRITE(0, (image + k) * to + first % to, sum);
         }
     }

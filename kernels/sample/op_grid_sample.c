@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grid_sample: an image at the places that a grid holds, (x, y) from -1 to 1 over the whole image;
- * Relay's image.grid_sample in NCHW with ONNX's attributes. Between pixels it is the nearest one
- * (of two the even one), or a weighed sum of 2x2 or 4x4 (cubic convolution, a = -0.75). What lies
+ * grid_sample: an image at the places that a grid holds, (x, y) from -1 to 1 over the whole image,
+ * or a volume at (x, y, z); Relay's image.grid_sample in NCHW with ONNX's attributes. Between
+ * pixels it is the nearest one (of two the even one), or a weighed sum of two along each axis or,
+ * of images, of 4x4 (cubic convolution, a = -0.75). What lies
  * outside is zero, the nearest pixel, or the image mirrored at its edges: at the middles of its
  * outermost pixels with align_corners, which puts -1 and 1 there, else at their outer sides. A
  * place that is no number lies outside, far to the left or above.
@@ -13,13 +14,15 @@
 #include "kernels/host/region_lines.h"
 #include "kernels/sample/sample.h"
 
-enum { MOST_TAPS = 4 };
+enum { MOST_TAPS = 4, MOST_AXES = 3 };
 
 static const optune_op_input inputs[] = {
-    {.name = "data", .type = "tensor [N,C,H,W]", .description = "images"},
+    {.name = "data",
+     .type = "tensor [N,C,H,W] or [N,C,D,H,W]",
+     .description = "images or volumes"},
     {.name = "grid",
-     .type = "tensor [N,HO,WO,2]",
-     .description = "a place (x, y) for each pixel"},
+     .type = "tensor [N,HO,WO,2] or [N,DO,HO,WO,3]",
+     .description = "a place (x, y) or (x, y, z) for each pixel"},
     {0}};
 
 static const optune_op_attr attrs[] = {
@@ -44,17 +47,27 @@ static int types(optune_call *call, optune_err *err)
 {
     optune_tensor *data = &call->input[0].type, *grid = &call->input[1].type;
     optune_tensor *out = &call->output[0];
-    optune_dim two = optune_dim_of(2);
-    if (!sample_types(data, grid, out) || !optune_tensor_set_rank(grid, 4) ||
-        !optune_dim_unify(&grid->dim[3], &two) ||
-        !optune_dim_unify(&data->dim[0], &grid->dim[0]) ||
-        !optune_dim_unify(&data->dim[0], &out->dim[0]) ||
-        !optune_dim_unify(&grid->dim[1], &out->dim[2]) ||
-        !optune_dim_unify(&grid->dim[2], &out->dim[3]))
+    const int rank = data->rank >= 0 ? data->rank : grid->rank >= 0 ? grid->rank : out->rank;
+    const int axes = rank < 0 ? 2 : rank - 2;
+    optune_dim coordinates = optune_dim_of(axes);
+    bool fits = (axes == 2 || axes == MOST_AXES) && sample_types(axes, data, grid, out) &&
+                optune_tensor_set_rank(grid, axes + 2) &&
+                optune_dim_unify(&grid->dim[axes + 1], &coordinates) &&
+                optune_dim_unify(&data->dim[0], &grid->dim[0]) &&
+                optune_dim_unify(&data->dim[0], &out->dim[0]);
+    for (int d = 0; d < axes && fits; d++)
+        fits = optune_dim_unify(&grid->dim[1 + d], &out->dim[2 + d]);
+    if (!fits)
         return optune_types_differ(err,
-                                   "grid_sample wants [N,C,H,W] with pixels and [N,HO,WO,2] of "
-                                   "one float type, and gives [N,C,HO,WO]",
+                                   "grid_sample wants [N,C,H,W] with pixels and [N,HO,WO,2], "
+                                   "or [N,C,D,H,W] and [N,DO,HO,WO,3], of one float type, and "
+                                   "gives [N,C,HO,WO] or [N,C,DO,HO,WO]",
                                    "data", data, "grid", grid);
+    if (axes == MOST_AXES && *optune_call_word(call, "method") == 'c')
+        return optune_fail(
+            err, OPTUNE_ETYPE,
+            "grid_sample: method=cubic is for images; of volumes it is linear or "
+            "nearest");
     return optune_tensor_known(data) && optune_tensor_known(out) ? OPTUNE_OK : 1;
 }
 
@@ -114,38 +127,63 @@ static axis taps(const optune_call *call, bool narrow, double at, int64_t extent
     return t;
 }
 
+/* The taps of one place along every axis of the data, the outermost first. */
+static void taps_at(const optune_call *call, const void *grid, int64_t place, int axes,
+                    axis t[MOST_AXES])
+{
+    const optune_tensor *data = &call->input[0].type;
+    const bool narrow = data->dtype.bits != 64;
+    for (int d = 0; d < axes; d++) {
+        const double at =
+            tensor_element(grid, call->input[1].type.dtype, place * axes + axes - 1 - d);
+        t[d] = taps(call, narrow, at, data->dim[2 + d].min);
+    }
+}
+
 /* A place is known to some part of the image's extent: so much of what lies around may differ. */
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
     const optune_tensor *data = &call->input[0].type, *grid = &call->input[1].type;
-    const int64_t h = data->dim[2].min, w = data->dim[3].min;
-    const bool narrow = data->dtype.bits != 64;
-    int64_t at[OPTUNE_MAX_RANK], n = 0;
+    const int axes = data->rank - 2;
+    int64_t at[OPTUNE_MAX_RANK], n = 0, extents = 0;
+    axis t[MOST_AXES];
+    for (int d = 0; d < axes; d++)
+        extents += data->dim[2 + d].min;
     for (bool some = region_begin(region, at); some; some = region_next(region, at), n++) {
-        const int64_t place =
-            ((at[0] * grid->dim[1].min + at[2]) * grid->dim[2].min + at[3]) * 2;
-        const axis x = taps(call, narrow, tensor_element(in[1], grid->dtype, place), w);
-        const axis y = taps(call, narrow, tensor_element(in[1], grid->dtype, place + 1), h);
-        const int64_t image = (at[0] * data->dim[1].min + at[1]) * h * w;
+        int64_t place = at[0], combinations = 1;
+        for (int d = 0; d < axes; d++)
+            place = place * grid->dim[1 + d].min + at[2 + d];
+        taps_at(call, in[1], place, axes, t);
+        for (int d = 0; d < axes; d++)
+            combinations *= t[d].n;
         out[n] = magnitude[n] = 0;
-        for (int j = 0; j < y.n; j++)
-            for (int i = 0; i < x.n; i++) {
-                if (y.at[j] < 0 || x.at[i] < 0)
-                    continue;
-                const double v =
-                    tensor_element(in[0], data->dtype, image + y.at[j] * w + x.at[i]);
-                out[n] += y.weight[j] * x.weight[i] * v;
-                magnitude[n] += fabs(v) * (x.n == 1 ? 1 : 1 + (double)(h + w));
+        for (int64_t k = 0; k < combinations; k++) {
+            int64_t from = at[0] * data->dim[1].min + at[1], rest = k, several = combinations;
+            double weight = 1;
+            bool inside_all = true;
+            for (int d = 0; d < axes; d++) {
+                several /= t[d].n;
+                const int64_t tap = rest / several;
+                rest %= several;
+                inside_all = inside_all && t[d].at[tap] >= 0;
+                weight *= t[d].weight[tap];
+                from = from * data->dim[2 + d].min + t[d].at[tap];
             }
+            if (!inside_all)
+                continue;
+            const double v = tensor_element(in[0], data->dtype, from);
+            out[n] += weight * v;
+            magnitude[n] += fabs(v) * (combinations == 1 ? 1 : 1 + (double)extents);
+        }
     }
 }
 
 static double terms(const optune_call *call)
 {
     const char *how = optune_call_word(call, "method");
-    return *how == 'n' ? 1 : *how == 'l' ? 4 : 16;
+    return *how == 'n' ? 1 : *how == 'c' ? 16 : call->input[0].type.rank == 5 ? 8 : 4;
 }
 
 static double flops(const optune_call *call)
@@ -170,23 +208,28 @@ static const char *const samples[] = {
     "align_corners=true)",
     "grid_sample(f16[1,2,7,3], f16[1,3,5,2], padding_mode=border, align_corners=true)",
     "grid_sample(f32[1,3,9,2], f32[1,11,5,2], method=nearest, padding_mode=reflection)",
+    "grid_sample(f32[2,3,4,5,3], f32[2,3,4,2,3])",
+    "grid_sample(f64[1,2,3,2,5], f64[1,4,3,3,3], method=nearest, padding_mode=border)",
+    "grid_sample(f32[1,1,1,4,6], f32[1,5,2,3,3], padding_mode=reflection, "
+    "align_corners=true)",
     NULL,
 };
 
 static const char *const networks[] = {
     "grid_sample(f32[1,256,64,64], f32[1,64,64,2])",
     "grid_sample(f32[8,32,100,100], f32[8,300,4,2])",
+    "grid_sample(f32[1,16,32,64,64], f32[1,32,64,64,3])",
     NULL,
 };
 
 static const optune_preset presets[] = {
-    {"networks", "a warped feature map; the values of deformable attention", networks},
+    {"networks", "warped feature maps; the values of deformable attention", networks},
     {NULL, NULL, NULL},
 };
 
 OPTUNE_OP(grid_sample) = {
     .name = "grid_sample",
-    .summary = "images at the places that a grid holds",
+    .summary = "images or volumes at the places that a grid holds",
     .inputs = inputs,
     .attrs = attrs,
     .n_outputs = 1,
@@ -197,6 +240,7 @@ OPTUNE_OP(grid_sample) = {
     .terms = terms,
     .reference = reference,
     .range = range,
+    .gradient = sample_grid_gradient,
     .float32_sums = true,
     .presets = presets,
     .samples = samples,

@@ -61,7 +61,7 @@ static int types(optune_call *call, optune_err *err)
     optune_dim four = optune_dim_of(4),
                bins[] = {optune_dim_of(size->i[0]), optune_dim_of(size->i[1])};
     if (!take_is_index(image->dtype) || !optune_tensor_set_rank(image, 1) ||
-        !sample_types(data, rois, out) || !optune_tensor_set_rank(rois, 2) ||
+        !sample_types(2, data, rois, out) || !optune_tensor_set_rank(rois, 2) ||
         !optune_dim_unify(&rois->dim[1], &four) ||
         !optune_dim_unify(&rois->dim[0], &image->dim[0]) ||
         !optune_dim_unify(&rois->dim[0], &out->dim[0]) ||
@@ -236,6 +236,7 @@ OPTUNE_OP(roi_align) = {
     .terms = terms,
     .reference = reference,
     .range = range,
+    .gradient = sample_boxes_gradient,
     .float32_sums = true,
     .presets = presets,
     .samples = samples,

@@ -14,7 +14,12 @@ static inline double sample_rounded(bool narrow, double x)
     return narrow ? (double)(float)x : x;
 }
 
-/* Both are of one floating type, `data` is [N,C,H,W] with pixels, `out` has its dtype. */
-bool sample_types(optune_tensor *data, optune_tensor *at, optune_tensor *out);
+/* Both are of one floating type, `data` is [N,C,...] with pixels along so many axes, `out` has its
+ * dtype, rank and channels. */
+bool sample_types(int axes, optune_tensor *data, optune_tensor *at, optune_tensor *out);
+
+/* ---- gradients: what was read is weighed once more, and added where it was read -------------- */
+int sample_grid_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
+int sample_boxes_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 
 #endif

@@ -247,6 +247,9 @@ static void test_odd_graphs(void **state)
         "x = var f32[0,4]\ny = relu(x)\noutput y, x\n",
         "x = var f32[5]\na = const f32[7]\noutput x, a, a\n",
         "x = var f16[4,8]\ny = var bf16[4,8]\noutput tanh(x), add(y, y)\n",
+        /* two kernels of one body, of which neither uses all that a macro of it defines */
+        "x = var bf16[3,40]\ny = var bf16[7,9]\n"
+        "output tanh(cast(x, dtype=f32)), tanh(cast(y, dtype=f32))\n",
         "x = var f32[6,16]\nw = const f32[16,16]\n"
         "a = dense(x, w)\nb = dense(a, w)\nc = dense(b, w)\noutput c, a\n",
         "a = const f32[3]\noutput exp(a)\n",
@@ -266,7 +269,8 @@ static void test_odd_graphs(void **state)
         /* sums over what is added, but for one that is an output and one whose addend is read */
         "x = var f32[1,16,12,12]\na = relu(conv2d(x, const f32[16,16,1,1]))\n"
         "b = relu(add(conv2d(exp(x), const f32[16,16,1,1]), a))\ne = exp(b)\n"
-        "c = add(conv2d(e, const f32[16,16,1,1]), b)\nk = add(conv2d(c, const f32[16,16,1,1]), c)\n"
+        "c = add(conv2d(e, const f32[16,16,1,1]), b)\nk = add(conv2d(c, const f32[16,16,1,1]), "
+        "c)\n"
         "h = add(conv2d(x, const f32[16,16,1,1]), k)\noutput h\n",
     };
     for (int i = 0; i < OT_COUNT(text); i++) {

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { MOST = 16, PROBES = 24 };
+enum { MOST = OPTUNE_MAX_INPUTS + OPTUNE_MAX_OUTPUTS, PROBES = 24 };
 
 typedef struct leaves {
     int n;
@@ -460,6 +460,60 @@ static void test_order(void **state)
                  false);
 }
 
+/* What is read between pixels: of them, and of where it lies. */
+static void test_samples(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {"",
+                                       ", align_corners=true, padding_mode=border",
+                                       ", padding_mode=reflection",
+                                       ", method=nearest",
+                                       ", method=cubic",
+                                       ", method=cubic, align_corners=true, "
+                                       "padding_mode=reflection"};
+    char text[512];
+    for (int i = 0; i < OT_COUNT(ways); i++) {
+        snprintf(text, sizeof text,
+                 "d = var f32[2,2,3,4]\ng = var f32[2,3,2,2]\ny = grid_sample(d, g%s)\n"
+                 "w = var f32[2,1,1]" WEIGHED,
+                 ways[i]);
+        check_values(text, false);
+    }
+    check_values("d = var f32[1,2,3,2,4]\ng = var f32[1,2,2,3,3]\ny = grid_sample(d, g)\n"
+                 "w = var f32[2,1,1,1]" WEIGHED,
+                 false);
+    for (int half = 0; half < 2; half++)
+        for (int ratio = 1; ratio <= 2; ratio++) {
+            snprintf(text, sizeof text,
+                     "d = var f32[2,2,4,5]\nr = var f32[3,4]\n"
+                     "y = roi_align(d, r, const i64[3] {0,1,-2}, pooled_size=[2,3], "
+                     "sample_ratio=%d, spatial_scale=3, half_pixel=%s)\n"
+                     "w = var f32[2,1,1]" WEIGHED,
+                     ratio, half ? "true" : "false");
+            check_values(text, false);
+        }
+}
+
+/* Updates that meet in one element, among them zeros; equal ones share. */
+static void test_scatters(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"multiply", "minimum", "maximum"};
+    char text[512];
+    for (int i = 0; i < OT_COUNT(modes); i++)
+        for (int zeros = 0; zeros < (i ? 1 : 2); zeros++) {
+            snprintf(text, sizeof text,
+                     "a = var f32[3,4]\nu = var f32[3,5]\n"
+                     "f = multiply(a, const f32[3,4] {1,1,%d,1,1,1,1,%d,1,1,1,1})\n"
+                     "v = multiply(u, const f32[3,5] {1,1,1,1,1,1,%d,1,1,1,%d,%d,1,1,1})\n"
+                     "y = scatter_reduce(f, const i32[3,5] {0,0,3,-1,1,2,1,2,0,9,1,1,2,1,0}, "
+                     "v, axis=1, mode=%s)\n"
+                     "w = var f32[4]\noutput multiply(y, w)\n",
+                     !zeros, !zeros, !zeros, !zeros, !zeros, modes[i]);
+            check_values(text, false);
+        }
+}
+
 /* Equal elements: those that are chosen receive all, in an order that is stated. */
 static void check_ties(const char *text, int n, const double *want)
 {
@@ -488,6 +542,9 @@ static void test_ties(void **state)
                4, (const double[]){1, 0, 5, 0});
     check_ties("a = const f32[4] {2,1,2,1}\noutput max(a)\n", 4,
                (const double[]){0.5, 0, 0.5, 0});
+    check_ties("a = const f32[3] {2,1,5}\nu = const f32[5] {2,2,0,7,7}\n"
+               "output scatter_reduce(a, const i32[5] {0,0,0,1,1}, u, mode=maximum)\n",
+               3, (const double[]){1 / 3.f, 0, 1});
 }
 
 static void test_pools_backwards(void **state)
@@ -758,6 +815,8 @@ int main(void)
         cmocka_unit_test(test_products_of_zeros),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_scatters),
         cmocka_unit_test(test_pools_backwards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Images between their pixels: GridSample and RoiAlign, in their modes and what lies outside, with
- * numbers worked out by hand.
+ * Images and volumes between their pixels: GridSample, RoiAlign and DeformConv, in their modes and
+ * what lies outside, with numbers worked out by hand.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -81,18 +81,81 @@ static void boxes_of_a_plane(void **state)
     }
 }
 
-static void volumes_are_refused(void **state)
+/* Between the corners of a cube of 1 to 8, and the nearest of them. */
+static void places_in_a_volume(void **state)
 {
-    static const float grid[3] = {0};
-    ot_text g = {0};
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const float between[] = {0, 0, 0, -1, -1, 1, 1, -1, -1, -1, 1, 0};
+    static const float near_corners[] = {0.4f,  -0.4f, -0.4f, -0.4f, 0.4f,  -0.4f,
+                                         -0.4f, -0.4f, 0.4f,  -1.6f, -0.4f, -0.4f};
+    ot_text g = {0}, attrs = {0};
     optune_graph *graph = NULL;
     optune_err err = {0};
     (void)state;
+    for (int nearest = 0; nearest < 2; nearest++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
+        onnx_initializer(&g, "grid", ONNX_FLOAT, "1,1,2,2,3", nearest ? near_corners : between,
+                         sizeof between);
+        attr_text(&attrs, "mode", nearest ? "nearest" : "linear");
+        attr_int(&attrs, "align_corners", !nearest);
+        onnx_node(&g, "GridSample", "only", "x grid", "y", &attrs);
+        onnx_gives(&g, 20, x, 4,
+                   nearest ? (const float[]){2, 3, 5, 0} : (const float[]){4.5f, 5, 2, 5},
+                   1e-6f);
+    }
     onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
-    onnx_initializer(&g, "grid", ONNX_FLOAT, "1,1,1,1,3", grid, sizeof grid);
-    onnx_node(&g, "GridSample", "only", "x grid", "y", NULL);
+    onnx_initializer(&g, "grid", ONNX_FLOAT, "1,1,2,2,3", between, sizeof between);
+    attr_text(&attrs, "mode", "cubic");
+    onnx_node(&g, "GridSample", "only", "x grid", "y", &attrs);
     assert_true(onnx_read(&g, 20, &graph, &err) < 0);
-    check_contains(err.text, "over 3 dims: only images are supported");
+    check_contains(err.text, "mode 'cubic' is for images, not for volumes");
+}
+
+/* Pixels of a row of two, and of one, that is turned by a quarter and moved. */
+static void grids_of_a_map(void **state)
+{
+    static const float theta[] = {0, -1, 0.5f, 1, 0, 0};
+    static const int64_t size[] = {1, 1, 1, 2};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int corners = 0; corners < 2; corners++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,2,3");
+        onnx_initializer(&g, "size", ONNX_INT64, "4", size, sizeof size);
+        attr_int(&attrs, "align_corners", corners);
+        onnx_node(&g, "AffineGrid", "only", "x size", "y", &attrs);
+        onnx_gives(&g, 20, theta, 4,
+                   corners ? (const float[]){1.5f, -1, 1.5f, 1}
+                           : (const float[]){0.5f, -0.5f, 0.5f, 0.5f},
+                   1e-6f);
+    }
+}
+
+/* Pixels under a kernel of 1 and 10 side by side: one is read a row further down, one between two,
+ * one half outside; one counts half. */
+static void windows_that_are_deformed(void **state)
+{
+    static const float x[] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, w[] = {1, 10}, bias[] = {100};
+    static const float offset[4][6] = {
+        {0, 0, 0, -1.5f, 0, 0}, {0, 0, 0, 0, 0, 0.5f}, {1, 0, 0, 0, 0, 0}, {0}};
+    static const float mask[] = {1, 1, 1, 1, 1, 1, 1, 1, 0.5f, 1, 1, 1};
+    ot_text g = {0}, attrs = {0};
+    optune_graph *graph = NULL;
+    optune_err err = {0};
+    (void)state;
+    for (int groups = 1; groups <= 2; groups++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,3,3");
+        onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,1,2", w, sizeof w);
+        onnx_initializer(&g, "offset", ONNX_FLOAT, "1,4,3,2", offset, sizeof offset);
+        onnx_initializer(&g, "b", ONNX_FLOAT, "1", bias, sizeof bias);
+        onnx_initializer(&g, "mask", ONNX_FLOAT, "1,2,3,2", mask, sizeof mask);
+        attr_int(&attrs, "offset_group", groups);
+        onnx_node(&g, "DeformConv", "only", "x w offset b mask", "y", &attrs);
+        if (groups == 1)
+            onnx_gives(&g, 19, x, 6, (const float[]){140, 121, 123, 150.5f, 176, 187.5f},
+                       1e-5f);
+    }
+    assert_true(onnx_read(&g, 19, &graph, &err) < 0);
+    check_contains(err.text, "4 offsets of 2 places for 2 groups of 1 channels");
 }
 
 int main(void)
@@ -100,7 +163,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_at_places),
         cmocka_unit_test(boxes_of_a_plane),
-        cmocka_unit_test(volumes_are_refused),
+        cmocka_unit_test(places_in_a_volume),
+        cmocka_unit_test(grids_of_a_map),
+        cmocka_unit_test(windows_that_are_deformed),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -57,6 +57,13 @@ static void norms_of_windows_that_hang_over(void **state)
     attr_int(&attrs, "ceil_mode", 1);
     onnx_node(&g, "LpPool", "pool", "x", "y", &attrs);
     onnx_gives(&g, 18, x, 3, (const float[]){5, 13, 8}, 1e-6f);
+    /* 1 + 2 + 5 + 6, 3 + 4 + 7 + 8 */
+    static const int64_t columns[] = {2, 1, 2};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2,2");
+    attr_ints(&attrs, "kernel_shape", 3, columns);
+    attr_int(&attrs, "p", 1);
+    onnx_node(&g, "LpPool", "pool", "x", "y", &attrs);
+    onnx_gives(&g, 18, cube, 2, (const float[]){14, 22}, 1e-6f);
 }
 
 /* Half as long by triangles of four: an eighth, three eighths, three eighths, an eighth; ends count
@@ -344,66 +351,6 @@ static void integers_in_products(void **state)
     ot_text_release(&attrs);
 }
 
-/* What an optimizer makes of several nodes: sums in front of an activation or a normalisation,
- * products of turned matrices, a convolution with what is behind it. */
-static void several_nodes_as_one(void **state)
-{
-    static const float bias[] = {1, -1}, one[] = {1, 1}, square[] = {1, 3, 2, 4};
-    static const float pair[] = {3, -1, 5, 1}, w[] = {2};
-    ot_text g = {0}, attrs = {0};
-    float want[4];
-    (void)state;
-    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
-    onnx_initializer(&g, "b", ONNX_FLOAT, "2", bias, sizeof bias);
-    onnx_contrib(&g, "BiasGelu", "x b", &attrs);
-    for (int i = 0; i < 4; i++) {
-        const double v = (double)x4[i] + (double)bias[i % 2];
-        want[i] = (float)(v / 2 * (1 + erf(v / sqrt(2))));
-    }
-    onnx_gives(&g, 17, x4, 4, want, 1e-6f);
-    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
-    onnx_contrib(&g, "QuickGelu", "x", &attrs);
-    for (int i = 0; i < 4; i++)
-        want[i] = (float)((double)x4[i] / (1 + exp(-1.702 * (double)x4[i])));
-    onnx_gives(&g, 17, x4, 4, want, 1e-6f);
-    /* x transposed times [1 2; 3 4], twice */
-    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
-    onnx_initializer(&g, "m", ONNX_FLOAT, "2,2", square, sizeof square);
-    attr_int(&attrs, "transA", 1);
-    attr_int(&attrs, "transB", 1);
-    attr_real(&attrs, "alpha", 2);
-    onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
-    onnx_gives(&g, 17, x4, 4, (const float[]){5, 8, 14, 16}, 1e-6f);
-    /* its first dim goes behind the batch's: [2,1,2] as [1,2,2] */
-    onnx_input(&g, "x", ONNX_FLOAT, "2,1,2");
-    onnx_initializer(&g, "m", ONNX_FLOAT, "2,2", square, sizeof square);
-    attr_int(&attrs, "transBatchA", 1);
-    attr_int(&attrs, "transA", 1);
-    attr_int(&attrs, "transB", 1);
-    onnx_contrib(&g, "FusedMatMul", "x m", &attrs);
-    onnx_gives(&g, 17, x4, 4, (const float[]){2.5f, 4, 7, 8}, 1e-6f);
-    /* rows 4 -2 and 6 2 over their deviations of 3 and 2, from their means */
-    onnx_input(&g, "x", ONNX_FLOAT, "2,2");
-    onnx_initializer(&g, "skip", ONNX_FLOAT, "2,2", pair, sizeof pair);
-    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", one, sizeof one);
-    onnx_initializer(&g, "b", ONNX_FLOAT, "2", bias, sizeof bias);
-    attr_real(&attrs, "epsilon", 0);
-    onnx_contrib(&g, "SkipLayerNormalization", "x skip scale b", &attrs);
-    onnx_gives(&g, 17, x4, 4, (const float[]){2, -2, 2, -2}, 1e-5f);
-    /* without an epsilon 1e-12 */
-    onnx_input(&g, "x", ONNX_FLOAT, "1,2");
-    onnx_initializer(&g, "scale", ONNX_FLOAT, "2", one, sizeof one);
-    onnx_contrib(&g, "SkipLayerNormalization", "x x scale", &attrs);
-    onnx_gives(&g, 17, (const float[]){1e-4f, -1e-4f}, 2, (const float[]){1, -1}, 1e-4f);
-    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2");
-    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1,1,1", w, sizeof w);
-    onnx_initializer(&g, "more", ONNX_FLOAT, "1,1,2,2", pair, sizeof pair);
-    attr_text(&attrs, "activation", "Relu");
-    onnx_contrib(&g, "FusedConv", "x w - more", &attrs);
-    onnx_gives(&g, 17, x4, 4, (const float[]){5, 0, 6, 7}, 1e-6f);
-    ot_text_release(&attrs);
-}
-
 /* A quarter turn at place 1: pairs lie half a head apart, or side by side; of [1,1,1,4], [1,1,4] or
  * in the order that com.microsoft has. */
 static void turned_by_their_place(void **state)
@@ -577,7 +524,6 @@ int main(void)
         cmocka_unit_test(channels_come_last),
         cmocka_unit_test(zeros_have_a_scale),
         cmocka_unit_test(integers_in_products),
-        cmocka_unit_test(several_nodes_as_one),
         cmocka_unit_test(turned_by_their_place),
         cmocka_unit_test(scaled_by_a_root),
         cmocka_unit_test(heads_of_a_fused_attention),

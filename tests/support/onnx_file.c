@@ -95,6 +95,18 @@ void attr_real(ot_text *attrs, const char *name, float value)
     wire_part(attrs, 5, &attr);
 }
 
+void attr_reals(ot_text *attrs, const char *name, int n, const float *value)
+{
+    ot_text attr = {0};
+    wire_text(&attr, 1, name);
+    for (int i = 0; i < n; i++) {
+        ot_text_add_n(&attr, "\x3d", 1); /* field 7, four bytes */
+        ot_text_add_n(&attr, (const char *)&value[i], sizeof value[i]);
+    }
+    wire_int(&attr, 20, 6);
+    wire_part(attrs, 5, &attr);
+}
+
 void attr_text(ot_text *attrs, const char *name, const char *value)
 {
     ot_text attr = {0};

@@ -24,6 +24,7 @@ void onnx_node(ot_text *graph, const char *op, const char *name, const char *inp
 void onnx_contrib(ot_text *graph, const char *op, const char *inputs, ot_text *attrs);
 void attr_int(ot_text *attrs, const char *name, int64_t value);
 void attr_real(ot_text *attrs, const char *name, float value);
+void attr_reals(ot_text *attrs, const char *name, int n, const float *value);
 void attr_text(ot_text *attrs, const char *name, const char *value);
 void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
 void attr_graph(ot_text *attrs, const char *name, ot_text *graph); /* empties `graph` */

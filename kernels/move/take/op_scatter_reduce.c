@@ -158,6 +158,95 @@ static void whole(const optune_call *call, const void *const *in, int out_index,
     each_element(call, in, region, &j, (number *)out);
 }
 
+/* ---- gradients --------------------------------------------------------------------------- */
+
+static int gathered(optune_grad *grad, int value)
+{
+    return optune_grad_same(grad, "gather", 2, (const int[]){value, optune_grad_input(grad, 1)},
+                            NULL);
+}
+
+static int chosen(optune_grad *grad, int condition, int x, int y)
+{
+    return optune_grad_call(grad, "where", 3, (const int[]){condition, x, y}, NULL);
+}
+
+/* 1 where two values are equal, else 0. */
+static int alike(optune_grad *grad, int value, int other)
+{
+    return chosen(grad, optune_grad_binary(grad, "equal", value, other),
+                  optune_grad_scalar(grad, value, 1), optune_grad_scalar(grad, value, 0));
+}
+
+/* What data and updates have in common: sums of one value for each. */
+static int counted(optune_grad *grad, int of_data, int of_updates)
+{
+    return optune_grad_same(grad, "scatter_add", 3,
+                            (const int[]){of_data, optune_grad_input(grad, 1), of_updates},
+                            NULL);
+}
+
+/* dy goes to the values that the result is equal to, in equal parts. */
+static void give_to_chosen(optune_grad *grad)
+{
+    const int y = optune_grad_output(grad, 0);
+    const int data = alike(grad, optune_grad_input(grad, 0), y);
+    const int updates = alike(grad, optune_grad_input(grad, 2), gathered(grad, y));
+    const int share = optune_grad_binary(grad, "divide", optune_grad_adjoint(grad, 0),
+                                         counted(grad, data, updates));
+    optune_grad_add(grad, 0, optune_grad_binary(grad, "multiply", data, share));
+    if (optune_grad_wants(grad, 2))
+        optune_grad_add(grad, 2,
+                        optune_grad_binary(grad, "multiply", updates, gathered(grad, share)));
+}
+
+/* The product of all factors but this one, given the product of those that are not 0 and how many
+ * are. */
+static int others(optune_grad *grad, int factor, int product, int zeros)
+{
+    const int zero = optune_grad_scalar(grad, factor, 0),
+              one = optune_grad_scalar(grad, factor, 1);
+    const int is_zero = optune_grad_binary(grad, "equal", factor, zero);
+    const int divisor = chosen(grad, is_zero, one, factor);
+    const int lone = chosen(grad, optune_grad_binary(grad, "equal", zeros, one), product, zero);
+    const int rest = chosen(grad, optune_grad_binary(grad, "equal", zeros, zero),
+                            optune_grad_binary(grad, "divide", product, divisor), zero);
+    return chosen(grad, is_zero, lone, rest);
+}
+
+static void give_products(optune_grad *grad)
+{
+    int factor[3], nonzero[3], zero[3];
+    for (int i = 0; i < 3; i += 2) {
+        factor[i] = optune_grad_input(grad, i);
+        zero[i] = alike(grad, factor[i], optune_grad_scalar(grad, factor[i], 0));
+        nonzero[i] = chosen(grad, zero[i], optune_grad_scalar(grad, factor[i], 1), factor[i]);
+    }
+    const int dy = optune_grad_adjoint(grad, 0);
+    const int product = optune_grad_same(
+        grad, "scatter_reduce", 3,
+        (const int[]){nonzero[0], optune_grad_input(grad, 1), nonzero[2]}, NULL);
+    const int zeros = counted(grad, zero[0], zero[2]);
+    optune_grad_add(
+        grad, 0,
+        optune_grad_binary(grad, "multiply", dy, others(grad, factor[0], product, zeros)));
+    if (optune_grad_wants(grad, 2))
+        optune_grad_add(grad, 2,
+                        optune_grad_binary(grad, "multiply", gathered(grad, dy),
+                                           others(grad, factor[2], gathered(grad, product),
+                                                  gathered(grad, zeros))));
+}
+
+static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
+{
+    (void)err;
+    if (optune_call_word(call, "mode")[1] == 'u')
+        give_products(grad);
+    else
+        give_to_chosen(grad);
+    return OPTUNE_OK;
+}
+
 static const char *const samples[] = {
     "scatter_reduce(f32[7], i32[3], f32[3], axis=0, mode=minimum)",
     "scatter_reduce(f32[19,37], i64[50,37], f32[50,37], axis=0, mode=maximum)",
@@ -187,4 +276,5 @@ OPTUNE_OP(scatter_reduce) = {
     .whole = whole,
     .samples = samples,
     .range = take_range,
+    .gradient = gradient,
 };
