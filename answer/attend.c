@@ -102,10 +102,13 @@ typedef struct choice {
 
 /* What a core keeps near anyway is no reason for one call. Between two calls of a team it keeps no
  * more than what one thread computes: threads find in each other's caches what the call before
- * wrote. */
-static bool is_worth(const optune *o, const ot_site *site)
+ * wrote. Where products of 16-bit floats are made by tiles, one call also has what is between as
+ * these leave it, and two turn it over, round it and widen it again. */
+static bool is_worth(const optune *o, const ot_site *site, const optune_call *call)
 {
-    const int64_t near = o->device.threads > 1 ? o->device.l1 : o->device.l2;
+    const bool by_tiles =
+        call->output[0].dtype.bits == 16 && o->device.dots & OPTUNE_DOT_TILE_BF16;
+    const int64_t near = o->device.threads > 1 || by_tiles ? o->device.l1 : o->device.l2;
     return site->kind == OT_SITE_ATTENTION || (near > 0 && site->as.chain.bytes > (double)near);
 }
 
@@ -129,7 +132,8 @@ static void find_sites(const optune_partition *p, choice *c)
         if (known || ot_partition_accepts(p->o, call)) {
             if (!known) {
                 text[k] = ot_strdup(ot_text_str(&own));
-                c->way[c->n_ways++] = (way){true, is_worth(p->o, &c->site[i]), c->site[i].kind};
+                c->way[c->n_ways++] =
+                    (way){true, is_worth(p->o, &c->site[i], call), c->site[i].kind};
             }
             c->site[c->n] = c->site[i];
             c->of[c->n++] = k;

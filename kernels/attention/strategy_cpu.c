@@ -13,6 +13,7 @@ static bool few(const optune_task *task, char *why)
 
 static const optune_strategy_row rows[] = {
     {.impl = "attention_split.cpu", .plevel = 12, .condition = few},
+    {.impl = "attention_amx.x86", .plevel = 11},
     {.impl = "attention_tiles.cpu"},
     {0},
 };

@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dense_amx.x86: products of 16-bit floats and of 8-bit integers by tiles, 16 rows of 64 bytes.
- * Macros from the plan: M N, BIAS, PACK_DATA (rows are put together 16 by 16, KS steps of 16 words
- * each, with zeros behind them), ROW_TASKS (of as many blocks of TILE_M tiles each), PARTS (tasks
- * of as many columns each, of the same rows), those of kernels/matmul/tiles.kernel.h.
+ * Macros from the plan: ROW_TASKS (of as many blocks of TILE_M tiles each), PARTS (tasks of as many
+ * columns each, of the same rows), those of kernels/matmul/blocks.kernel.h.
  */
-#include "kernels/matmul/tiles.kernel.h"
-
-#define PANELS CEIL_DIV(N, DOT_NR)
-#define BLOCKS CEIL_DIV(M, TILE_ROWS)
-#define LAST_ROWS (M - (BLOCKS - 1) * TILE_ROWS)
-#define KS CEIL_DIV(K_WORDS, 16)
-#define STEP_WORDS (16 * DOT_NR) /* of a panel */
-#undef PANEL_WORDS
-#define PANEL_WORDS (KS * STEP_WORDS)
-
-/* How far the words of the next row are, of the next step, and of the next 16 rows. */
-#if PACK_DATA
-#define A_ROW 16
-#define A_STEP (256 * (1 + DOT_SPLIT))
-#define A_TILE (A_STEP * KS)
-#else
-#define A_ROW K_WORDS
-#define A_STEP 16
-#define A_TILE (16 * K_WORDS)
-#endif
+#include "kernels/matmul/blocks.kernel.h"
 
 /* ---- packing ----------------------------------------------------------------------------- */
 
@@ -40,122 +20,30 @@ void pack_weight(void *const *arg)
 }
 
 #if PACK_DATA
-/* arg: data [M][K], its tiles [M / 16][KS][16][16], those with halves exchanged behind each */
+/* arg: data [M][K], its tiles */
 void pack_data(void *const *arg)
 {
-    const IN_T *data = arg[0];
-    u32 *packed = arg[1];
     PARALLEL_FOR
-    for (i64 i = 0; i < M; i++) {
-        u32 *to = packed + i / 16 * A_TILE + i % 16 * A_ROW;
-        const IN_T *row = data + i * K;
-        for (i64 s = 0; s < KS; s++, to += A_STEP) {
-            if ((s + 1) * 16 * WORD <= K)
-                *(words_at *)to = dot_words(row, s * 16);
-            else
-                for (i64 k = s * 16; k < (s + 1) * 16; k++)
-                    to[k - s * 16] = k < K_WORDS ? dot_word(row, k) : 0;
-            if (DOT_SPLIT)
-                *(words_at *)(to + 256) = dot_exchanged(*(const words_at *)to);
-        }
-    }
+    for (i64 i = 0; i < M; i++)
+        pack_row(arg[1], i, (const IN_T *)arg[0] + i * K);
 }
 #endif
-
-/* ---- the product ------------------------------------------------------------------------- */
-
-/* A block whose sums are made and not yet the output: that is done between the steps of the next
- * one, as vectors have little to do while tiles are multiplied. */
-struct pending {
-    const DTYPE *sums; /* [rows][DOT_NR] */
-    const OUT_T *bias;
-    void *const *arg;
-    i64 o, cols;
-    int rows;
-};
-
-/* Rows `from` to `to` of it. */
-static __attribute__((noinline)) void finish(const struct pending *w, int from, int to)
-{
-    OUT_T *out = w->arg[2];
-    for (int i = from; i < MIN(to, w->rows); i++)
-        for (int j = 0; j < DOT_NR && j < w->cols; j += VLEN) {
-            const DTYPE *sums = w->sums + i * DOT_NR + j;
-            const i64 o = w->o + i * N + j;
-            if (N % VLEN == 0 || j + VLEN <= w->cols)
-                dot_store(out, o, load(sums), BIAS ? w->bias + j : 0, VLEN, w->arg);
-            else
-                dot_store(out, o, load(sums), BIAS ? w->bias + j : 0, N % VLEN, w->arg);
-        }
-}
-
-#define FINISH_ROWS CEIL_DIV(TILE_ROWS, KS) /* between two steps */
-/* The sums of `rows` rows from block t on, by tiles. */
-INLINE void multiply(const word_at *a, const u32 *b, DTYPE *sums, const struct pending *last,
-                     const int rows)
-{
-    tiles_zero();
-    for (i64 s = 0; s < KS; s++) {
-        if (DOT_SPLIT)
-            tiles_step_split(a + s * A_STEP, A_ROW, A_TILE, 256, b + s * STEP_WORDS, DOT_NR,
-                             rows);
-        else
-            tiles_step(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR, rows);
-        if (s * FINISH_ROWS < last->rows)
-            finish(last, (int)s * FINISH_ROWS, (int)(s + 1) * FINISH_ROWS);
-    }
-    tiles_store(sums, rows);
-}
-
-static __attribute__((noinline)) void by_vectors(const word_at *a, const u32 *b, DTYPE *sums,
-                                                 int rows)
-{
-    for (int i = 0; i < rows * DOT_NR; i++)
-        sums[i] = 0;
-    for (i64 s = 0; s < KS; s++)
-        tiles_step_by_vectors(a + s * A_STEP, A_ROW, A_TILE, b + s * STEP_WORDS, DOT_NR, sums,
-                              rows);
-}
 
 /* arg: data or its tiles, panels, out, bias if BIAS */
 void amx(void *const *arg)
 {
-    const word_at *data = arg[0];
-    const u32 *packed = arg[1];
-    const OUT_T *bias = BIAS ? arg[3] : 0;
     const int granted = tiles_granted();
     PARALLEL_FOR
     for (i64 task = 0; task < ROW_TASKS * PARTS; task++) {
-        const i64 t0 = task / PARTS * BLOCKS / ROW_TASKS;
-        const i64 t1 = (task / PARTS + 1) * BLOCKS / ROW_TASKS;
-        const i64 p0 = task % PARTS * PANELS / PARTS, p1 = (task % PARTS + 1) * PANELS / PARTS;
-        DTYPE sums[2][TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
-        struct pending last = {.arg = arg};
-        int turn = 0, shape = 0;
-        for (i64 p = p0; p < p1; p++)
-            for (i64 t = t0; t < t1; t++, turn ^= 1) {
-                const int rows = t < BLOCKS - 1 ? TILE_ROWS : LAST_ROWS;
-                const word_at *a = data + t * TILE_M * A_TILE;
-                const u32 *b = packed + p * PANEL_WORDS;
-                if (granted && shape != rows)
-                    tiles_begin(shape = rows);
-                if (!granted)
-                    finish(&last, 0, TILE_ROWS);
-                else if (rows == TILE_ROWS)
-                    multiply(a, b, sums[turn], &last, TILE_ROWS);
-                else
-                    multiply(a, b, sums[turn], &last, LAST_ROWS);
-                if (!granted || !tiles_hold(sums[turn], rows))
-                    by_vectors(a, b, sums[turn], rows);
-                last = (struct pending){.sums = sums[turn],
-                                        .bias = BIAS ? bias + p * DOT_NR : 0,
-                                        .arg = arg,
-                                        .o = t * TILE_ROWS * N + p * DOT_NR,
-                                        .cols = N - p * DOT_NR,
-                                        .rows = rows};
-            }
-        finish(&last, 0, TILE_ROWS);
-        if (granted)
-            tiles_end();
+        const struct share share = {
+            .data = arg[0],
+            .packed = arg[1],
+            .bias = BIAS ? arg[3] : 0,
+            .t0 = task / PARTS * BLOCKS / ROW_TASKS,
+            .t1 = (task / PARTS + 1) * BLOCKS / ROW_TASKS,
+            .p0 = task % PARTS * PANELS / PARTS,
+            .p1 = (task % PARTS + 1) * PANELS / PARTS,
+        };
+        compute(&share, arg, granted);
     }
 }

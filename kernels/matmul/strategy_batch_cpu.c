@@ -8,6 +8,7 @@
 static const optune_strategy_row rows[] = {
     {.impl = "batch_matmul.x86", .plevel = 10},
     {.impl = "batch_matmul_gemm.cpu", .plevel = 12},
+    {.impl = "batch_matmul_amx.x86", .plevel = 14},
     {.impl = "batch_matmul_cblas.x86", .plevel = 15},
     {.impl = NULL},
 };

@@ -91,6 +91,30 @@ static void of_a_team_the_first_cache_decides(void **state)
     divided_close(&at);
 }
 
+/* Two calls would turn over and round what tiles of 16-bit floats leave. */
+static void where_tiles_compute_it_the_first_cache_decides(void **state)
+{
+    (void)state;
+    static const char half[] = "x = var bf16[1,8,9,10]\n"
+                               "e = conv2d(x, const bf16[24,8,1,1])\n"
+                               "y = conv2d(relu(e), const bf16[24,1,3,3], groups=24)\n"
+                               "output y\n";
+    static const char one[] =
+        "pointwise_depthwise_conv2d(bf16[1,8,9,10], const bf16[24,8,1,1], const "
+        "bf16[24,1,3,3], strides=[1,1], padding=[0,0,0,0], between=relu)";
+    optune_err err = {0};
+    divided at = divided_open("half", half);
+    for (int tiles = 0; tiles < 2; tiles++)
+        for (int l1 = 4000; l1 <= 5000; l1 += 1000) { /* 4.3 KB between the two */
+            optune_partition_close(at.p);
+            at.o->device.l1 = l1;
+            at.o->device.dots = tiles ? OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_BF16 : 0;
+            check_ok(optune_partition_open(at.o, at.g, &at.p, &err));
+            assert_int_equal(divided_has(&at, one), tiles && l1 == 4000);
+        }
+    divided_close(&at);
+}
+
 static void what_is_faster_is_used(void **state)
 {
     (void)state;
@@ -145,6 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(untuned_the_cache_decides),
         cmocka_unit_test(of_a_team_the_first_cache_decides),
+        cmocka_unit_test(where_tiles_compute_it_the_first_cache_decides),
         cmocka_unit_test(what_is_faster_is_used),
         cmocka_unit_test(it_is_looked_at_again),
     };

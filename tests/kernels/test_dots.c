@@ -21,6 +21,8 @@
 
 enum { MOST_BYTES = 1 << 17 };
 
+#define CHAIN "pointwise_depthwise_conv2d("
+
 static const char *const calls[] = {
     "dense(i8[37,70], const i8[51,70], out_dtype=i32)",
     "dense(i8[17,128], var i8[40,128], i32[40], out_dtype=i32)",
@@ -59,6 +61,24 @@ static const char *const fused_calls[] = {
     "add(f16[2,20,9,20])",
     "conv2d(bf16[1,8,6,40], const bf16[17,8,1,5], padding=[0,2,0,2]) -> add(bf16[40]) -> "
     "subtract(bf16[1,17,6,1])",
+};
+
+/* Those that tiles alone compute by narrow numbers; the first REFUSED are asked where the system
+ * refuses these, too. */
+enum { REFUSED = 3 };
+static const char *const tile_calls[] = {
+    "batch_matmul(i8[1,20,70], i8[3,70,40], transpose_b=false, out_dtype=i32)",
+    CHAIN "bf16[1,9,7,7], const bf16[20,9,1,1], const bf16[20,1,3,3], padding=[1,1,1,1]) -> "
+          "add(const bf16[20,1,1]) -> add(bf16[1,20,7,7]) -> relu()",
+    CHAIN "f16[1,6,19,6], const f16[20,6,1,1], const f16[20,1,3,3], const f16[20,1,1], "
+          "strides=[1,1], padding=[2,2,2,2], dilation=[2,2], between=relu)",
+    "batch_matmul(bf16[2,35,64], bf16[2,20,64]) -> add(bf16[2,35,20]) -> relu()",
+    "batch_matmul(f16[2,37,50], const f16[2,37,20], transpose_a=true, transpose_b=false, "
+    "out_dtype=f32)",
+    CHAIN "bf16[2,40,9,20], const bf16[35,40,1,1], const bf16[35,1,3,3], const bf16[35,1,1], "
+          "padding=[1,1,1,1], between=relu6)",
+    CHAIN "bf16[1,33,14,15], var bf16[17,33,1,1], var bf16[17,1,5,5], var bf16[17,1,1], "
+          "strides=[2,3], padding=[2,0,1,3], between=relu6)",
 };
 
 /* By what computes in float32. */
@@ -183,13 +203,22 @@ static void fill_kind(const optune_call *call, int k, int kind, void *to)
         spoil(t, k, to);
 }
 
-/* Whether what computes the call by narrow numbers is asked about a kind. */
+static bool has_name(const char *of, const char *const *word)
+{
+    while (*word && !strstr(of, *word))
+        word++;
+    return *word != NULL;
+}
+
+/* Whether what computes the call by narrow numbers is asked about a kind. A second product of all
+ * bits would round. */
 static bool takes_kind(const optune_call *call, int kind)
 {
     const optune_dtype in = call->input[0].type.dtype;
     if (in.bits != 16)
         return kind == 0;
-    return !(kind & FULL) || (in.code == OPTUNE_DTYPE_FLOAT && call->n_epilogues == 0);
+    return !(kind & FULL) || (in.code == OPTUNE_DTYPE_FLOAT && call->n_epilogues == 0 &&
+                              !has_name(call->op->name, (const char *[]){"depthwise", NULL}));
 }
 
 /* Runs what was opened on numbers of a kind. */
@@ -206,13 +235,6 @@ static void try_kind(direct *d, const char *name, int kind)
     memset(memory[OPTUNE_MAX_INPUTS], 0xee, MOST_BYTES);
     direct_run(d, in, (void *[]){memory[OPTUNE_MAX_INPUTS]});
     judge(name, call, in, memory[OPTUNE_MAX_INPUTS]);
-}
-
-static bool has_name(const char *of, const char *const *word)
-{
-    while (*word && !strstr(of, *word))
-        word++;
-    return *word != NULL;
 }
 
 /* How often implementations whose name holds one of the words were asked. */
@@ -241,6 +263,15 @@ static int try_calls(const char *const *list, int n_calls, const char *const *wo
     return asked;
 }
 
+/* Of what the machine, its compiler and its assembler have. */
+static bool has_tiles(int of)
+{
+    optune_target target;
+    optune_device device;
+    return ot_target_parse("cpu", &target, NULL) >= 0 &&
+           ot_target_probe(&target, &device, NULL) >= 0 && device.dots & of;
+}
+
 static void test_exact(void **state)
 {
     (void)state;
@@ -249,6 +280,16 @@ static void test_exact(void **state)
     const int fused = try_calls(fused_calls, OT_COUNT(fused_calls), words, 1, KINDS);
     print_message("%d configs, %d with what is fused\n", asked, fused);
     assert_true(asked >= 2 * OT_COUNT(calls) && fused >= OT_COUNT(fused_calls));
+}
+
+static void test_tiles(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"_amx.", NULL};
+    const int asked = try_calls(tile_calls, OT_COUNT(tile_calls), words, 1, KINDS);
+    if (!has_tiles(OPTUNE_DOT_TILE_BF16) || !has_tiles(OPTUNE_DOT_TILE_I8))
+        skip();
+    assert_true(asked >= OT_COUNT(tile_calls));
 }
 
 static void test_wide(void **state)
@@ -303,18 +344,15 @@ static void test_denormal(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    optune_target target;
-    optune_device device; /* as its compiler and its assembler have it */
-    if (ot_target_parse("cpu", &target, NULL) < 0 ||
-        ot_target_probe(&target, &device, NULL) < 0 ||
-        !(device.dots & (OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_TILE_I8)))
+    if (!has_tiles(OPTUNE_DOT_TILE_BF16 | OPTUNE_DOT_TILE_I8))
         skip();
     const pid_t child = fork();
     if (child == 0) {
         if (!refuse_tiles())
             _exit(77);
         static const char *const words[] = {"_amx.", NULL};
-        _exit(try_calls(calls, OT_COUNT(calls), words, 2, KINDS) > 0 ? 0 : 1);
+        const int n = try_calls(calls, OT_COUNT(calls), words, 2, KINDS);
+        _exit(n + try_calls(tile_calls, REFUSED, words, 1, KINDS) > 0 ? 0 : 1);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -335,6 +373,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused), cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_denormal), cmocka_unit_test(test_wide)};
+        cmocka_unit_test(test_tiles), cmocka_unit_test(test_denormal),
+        cmocka_unit_test(test_wide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

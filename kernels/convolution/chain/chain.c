@@ -83,3 +83,29 @@ bool chain_shape_of(const optune_call *call, conv2d_shape *s)
     s->co_g = s->co;
     return true;
 }
+
+static bool all_constant(const optune_call *call)
+{
+    bool constant = true;
+    for (int i = CHAIN_POINTWISE; i < call->n_inputs; i++)
+        constant = constant && call->input[i].is_const;
+    return constant;
+}
+
+optune_arg chain_pack(const optune_task *task, optune_plan *plan, int module, int64_t bytes)
+{
+    const optune_call *call = task->call;
+    const bool once = all_constant(call);
+    const optune_arg packed =
+        optune_scratch_arg(optune_plan_scratch(plan, "weights", bytes, once));
+    optune_stage stage = {
+        .phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED,
+        .module = module,
+        .function = "pack_weights",
+        .n_args = 3,
+        .arg = {optune_input_arg(CHAIN_POINTWISE), optune_input_arg(CHAIN_DEPTHWISE), packed}};
+    if (call->n_inputs > CHAIN_BIAS)
+        stage.arg[stage.n_args++] = optune_input_arg(CHAIN_BIAS);
+    optune_plan_stage(plan, &stage);
+    return packed;
+}

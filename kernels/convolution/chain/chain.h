@@ -29,6 +29,10 @@ double chain_between_value(chain_between kind, double x);
 /* False while anything but the batch is unknown, which then counts as 1. */
 bool chain_shape_of(const optune_call *call, conv2d_shape *s);
 
+/* Adds the stage pack_weights(pointwise, depthwise, packed, bias if there is one), in front of all
+ * runs where these are constants; returns what it fills, `bytes` of scratch. */
+optune_arg chain_pack(const optune_task *task, optune_plan *plan, int module, int64_t bytes);
+
 /* d data, d weights and d bias, by way of the separate convolutions. */
 int chain_gradient(optune_grad *grad, const optune_call *call, optune_err *err);
 

@@ -156,35 +156,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_nearest(config, space);
 }
 
-static bool all_constant(const optune_call *call)
-{
-    bool constant = true;
-    for (int i = CHAIN_POINTWISE; i < call->n_inputs; i++)
-        constant = constant && call->input[i].is_const;
-    return constant;
-}
-
-/* The stage that packs the weights and the bias; returns what it fills. */
-static optune_arg pack(const optune_task *task, optune_plan *plan, int module,
-                       const conv2d_shape *s, int64_t vecs)
-{
-    const optune_call *call = task->call;
-    const int64_t channels = host_ceil(vectors(task, s), vecs) * vecs * lanes_of(task, s);
-    const bool once = all_constant(call);
-    const optune_arg packed = optune_scratch_arg(optune_plan_scratch(
-        plan, "weights", channels * (s->ci + s->kh * s->kw + 1) * conv2d_elem(s), once));
-    optune_stage stage = {
-        .phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED,
-        .module = module,
-        .function = "pack_weights",
-        .n_args = 3,
-        .arg = {optune_input_arg(CHAIN_POINTWISE), optune_input_arg(CHAIN_DEPTHWISE), packed}};
-    if (call->n_inputs > CHAIN_BIAS)
-        stage.arg[stage.n_args++] = optune_input_arg(CHAIN_BIAS);
-    optune_plan_stage(plan, &stage);
-    return packed;
-}
-
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
@@ -205,7 +176,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     /* Only the transposition of kernels/matmul/gemm.kernel.h is used. */
     optune_plan_define(plan, module, "GEMM_MR", 1);
     optune_plan_define(plan, module, "GEMM_NV", 1);
-    const optune_arg packed = pack(task, plan, module, &s, vecs);
+    const int64_t channels = host_ceil(vectors(task, &s), vecs) * vecs * lanes_of(task, &s);
+    const optune_arg packed =
+        chain_pack(task, plan, module, channels * (s.ci + s.kh * s.kw + 1) * elem);
     const int buffers = optune_plan_scratch(
         plan, "rows", buffer(task, &s, config) * threads_of(task) * elem, false);
     optune_stage stage = {.phase = OPTUNE_TIMED,

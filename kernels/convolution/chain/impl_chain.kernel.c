@@ -15,7 +15,7 @@
  * New rows are one range of pixels for the pointwise convolution, whose tile may begin in one row
  * and end in the next: the ragged last tile computes some pixels again instead.
  */
-#include "kernels/common/exp.kernel.h"
+#include "kernels/convolution/chain/between.kernel.h"
 #include "kernels/convolution/planes.kernel.h"
 
 #define TAPS (KH * KW)
@@ -62,35 +62,6 @@ void pack_weights(void *const *arg)
                 BIAS && c < CO ? ((const DTYPE *)arg[BIAS ? 3 : 0])[c] : 0;
         }
     }
-}
-
-/* ---- in between -------------------------------------------------------------------------- */
-
-/* a < b ? a : b: b where either is a NaN. */
-INLINE vec lower(vec a, vec b)
-{
-    return -vec_max(-a, -b);
-}
-
-/* The numbers are those of chain_between in chain.h. */
-INLINE vec activated(vec x)
-{
-#if BETWEEN == 1
-    return vec_max((vec){0}, x);
-#elif BETWEEN == 2
-    return lower(splat(6), vec_max((vec){0}, x));
-#elif BETWEEN == 3
-    const vec gate = x * (DTYPE)(1.0 / 6) + (DTYPE)0.5;
-    return x * lower(splat(1), vec_max((vec){0}, gate));
-#elif BETWEEN == 4
-    /* 1 / (1 + exp(-|x|)), or that times the exponential below 0. */
-    const vec less = vec_exp(lower(x, -x));
-    const exp_vec negative = x < 0;
-    const vec top = (vec)((negative & (exp_vec)(x * less)) | (~negative & (exp_vec)x));
-    return top / (less + (DTYPE)1);
-#else
-    return x;
-#endif
 }
 
 /* ---- pointwise --------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "kernels/host/host.h"
 
 static const optune_strategy_row rows[] = {
+    {.impl = "pointwise_depthwise_conv2d_amx.x86", .plevel = 12},
     {.impl = "pointwise_depthwise_conv2d.cpu"},
     {0},
 };
