@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The last word of a command one of whose files was cut off while it lay in the process's memory, or
- * whose disk refused to give it: the system has but a signal to say so (SIGBUS). A database is
+ * The last word of a command one of whose files was cut off while it lay in the process's memory,
+ * or whose disk refused to give it: the system has but a signal to say so (SIGBUS). A database is
  * asked how long it is before it is read, but a long reading does not ask for each byte. Which file
  * it was, the process's own map tells. Any other SIGBUS stays what it is.
  */
