@@ -170,11 +170,14 @@ typedef struct newest {
 
 static void supersede(ot_fact *fact, int n)
 {
-    size_t size = 16;
-    while (size < 4 * (size_t)n)
+    enum { FEW = 8 }; /* are compared one by one, which needs no hash and no memory */
+    newest few[2 * FEW];
+    int slot_of_few[FEW];
+    size_t size = OT_COUNT(few);
+    while (n > FEW && size < 4 * (size_t)n)
         size *= 2;
-    newest *table = ot_alloc(size * sizeof *table);
-    int *slot = ot_alloc((size_t)(n + 1) * sizeof *slot);
+    newest *table = n > FEW ? ot_alloc(size * sizeof *table) : few;
+    int *slot = n > FEW ? ot_alloc((size_t)n * sizeof *slot) : slot_of_few;
     for (size_t i = 0; i < size; i++)
         table[i] = (newest){-1, -1};
     for (int i = 0; i < n; i++) {
@@ -182,7 +185,7 @@ static void supersede(ot_fact *fact, int n)
         slot[i] = -1;
         if (r->outcome != OPTUNE_OUTCOME_OK || fact[i].currency == OT_STALE)
             continue;
-        size_t at = hash_of(r) % size;
+        size_t at = n > FEW ? hash_of(r) % size : 0;
         for (;; at = (at + 1) % size) {
             const int other = table[at].trial < 0 ? table[at].final : table[at].trial;
             if (other < 0 || same_config(r, &fact[other].record))
@@ -204,8 +207,10 @@ static void supersede(ot_fact *fact, int n)
                  fact[of->trial].record.time > fact[i].record.time)
             overtake(&fact[i], &fact[of->trial].record);
     }
-    free(table);
-    free(slot);
+    if (n > FEW) {
+        free(table);
+        free(slot);
+    }
 }
 
 /* ---- chosen for a graph ------------------------------------------------------------------ */

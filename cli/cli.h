@@ -213,6 +213,9 @@ int ot_open_handle(const ot_globals *globals, const char *target, optune **handl
                    optune_err *err);
 /* While `handle` is not NULL the first Ctrl-C asks its run to end, and the second one exits. */
 void ot_on_interrupt(optune *handle);
+/* cut.c: from now on a file that is cut off while it is read in memory is named on stderr, and ends
+ * this process as what failed. */
+void ot_tell_cuts(void);
 /* crash.c: from now on a plugin whose code ends this process is named on stderr. */
 void ot_tell_crashes(const ot_globals *globals);
 

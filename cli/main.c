@@ -49,6 +49,7 @@ static void install_handlers(void)
     action.sa_flags = SA_RESTART;
     sigaction(SIGPIPE, &action, NULL);
     sigaction(SIGXFSZ, &action, NULL);
+    ot_tell_cuts();
 }
 
 void ot_on_interrupt(optune *handle)

@@ -5,6 +5,7 @@
  * whole database makes none, and one of a newer version is left as it is.
  */
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "db/db.h"
@@ -177,6 +178,48 @@ static void a_newer_one_is_left_alone(void **state)
     }
 }
 
+/* By another process, while this one asks whether it is whole: the system says so by a signal. */
+static void one_is_cut_off_while_it_is_read(void **state)
+{
+    (void)state;
+    enum { RECORDS = 4000, TRIES = 10 };
+    static optune_record record[RECORDS];
+    optune_err err = {0};
+    ot_store *store;
+    ot_text sound = {0};
+    char cut[512], data[600];
+    int told = 0;
+    snprintf(cut, sizeof cut, "%s", command_path("cut"));
+    snprintf(data, sizeof data, "%s/store/data.mdb", cut);
+    for (int i = 0; i < RECORDS; i++)
+        record[i] = some_record(i);
+    check_ok(ot_store_open(cut, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_put(store, record, RECORDS, NULL, &err));
+    ot_store_close(store);
+    check_ok(ot_read_file(data, &sound, 64 << 20, &err));
+    for (int i = 0; i < TRIES; i++) {
+        check_ok(ot_write_file(data, sound.s, sound.n, &err));
+        const pid_t child = fork();
+        if (child == 0) {
+            usleep(5000 + (useconds_t)i * 4000);
+            _exit(truncate(data, 64 << 10) != 0);
+        }
+        int status;
+        outcome o = optune("db", "check", "--db", cut);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_in_range(o.code, 0, 1);
+        told += o.code;
+        if (o.code) {
+            check_contains(ot_text_str(&o.err), cut);
+            check_contains(ot_text_str(&o.err), "optune db rebuild");
+        }
+        release(&o);
+    }
+    assert_true(told > 0);
+    ot_text_release(&sound);
+}
+
 static int setup(void **state)
 {
     const int status = command_setup(state);
@@ -192,6 +235,7 @@ int main(void)
         cmocka_unit_test(the_first_is_not_there),
         cmocka_unit_test(only_its_store_is_not_there),
         cmocka_unit_test(a_newer_one_is_left_alone),
+        cmocka_unit_test(one_is_cut_off_while_it_is_read),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }
