@@ -201,12 +201,55 @@ static void test_shared(void **state)
     }
 }
 
+/* What a device uses untuned. */
+static optune_config default_of(const char *text, const optune_device *device)
+{
+    optune_err err = {0};
+    static optune_call call;
+    optune_space *space;
+    optune_config config;
+    check_ok(ot_call_parse(text, &call, &err));
+    const optune_task task = {&call, &target, device};
+    check_ok(ot_space_open(&task, ot_impl_find("conv2d_winograd.cpu"), &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    ot_space_close(space);
+    return config;
+}
+
+static int64_t points_of_default(const char *text, const optune_device *device)
+{
+    const optune_config config = default_of(text, device);
+    return (optune_config_int(&config, "tile_h") + 2) *
+           (optune_config_int(&config, "tile_w") + 2);
+}
+
+/* The default keeps fewer points of each weight where what lies behind the L2 is slow, and as many
+ * where weights stay in the L2; 512-bit registers take one vector of channels at a time, whose
+ * broadcasts cost nothing. */
+static void test_defaults_by_caches(void **state)
+{
+    (void)state;
+    static const char deep[] = "conv2d(f32[1,512,7,7], const f32[512,512,3,3], padding=[1])",
+                      flat[] = "conv2d(f32[1,32,28,28], const f32[32,32,3,3], padding=[1])";
+    optune_device near = wide, far = wide, narrow = wide;
+    near.threads = far.threads = narrow.threads = 1;
+    near.l3 = 32 << 20;
+    far.l3 = INT64_C(300) << 20;
+    narrow.vector_bytes = 32;
+    narrow.vector_registers = 16;
+    assert_true(points_of_default(deep, &far) < points_of_default(deep, &near));
+    assert_int_equal(points_of_default(flat, &far), points_of_default(flat, &near));
+    const optune_config one = default_of(deep, &far), more = default_of(deep, &narrow);
+    assert_int_equal(optune_config_int(&one, "tile_co"), 1);
+    assert_true(optune_config_int(&more, "tile_co") > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),    cmocka_unit_test(test_squares),
         cmocka_unit_test(test_borders), cmocka_unit_test(test_scratch),
-        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_shared),  cmocka_unit_test(test_defaults_by_caches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,67 +327,6 @@ static void every_row_on_gpus_has_one(void **state)
     assert_true(rows > 40 && asked > 4 * rows);
 }
 
-static optune_device cpu_of(int vector_bytes, int64_t l3)
-{
-    return (optune_device){.key = "here",
-                           .kind = "cpu",
-                           .threads = 1,
-                           .vector_bytes = vector_bytes,
-                           .vector_registers = vector_bytes / 2,
-                           .l1 = 48 << 10,
-                           .l2 = 2 << 20,
-                           .l3 = l3 << 20};
-}
-
-static int64_t points_of_fallback(const optune_task *task)
-{
-    optune_err err;
-    optune_space *space;
-    optune_config config;
-    check_ok(ot_space_open(task, ot_impl_find("conv2d_winograd.cpu"), &space, &err));
-    assert_true(ot_space_fallback(space, &config, NULL));
-    ot_space_close(space);
-    return (optune_config_int(&config, "tile_h") + 2) *
-           (optune_config_int(&config, "tile_w") + 2);
-}
-
-/* Winograd's on CPUs: its fallback is the best of its estimate, nearly, whatever the registers and
- * the caches; and where what lies behind the L2 is slow, it keeps fewer points of each weight. */
-static void winograd_reads_less_where_that_is_slow(void **state)
-{
-    (void)state;
-    enum { FAST = 32, SLOW = 300 }; /* MiB behind the L2 */
-    static const struct {
-        const char *call;
-        int vector_bytes;
-        int64_t l3;
-    } rows[] = {
-        {"conv2d(f32[1,256,14,14],const f32[256,256,3,3],padding=[1])", 64, SLOW},
-        {"conv2d(f32[1,48,56,56],const f32[96,48,3,3],padding=[1])", 32, FAST},
-        {"conv2d(f32[2,128,28,28],const f32[192,128,3,3],strides=[2],padding=[1])", 64, FAST},
-        {"conv2d(f64[1,64,30,22],f64[64,64,3,3],padding=[1])", 32, SLOW},
-    };
-    static optune_call call;
-    static optune_target target = {.kind = "cpu"};
-    optune_err err;
-    for (int i = 0; i < OT_COUNT(rows); i++) {
-        const optune_device device = cpu_of(rows[i].vector_bytes, rows[i].l3);
-        check_ok(ot_call_parse(rows[i].call, &call, &err));
-        const double better =
-            share_of_better(&(optune_task){&call, &target, &device}, "conv2d_winograd.cpu");
-        print_message("%s: %.1f %% are better\n", rows[i].call, better);
-        assert_true(better <= 2);
-    }
-    const optune_device fast = cpu_of(64, FAST), slow = cpu_of(64, SLOW);
-    check_ok(ot_call_parse("conv2d(f32[1,512,7,7],const f32[512,512,3,3],padding=[1])", &call,
-                           &err));
-    const int64_t many = points_of_fallback(&(optune_task){&call, &target, &fast}),
-                  few = points_of_fallback(&(optune_task){&call, &target, &slow});
-    print_message("512 channels at 7x7: %lld points of a weight, %lld where it is slow\n",
-                  (long long)many, (long long)few);
-    assert_true(few < many);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,7 +335,6 @@ int main(void)
         cmocka_unit_test(copies_are_counted),
         cmocka_unit_test(templates_tell_good_from_bad),
         cmocka_unit_test(every_row_on_gpus_has_one),
-        cmocka_unit_test(winograd_reads_less_where_that_is_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

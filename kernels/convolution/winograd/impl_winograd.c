@@ -242,8 +242,7 @@ static bool applies(const optune_task *task, char *why)
 
 /* One choice of the knobs that decide how much is computed and moved. */
 typedef struct choice {
-    int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk, ahead;
-    bool taps;
+    int64_t tile_h, tile_w, rows, tile_p, tile_co, chunk;
 } choice;
 
 /* Bytes that a core reads of the cache behind its L2 in a cycle: of one that many cores share over
@@ -259,10 +258,11 @@ static double missed(double bytes, int64_t l2)
     return fmin(1, fmax(0, bytes / (double)l2 - 0.9));
 }
 
-/* Estimated cycles: the products, about two cycles for a vector transformed either way, five for
- * one of taps, and what the L2 cannot keep: weights pass by once for every block, inputs once for
+/* Estimated cycles, weights kept as points: the products, about two cycles for a vector transformed
+ * either way, and what the L2 cannot keep: weights pass by once for every block, inputs once for
  * every chunk. A few times the L2 is a core's share of the next cache; what is larger comes from
- * memory. Half of what is prefetched hides behind products, but no more than these take. */
+ * memory. Weights are prefetched: half of them hides behind products, but no more than these
+ * take. */
 static double cost(const optune_task *task, const conv2d_shape *s, const choice *c)
 {
     const sizes z = sizes_of(task, s, c->tile_h, c->tile_w, c->rows, c->tile_co, c->chunk);
@@ -270,12 +270,9 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
                   blocks = host_ceil(z.all_rows, c->rows);
     const double step = steps(task, s, z.tiles, c->tile_p, c->tile_co, SHARED) / 2;
     const double products = (double)(blocks * z.points * (s->ci + 6)) * step;
-    const int64_t u = c->taps ? z.taps : z.u;
-    double vectors = (double)(z.all_rows * z.cols * z.points) *
-                     (double)(host_ceil(s->ci, z.lanes) + z.panels * c->tile_co);
-    if (c->taps)
-        vectors += (double)(blocks * z.u / z.lanes) * 2.5;
-    const double all = (double)((u + z.v + z.m) * elem);
+    const double vectors = (double)(z.all_rows * z.cols * z.points) *
+                           (double)(host_ceil(s->ci, z.lanes) + z.panels * c->tile_co);
+    const double all = (double)((z.u + z.v + z.m) * elem);
     const double slow = (z.v + z.m) * elem > 4 * l2 ? 4 : 1;
     double far = 0;
     if ((z.v + z.m) * elem > (all > (double)l2 ? l2 / 2 : l2 * 3 / 4))
@@ -283,11 +280,10 @@ static double cost(const optune_task *task, const conv2d_shape *s, const choice 
     if (z.m * elem > l2 / 2)
         far += (double)(z.m * z.chunks * 2 * blocks) * slow;
     const double each = (double)elem / far_bytes(task);
-    double weights = (double)(u * blocks) * each * missed(all, l2);
-    if (u * elem > 12 * l2)
+    double weights = (double)(z.u * blocks) * each * missed(all, l2);
+    if (z.u * elem > 12 * l2)
         weights *= 1.5;
-    if (c->ahead)
-        weights = larger(weights / 2, weights - products);
+    weights = larger(weights / 2, weights - products);
     /* Threads share blocks, or the chunks of each. */
     const int64_t parts = z.split_blocks ? blocks : z.chunks;
     const double rounds = (double)(host_ceil(parts, z.threads) * z.threads) / (double)parts;
@@ -312,8 +308,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                     .chunk = i & 1 ? 4 : 1,
                     .rows = rows[i / (2 * TILES * TILES)],
                     .tile_p = 1,
-                    .tile_co = 1,
-                    .ahead = 128};
+                    .tile_co = 1};
         const int64_t tiles = c.rows * host_ceil(s.ow, c.tile_w);
         if (c.rows > s.n * host_ceil(s.oh, c.tile_h) ||
             !good[i / 2 % TILES][i / 2 / TILES % TILES])
@@ -349,21 +344,6 @@ static sizes sizes_with(const optune_task *task, const conv2d_shape *s,
         task, s, optune_config_int(config, "tile_h"), optune_config_int(config, "tile_w"),
         optune_config_int(config, "block_rows"), optune_config_int(config, "tile_co"),
         optune_config_int(config, "chunk_co"));
-}
-
-static double estimate(const optune_task *task, const optune_config *config)
-{
-    conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
-    return cost(task, &s,
-                &(choice){.tile_h = optune_config_int(config, "tile_h"),
-                          .tile_w = optune_config_int(config, "tile_w"),
-                          .rows = optune_config_int(config, "block_rows"),
-                          .tile_p = optune_config_int(config, "tile_p"),
-                          .tile_co = optune_config_int(config, "tile_co"),
-                          .chunk = optune_config_int(config, "chunk_co"),
-                          .ahead = optune_config_int(config, "prefetch"),
-                          .taps = keeps_taps(config)});
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -457,5 +437,4 @@ OPTUNE_IMPL(convolution_winograd, winograd) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .estimate = estimate,
 };
