@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "target/cuda_api.h"
+#include "target/driver.h"
 
 #define SYMBOL(name, symbol, args) symbol,
 static const char *const cuda_symbols[] = {OT_CUDA_FUNCTIONS(SYMBOL)};
@@ -166,8 +167,10 @@ static int try_driver(const char *file, optune_err *err)
 {
     enum { STUB_LIBRARY = 34 };
     const char *const files[] = {file, NULL};
-    const int status =
+    int status =
         ot_bind(files, "NVIDIA's driver", cuda_symbols, OT_COUNT(cuda_symbols), &cuda, err);
+    if (status >= 0)
+        status = ot_driver_try("cuda", "OPTUNE_CUDA_DRIVER names another one", err);
     if (status < 0)
         return status;
     const int rc = cuda.cuInit(0);

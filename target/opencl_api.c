@@ -2,6 +2,7 @@
 /* Opens the OpenCL loader (libOpenCL.so.1) once for the process, and names its errors. */
 #include <pthread.h>
 
+#include "target/driver.h"
 #include "target/opencl_api.h"
 
 #define NAME(result, name, args) #name,
@@ -17,6 +18,12 @@ static void bind(void)
 {
     status =
         ot_bind(files, "ocl-icd-libopencl1", symbols, OT_COUNT(symbols), &functions, &problem);
+    if (status >= 0) /* the loader opens no driver before it is asked for platforms */
+        status =
+            ot_driver_try("opencl",
+                          "take its file out of /etc/OpenCL/vendors, or name a folder with "
+                          "the others in OCL_ICD_VENDORS",
+                          &problem);
 }
 
 int ot_opencl_open(const ot_opencl **api, optune_err *err)

@@ -7,10 +7,10 @@
  * The one idea: what was chosen once is known by what it is. Another process may see other
  * platforms, so that a number is another device there, and so may be what is preferred.
  */
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "target/driver.h"
 #include "target/opencl.h"
 
 enum { MOST_PLATFORMS = 16, MOST_DEVICES = 64 };
@@ -49,13 +49,10 @@ static int64_t number_of(const ot_opencl *cl, cl_device_id device, cl_uint what,
 /* What the loader was told of drivers, and that none of it could be used. */
 static void say_registered(ot_text *text)
 {
-    const char *place = getenv("OCL_ICD_VENDORS");
-    char pattern[4096], name[256] = "";
+    const char *place;
+    char name[256] = "";
     glob_t file = {0};
-    if (!place || !*place)
-        place = "/etc/OpenCL/vendors";
-    snprintf(pattern, sizeof pattern, "%s/*.icd", place);
-    glob(pattern, 0, NULL, &file);
+    ot_driver_registered(&place, &file);
     ot_text_printf(text, "the loader found no driver in %s", place);
     for (size_t i = 0; i < file.gl_pathc; i++) {
         FILE *f = fopen(file.gl_pathv[i], "r");

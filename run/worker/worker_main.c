@@ -2,7 +2,8 @@
 /*
  * optune-worker: the process that has candidates run (worker.h). Started by the library with its
  * socket as file 3 and the number of its parent; never by a person, except to ask what a library
- * is: `optune-worker --library cblas`. The same program is the compiler process of targets whose
+ * is: `optune-worker --library cblas`. Whether a driver survives its start is seen by
+ * `optune-worker --driver opencl`. The same program is the compiler process of targets whose
  * compiler is a library: `optune-worker --compile TARGET ...`, or without more words for requests
  * on its stdin. It dies with its parent, and nothing it does outlives it.
  */
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "run/worker.h"
+#include "target/driver.h"
 
 static int describe(const char *lib)
 {
@@ -23,6 +25,17 @@ static int describe(const char *lib)
         return 4;
     }
     fputs(text, stdout);
+    return 0;
+}
+
+/* What it is does not matter, only that this process is still there behind it. */
+static int try_driver(const char *name)
+{
+    optune_target target;
+    optune_device device;
+    optune_err err = {0};
+    if (ot_target_parse(name, &target, &err) >= 0)
+        ot_target_probe(&target, &device, &err);
     return 0;
 }
 
@@ -60,6 +73,9 @@ static int serve_compiles(const char *target)
 int main(int argc, char **argv)
 {
     int code = 2;
+    ot_driver_expendable();
+    if (argc == 3 && strcmp(argv[1], "--driver") == 0)
+        _exit(try_driver(argv[2]));
     if (argc == 3 && strcmp(argv[1], "--compile") == 0)
         _exit(serve_compiles(argv[2]));
     if (argc >= 3 && strcmp(argv[1], "--compile") == 0) {

@@ -5,11 +5,11 @@
  * computes: kernels are not run but looked up by name. `dense` and `matmul` are a product of the
  * shape in FAKE_CUDA_DENSE (M,N,K); `dense_<fault>` does the same and then what its name says. An
  * encoded tensor map begins with its tensor's address, so that `dense` takes maps, too. With
- * -DOLD_DRIVER there are none. `peak_<anything>` does nothing; no module has the one that
- * FAKE_CUDA_WITHOUT names. A module that is PTX has the kernels that it says; each reads
- * (from, bytes), as a flush does. With FAKE_CUDA_NO_CAPTURE nothing is captured. Events read a
- * clock that only work moves: a launch takes a microsecond, bringing a graph to the device a
- * millisecond. A thread that has not the context gets nothing done.
+ * -DOLD_DRIVER there are none; with -DCRASHES it does not survive its start. `peak_<anything>` does
+ * nothing; no module has the one that FAKE_CUDA_WITHOUT names. A module that is PTX has the kernels
+ * that it says; each reads (from, bytes), as a flush does. With FAKE_CUDA_NO_CAPTURE nothing is
+ * captured. Events read a clock that only work moves: a launch takes a microsecond, bringing a
+ * graph to the device a millisecond. A thread that has not the context gets nothing done.
  *
  * With FAKE_CUDA_ANY every kernel is found, and launched does nothing: what it was to compute is
  * wrong. Such a kernel `hang`s, or `crash`es, where FAKE_CUDA_FAULTS says so (NAME:hang,NAME:crash
@@ -193,6 +193,10 @@ __attribute__((visibility("default"))) void fake_cuda_pass(int microseconds)
 
 API cuInit(unsigned flags)
 {
+#ifdef CRASHES
+    fputs("no firmware\n", stderr);
+    abort();
+#endif
     return flags ? INVALID : 0;
 }
 
