@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 
 struct optune_selection {
     const ot_answer *answer;
@@ -53,8 +54,7 @@ static int give(optune *o, int status, const ot_answer *answer, optune_selection
 int optune_select(optune *o, const char *workload, optune_selection **selection,
                   optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"selection", selection}));
+    OT_ENTER(err, {"handle", o}, {"workload", workload}, {"selection", selection});
     const ot_answer *answer = NULL;
     const int status = ot_answer_text(o, workload, &answer, err);
     return give(o, status, answer, selection, err);
@@ -64,7 +64,7 @@ int optune_select_call(optune *o, const optune_call *call, optune_selection **se
                        optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"selection", selection}));
+    OT_ENTER(err, {"handle", o}, {"selection", selection});
     return ot_selection_of(o, call, NULL, selection, err);
 }
 
@@ -123,6 +123,7 @@ double optune_selection_cost(const optune_selection *s)
 
 const char *optune_selection_text(optune_selection *s, bool explain)
 {
+    OT_DEFAULT_FENV;
     if (!s)
         return NULL;
     ot_text_clear(&s->text);
@@ -137,6 +138,7 @@ const char *optune_selection_text(optune_selection *s, bool explain)
 
 const char *optune_selection_json(optune_selection *s)
 {
+    OT_DEFAULT_FENV;
     if (!s)
         return NULL;
     if (!s->json) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 
 typedef struct doing {
     optune *o;
@@ -220,7 +221,7 @@ static const struct deed {
 int optune_database(optune *o, const optune_database_options *options, optune_result **result,
                     optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     optune_database_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_database_options, options, &own));

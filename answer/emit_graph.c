@@ -13,6 +13,7 @@
 #include "answer/emit_graph.h"
 #include "answer/emitted_weights.h"
 #include "answer/program/lifetimes.h"
+#include "base/fenv.h"
 
 static int64_t round_up(int64_t n)
 {
@@ -287,11 +288,11 @@ static int check_dims(const optune_partition *p, optune_err *err)
 {
     for (int i = 0; i < p->groups.n; i++)
         if (p->groups.group[i].call->op->shape)
-            return ot_graph_fail(p->graph, p->groups.group[i].node[0], -1,
-                                 OPTUNE_EUNSUPPORTED,
-                                 "its dims follow from values, which emitted C cannot tell: end "
-                                 "the graph in front of it, or compute it in process",
-                                 err);
+            return ot_graph_fail(
+                p->graph, p->groups.group[i].node[0], -1, OPTUNE_EUNSUPPORTED,
+                "its dims follow from values, which emitted C cannot tell: end "
+                "the graph in front of it, or compute it in process",
+                err);
     return OPTUNE_OK;
 }
 
@@ -364,7 +365,7 @@ static optune_result *report(const ot_emission *e, const char *dir, json_t *file
 int optune_partition_emit(optune_partition *p, const char *dir, const char *name, bool force,
                           optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"dir", dir}, {"result", result}));
+    OT_ENTER(err, {"partition", p}, {"dir", dir}, {"result", result});
     *result = NULL;
     name = name ? name : "model";
     const char *const *known;

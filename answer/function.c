@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 
 struct optune_function {
     ot_machine machine;
     ot_kernel kernel;
-    optune_call *shaped;                /* the call as it last came out; NULL: as its types say */
+    optune_call *shaped; /* the call as it last came out; NULL: as its types say */
     void *constant[OPTUNE_MAX_INPUTS]; /* what its shape function sees of constants */
 };
 
@@ -54,7 +55,7 @@ static int find_shape(optune_function *f, const void *const *inputs, optune_err 
 
 int optune_function_shape(const optune_function *f, int output, int64_t *dims, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"function", f}, {"dims", dims}));
+    OT_ENTER(err, {"function", f}, {"dims", dims});
     const optune_call *call = f->shaped ? f->shaped : f->kernel.session->task.call;
     if (output < 0 || output >= call->n_outputs)
         return optune_fail(err, OPTUNE_EUSAGE, "there is no output %d: '%s' has %d", output,
@@ -98,7 +99,7 @@ int optune_function_open(optune *o, const optune_call *call, const void *const *
                          optune_function **function, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"function", function}));
+    OT_ENTER(err, {"handle", o}, {"function", function});
     *function = NULL;
     if (!ot_call_static(call))
         return optune_fail(err, OPTUNE_ETYPE, "only a call of known types can be compiled");
@@ -125,8 +126,7 @@ int optune_function_open_text(optune *o, const char *workload, const void *const
                               optune_function **function, optune_err *err)
 {
     optune_call *call = NULL;
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"function", function}));
+    OT_ENTER(err, {"handle", o}, {"workload", workload}, {"function", function});
     *function = NULL;
     int status = optune_call_open(workload, &call, err);
     if (status >= 0)
@@ -138,7 +138,7 @@ int optune_function_open_text(optune *o, const char *workload, const void *const
 int optune_function_run(optune_function *f, const void *const *inputs, void *const *outputs,
                         optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"function", f}));
+    OT_ENTER(err, {"function", f});
     ot_session *s = f->kernel.session;
     int status = OPTUNE_OK;
     for (int i = 0; i < optune_call_inputs(s->task.call); i++)

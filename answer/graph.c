@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 
 bool ot_partition_accepts(void *arg, const optune_call *call)
 {
@@ -286,7 +287,7 @@ optune_selection *optune_partition_selection(const optune_partition *p, int i)
 
 int optune_partition_select(optune_partition *p, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}));
+    OT_ENTER(err, {"partition", p});
     drop_selections(p);
     p->selected = true;
     for (int i = 0; i < p->groups.n; i++) {
@@ -392,6 +393,7 @@ static void add_explanations(optune_partition *p, ot_text *to)
 
 const char *optune_partition_text(optune_partition *p, bool explain)
 {
+    OT_DEFAULT_FENV;
     if (!p)
         return NULL;
     ot_text_clear(&p->text);
@@ -431,6 +433,7 @@ static json_t *group_json(const optune_partition *p, int i)
 
 const char *optune_partition_json(optune_partition *p)
 {
+    OT_DEFAULT_FENV;
     if (!p)
         return NULL;
     json_t *json = json_object(), *groups = json_array(), *workloads = json_array();

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 #include "call/dim_expr.h"
 
 /* Whether an input of a group has no bound: why, and the remedy. */
@@ -20,7 +21,7 @@ static bool is_unbounded(const optune_graph *g, const ot_group *group, ot_text *
 int optune_partition_workloads(const optune_partition *p, const char *const **workloads,
                                optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"workloads", workloads}));
+    OT_ENTER(err, {"partition", p}, {"workloads", workloads});
     for (int i = 0; i < p->groups.n; i++) {
         ot_text text = {0}, why = {0};
         if (ot_call_static(p->groups.group[i].call) ||

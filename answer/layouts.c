@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 
 enum { FORMS_SIZE = 16384 };
 
@@ -131,8 +132,7 @@ static void use_blocks(optune_partition **partition)
 int optune_partition_open(optune *o, optune_graph *graph, optune_partition **partition,
                           optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"graph", graph}, {"partition", partition}));
+    OT_ENTER(err, {"handle", o}, {"graph", graph}, {"partition", partition});
     *partition = NULL;
     const int status = ot_partition_open_plain(o, graph, partition, err);
     if (status >= 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 #include "run/run.h"
 
 /* "DIR:DIR...": the first is written, and may be empty: the default; the others are only read. */
@@ -68,7 +69,7 @@ static void check_libs(optune *o)
 
 int optune_open(const optune_options *options, optune **handle, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", handle}));
+    OT_ENTER(err, {"handle", handle});
     *handle = NULL;
     static const optune_options defaults = {.size = sizeof defaults};
     if (!options)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 #include "base/record.h"
 
 /* What is given out, and what it is made of. */
@@ -52,7 +53,7 @@ static int nothing(const ot_answer *a, optune_err *err)
 
 int optune_query(optune *o, const char *workload, optune_found **found, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"found", found}));
+    OT_ENTER(err, {"handle", o}, {"workload", workload}, {"found", found});
     *found = NULL;
     const ot_answer *a = NULL;
     int status = ot_answer_record(o, workload, &a, err);
@@ -83,7 +84,7 @@ void optune_found_free(optune_found *found)
 
 int optune_found_json(const optune_found *found, optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"found", found}, {"result", result}));
+    OT_ENTER(err, {"found", found}, {"result", result});
     const optune_record *r = &found->record;
     ot_text line = {0};
     ot_record_line(r, &line);
@@ -102,7 +103,7 @@ int optune_found_json(const optune_found *found, optune_result **result, optune_
 
 int optune_config_write(const optune_config *config, char *text, size_t size, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"config", config}, {"text", text}));
+    OT_ENTER(err, {"config", config}, {"text", text});
     ot_text all = {0};
     ot_config_print_short(config, &all);
     const bool fits = ot_copy(text, size, ot_text_str(&all));

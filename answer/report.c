@@ -12,6 +12,7 @@
 #include "answer/graph.h"
 #include "answer/list/list.h"
 #include "answer/report.h"
+#include "base/fenv.h"
 
 /* So that a page stays well below 2 MB. */
 enum {
@@ -246,7 +247,7 @@ static int report(reporting *all, optune_result **result, optune_err *err)
 int optune_report(optune *o, const optune_report_options *options, optune_result **result,
                   optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     optune_report_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_report_options, options, &own));

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 
 extern const char ot_report_html[], ot_report_js[]; /* embedded by the build */
 
@@ -98,7 +99,7 @@ static void write_page(const char *json, const char *library, ot_text *to)
 
 int optune_report_write(const char *json, const char *path, size_t *bytes, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"json", json}, {"path", path}));
+    OT_ENTER(err, {"json", json}, {"path", path});
     char from[4096];
     OT_RETURN_UNLESS_OK(find_library(from, sizeof from, err));
     ot_text library = {0}, page = {0};

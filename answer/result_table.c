@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 #include "base/table.h"
 
 /* The first list of objects is what the document is about; without one it is a row itself. */
@@ -99,7 +100,7 @@ static void print_names(const json_t *rows, ot_text *to)
 int optune_result_table(const optune_result *result, const char *form, optune_result **table,
                         optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"result", result}, {"form", form}, {"table", table}));
+    OT_ENTER(err, {"result", result}, {"form", form}, {"table", table});
     *table = NULL;
     const bool names = !strcmp(form, "names");
     ot_table_form as = OT_TABLE_CSV;

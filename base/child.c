@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <paths.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -36,19 +37,22 @@ static int lift(int fd, int n)
 }
 
 /* The environment with another TMPDIR, and in the language that its messages are looked for in; the
- * texts are the environment's own, but for `own`. */
+ * texts are the environment's own, but for `own`. A process without a PATH finds programs where the
+ * system has them; what these start is looked for there, too. */
 static char **environment(const char *temp, ot_text *own)
 {
     int n = 0, to = 0;
-    while (environ[n])
+    while (environ && environ[n]) /* NULL: clearenv left nothing */
         n++;
-    char **all = ot_alloc((size_t)(n + 3) * sizeof *all);
+    char **all = ot_alloc((size_t)(n + 4) * sizeof *all);
     for (int i = 0; i < n; i++)
         if (strncmp(environ[i], "TMPDIR=", 7) != 0 && strncmp(environ[i], "LC_ALL=", 7) != 0)
             all[to++] = environ[i];
     ot_text_printf(own, "TMPDIR=%s", temp);
     all[to++] = own->s;
     all[to++] = (char *)"LC_ALL=C";
+    if (!getenv("PATH"))
+        all[to++] = (char *)"PATH=" _PATH_DEFPATH;
     all[to] = NULL;
     return all;
 }

@@ -220,7 +220,12 @@ static const char *read_old(json_t *root, ot_arena *arena, ot_log_line *line)
     optune_record *record = &line->record;
     json_t *input = json_object_get(root, "i");
     const json_t *config = json_array_get(input, 5);
-    if (json_number_value(json_object_get(root, "v")) != 0.1)
+    const json_t *version = json_object_get(root, "v");
+    /* "v0.6", and steps of a schedule where AutoTVM has entities. */
+    if (json_is_string(version))
+        return "it is of TVM's auto_scheduler, whose programs are no templates: only logs of "
+               "AutoTVM are read";
+    if (json_number_value(version) != 0.1)
         return "its version is not 0.1";
     const char *problem = read_input(input, 6, arena, line);
     if (!problem)
@@ -255,6 +260,10 @@ static const char *parse(const char *text, size_t n, bool is_device, ot_arena *a
     *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &error);
     if (!*root)
         return ot_arena_printf(arena, "it is no JSON: %s", error.text);
+    if (!is_device && json_is_integer(json_array_get(*root, 0)) &&
+        json_is_array(json_array_get(*root, 1)))
+        return "it is of TVM's MetaSchedule, whose traces are no templates: only logs of "
+               "AutoTVM are read";
     if (!json_is_object(*root))
         return "it is no JSON object";
     if (is_device)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/graph.h"
 
 /* ---- making nodes ------------------------------------------------------------------------ */
@@ -19,7 +20,7 @@ optune_graph *ot_graph_new(void)
 
 int optune_graph_open(optune_graph **graph, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", graph}));
+    OT_ENTER(err, {"graph", graph});
     (void)err;
     *graph = ot_graph_new();
     return OPTUNE_OK;
@@ -167,7 +168,7 @@ static int read_type(const char *text, optune_tensor *type, optune_err *err)
 
 int optune_graph_variable(optune_graph *g, const char *name, const char *type, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"type", type}));
+    OT_ENTER(err, {"graph", g}, {"type", type});
     ot_node node = {.kind = OT_NODE_VAR, .n_out = 1, .n_tensors = 1, .out = types(g, 1)};
     const int status = read_type(type, node.out, err);
     return status < 0 ? status : add(g, name, &node, err);
@@ -186,7 +187,7 @@ static int copy_data(ot_node *node, const void *data, optune_err *err)
 int optune_graph_constant(optune_graph *g, const char *name, const char *type, const void *data,
                           optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"type", type}));
+    OT_ENTER(err, {"graph", g}, {"type", type});
     ot_node node = {.kind = OT_NODE_CONST, .n_out = 1, .n_tensors = 1, .out = types(g, 1)};
     const int status = read_type(type, node.out, err);
     if (status < 0)
@@ -203,7 +204,7 @@ int optune_graph_constant(optune_graph *g, const char *name, const char *type, c
 
 int optune_graph_set_data(optune_graph *g, int node, const void *data, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    OT_ENTER(err, {"graph", g});
     const int status = check_node(g, node, err);
     if (status < 0)
         return status;
@@ -266,7 +267,7 @@ int optune_graph_call_like(optune_graph *g, const char *name, const optune_call 
                            const int *inputs, int n, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    OT_ENTER(err, {"graph", g});
     if (n < 0 || (n > 0 && !inputs))
         return optune_fail(err, OPTUNE_EUSAGE, "%d inputs are no list of nodes", n);
     const optune_op *op = call->op;
@@ -349,7 +350,7 @@ static int set_attrs(optune_call *call, const char *attrs, optune_err *err)
 int optune_graph_call(optune_graph *g, const char *name, const char *op, const int *inputs,
                       int n, const char *attrs, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"op", op}));
+    OT_ENTER(err, {"graph", g}, {"op", op});
     optune_call *call = ot_alloc(sizeof *call);
     int status = optune_call_start(call, op, err);
     if (status >= 0)
@@ -363,7 +364,7 @@ int optune_graph_call(optune_graph *g, const char *name, const char *op, const i
 int optune_graph_tuple(optune_graph *g, const char *name, const int *fields, int n,
                        optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"fields", fields}));
+    OT_ENTER(err, {"graph", g}, {"fields", fields});
     if (n < 1)
         return optune_fail(err, OPTUNE_ESYNTAX, "a tuple has at least one field");
     int depth = 0, tensors = 0;
@@ -396,7 +397,7 @@ int optune_graph_tuple(optune_graph *g, const char *name, const int *fields, int
 
 int optune_graph_get(optune_graph *g, const char *name, int tuple, int index, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    OT_ENTER(err, {"graph", g});
     int status = check_node(g, tuple, err);
     if (status < 0)
         return status;
@@ -431,7 +432,7 @@ int optune_graph_get(optune_graph *g, const char *name, int tuple, int index, op
 
 int optune_graph_output(optune_graph *g, int node, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    OT_ENTER(err, {"graph", g});
     const int status = check_node(g, node, err);
     if (status < 0)
         return status;
@@ -478,7 +479,7 @@ int ot_graph_annotate_value(optune_graph *g, ot_value value, const char *name, c
 
 int optune_graph_annotate(optune_graph *g, int node, const char *text, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"type", text}));
+    OT_ENTER(err, {"graph", g}, {"type", text});
     const int status = check_node(g, node, err);
     ot_value value;
     if (status < 0)

@@ -6,23 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/graph.h"
 
 int optune_call_start(optune_call *call, const char *name, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"call", call}, {"op", name}));
+    OT_ENTER(err, {"call", call}, {"op", name});
     const optune_op *op;
     const int status = ot_op_get(name, &op, err);
     if (status < 0)
         return status;
-    memset(call, 0, sizeof *call); /* whoever copies or looks at it finds nothing that is not set */
+    memset(call, 0,
+           sizeof *call); /* whoever copies or looks at it finds nothing that is not set */
     return ot_call_start(op, call, err);
 }
 
 int optune_call_add_input(optune_call *call, const char *type, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"type", type}));
+    OT_ENTER(err, {"type", type});
     const int i = call->n_inputs;
     if (i == ot_op_input_count(call->op))
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' takes no input %d", call->op->name, i + 1);
@@ -56,7 +58,7 @@ static int find(const optune_call *call, const char *name, optune_err *err)
 int optune_call_set(optune_call *call, const char *name, const char *value, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"name", name}, {"value", value}));
+    OT_ENTER(err, {"name", name}, {"value", value});
     const int at = find(call, name, err);
     return at < 0 ? at
                   : ot_attr_parse(ot_op_attr_at(call->op, at), value, &call->attr[at], err);
@@ -85,7 +87,7 @@ static int set(optune_call *call, const char *name, unsigned kinds, const optune
 int optune_call_set_int(optune_call *call, const char *name, int64_t value, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"name", name}));
+    OT_ENTER(err, {"name", name});
     const optune_attr attr = {.i = {value}};
     return set(call, name, 1u << OPTUNE_ATTR_INT | 1u << OPTUNE_ATTR_BOOL, &attr, err);
 }
@@ -93,7 +95,7 @@ int optune_call_set_int(optune_call *call, const char *name, int64_t value, optu
 int optune_call_set_float(optune_call *call, const char *name, double value, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"name", name}));
+    OT_ENTER(err, {"name", name});
     const optune_attr attr = {.f = value};
     return set(call, name, 1u << OPTUNE_ATTR_FLOAT, &attr, err);
 }
@@ -102,8 +104,7 @@ int optune_call_set_ints(optune_call *call, const char *name, int n, const int64
                          optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"name", name}, {"values", n > 0 ? values : (const void *)name}));
+    OT_ENTER(err, {"name", name}, {"values", n > 0 ? values : (const void *)name});
     if (n < 0 || n > OPTUNE_MAX_LIST)
         return optune_fail(err, OPTUNE_ELIMIT, "attribute '%s' has more than %d integers", name,
                            OPTUNE_MAX_LIST);
@@ -115,6 +116,7 @@ int optune_call_set_ints(optune_call *call, const char *name, int n, const int64
 
 int optune_call_settle(optune_call *call, optune_err *err)
 {
+    OT_DEFAULT_FENV;
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
     const optune_op_input *next = &call->op->inputs[call->n_inputs];
     if (next->name && !next->optional)
@@ -129,14 +131,14 @@ int optune_call_settle(optune_call *call, optune_err *err)
 
 int optune_call_read(optune_call *call, const char *text, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"call", call}, {"text", text}));
+    OT_ENTER(err, {"call", call}, {"text", text});
     return ot_call_parse(text, call, err);
 }
 
 int optune_call_write(const optune_call *call, char *text, size_t size, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}));
+    OT_ENTER(err, {"text", text});
     for (int i = 0; i < call->n_attrs; i++)
         if (call->attr[i].n == OT_ATTR_UNSET)
             return optune_fail(err, OPTUNE_EUSAGE, "attribute '%s' of '%s' is missing",
@@ -152,19 +154,21 @@ int optune_call_write(const optune_call *call, char *text, size_t size, optune_e
 
 double optune_call_flops(const optune_call *call)
 {
+    OT_DEFAULT_FENV;
     return ot_call_check(call, NULL) == OPTUNE_OK && ot_call_static(call) ? ot_call_flops(call)
                                                                           : 0;
 }
 
 double optune_call_bytes(const optune_call *call)
 {
+    OT_DEFAULT_FENV;
     return ot_call_check(call, NULL) == OPTUNE_OK && ot_call_static(call) ? ot_call_bytes(call)
                                                                           : 0;
 }
 
 int optune_call_open(const char *text, optune_call **call, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}, {"call", call}));
+    OT_ENTER(err, {"text", text}, {"call", call});
     *call = NULL;
     ot_memory_begin();
     optune_call *made = ot_alloc(sizeof *made);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/graph.h"
 
 static bool is_narrow(optune_dtype dtype)
@@ -135,7 +136,7 @@ optune_graph *ot_graph_copy(const optune_graph *g, bool wide, optune_err *err)
 
 int optune_graph_copy(const optune_graph *g, bool wide, optune_graph **copy, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"copy", copy}));
+    OT_ENTER(err, {"graph", g}, {"copy", copy});
     *copy = ot_graph_copy(g, wide, err);
     return *copy ? OPTUNE_OK : err ? err->status : OPTUNE_EDAMAGED;
 }

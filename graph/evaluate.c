@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/graph.h"
 
 typedef struct held { /* one tensor */
@@ -167,7 +168,7 @@ static int take_constant(optune_values *v, int id, optune_err *err)
 int optune_graph_evaluate(const optune_graph *g, const void *const *inputs,
                           const optune_tensor *types, optune_values **values, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"values", values}));
+    OT_ENTER(err, {"graph", g}, {"values", values});
     *values = NULL;
     optune_values *v = ot_alloc(sizeof *v);
     v->g = g;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/graph.h"
 
 struct optune_grad {
@@ -367,7 +368,7 @@ static int all_leaves(const optune_graph *g, int *wrt)
 int optune_graph_gradient(const optune_graph *graph, const int *wrt, int n,
                           optune_graph **gradient, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", graph}, {"gradient", gradient}));
+    OT_ENTER(err, {"graph", graph}, {"gradient", gradient});
     *gradient = NULL;
     if (wrt && (n < 0 || n > OT_GRAPH_OUTPUTS))
         return optune_fail(err, OPTUNE_EUSAGE, "%d is no number of nodes", n);

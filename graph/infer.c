@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/fenv.h"
 #include "call/dim_expr.h"
 #include "graph/graph.h"
 
@@ -317,7 +318,7 @@ static bool all_known(const optune_graph *g)
 
 int optune_graph_infer(optune_graph *g, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    OT_ENTER(err, {"graph", g});
     inference in = {.g = g, .changed = true, .err = err};
     for (int round = 0; in.changed; round++) {
         if (round == MAX_ROUNDS)
@@ -379,7 +380,7 @@ static int refuse_size(const char *name, int64_t size, optune_err *err)
 
 int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
+    OT_ENTER(err, {"graph", g}, {"dim", name});
     if (value < 0 || value > OPTUNE_MAX_DIM)
         return refuse_size(name, value, err);
     char own[256]; /* as in narrow */
@@ -393,7 +394,7 @@ int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_e
 int optune_graph_bound(optune_graph *g, const char *name, int64_t low, int64_t high,
                        optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}, {"dim", name}));
+    OT_ENTER(err, {"graph", g}, {"dim", name});
     if (low < 0 || low > OPTUNE_MAX_DIM)
         return refuse_size(name, low, err);
     if (high < -1 || high > OPTUNE_MAX_DIM)

@@ -2,6 +2,7 @@
 /* Any file that holds a graph: our own text, or a model that a row of the table reads. */
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/model.h"
 
 static const ot_model *model_of(const char *path)
@@ -26,7 +27,7 @@ static int bind_all(optune_graph *g, const optune_binding *bind, int n, optune_e
 static int read_file(const char *path, const optune_binding *bind, int n, bool partial,
                      optune_graph **graph, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"graph", graph}));
+    OT_ENTER(err, {"path", path}, {"graph", graph});
     *graph = NULL;
     if (n < 0 || (n > 0 && !bind))
         return optune_fail(err, OPTUNE_EUSAGE, "%d bindings are no list of dims", n);
@@ -62,6 +63,6 @@ const char *optune_graph_left_out(const optune_graph *graph)
 
 int optune_graph_read(const char *path, optune_graph **graph, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"graph", graph}));
+    OT_ENTER(err, {"path", path}, {"graph", graph});
     return optune_graph_read_bound(path, NULL, 0, graph, err);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/rebuild.h"
 
 /* Inputs of these say where something is, or are angles: 16 bits tell few of them apart. */
@@ -387,7 +388,7 @@ static size_t most_nodes(const optune_graph *g)
 int optune_graph_narrow(const optune_graph *graph, const char *dtype, optune_graph **narrow,
                         optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", graph}, {"dtype", dtype}, {"narrow", narrow}));
+    OT_ENTER(err, {"graph", graph}, {"dtype", dtype}, {"narrow", narrow});
     *narrow = NULL;
     narrowing n = {0};
     if (!ot_parse_dtype(dtype, &n.to) || n.to.bits != 16 || n.to.lanes != 1 ||

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/graph.h"
 
 enum { MOST_ELEMENTS = 64 }; /* of a constant that is printed with its data */
@@ -211,6 +212,7 @@ static void print_node(const optune_graph *g, const ot_node *node, bool types, o
 
 const char *optune_graph_text(optune_graph *g, bool types)
 {
+    OT_DEFAULT_FENV;
     if (!g)
         return NULL;
     ot_text_clear(&g->text);
@@ -270,6 +272,7 @@ static json_t *graph_json(const optune_graph *g)
 
 const char *optune_graph_json(optune_graph *g)
 {
+    OT_DEFAULT_FENV;
     if (!g)
         return NULL;
     json_t *json = graph_json(g);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "graph/reader.h"
 
 enum {
@@ -430,7 +431,7 @@ static int take_statement(ot_reader *r)
 int optune_graph_parse(const char *text, const char *name, optune_graph **graph,
                        optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"text", text}, {"graph", graph}));
+    OT_ENTER(err, {"text", text}, {"graph", graph});
     *graph = NULL;
     ot_reader r = {.g = ot_graph_new(), .err = err};
     r.g->file = ot_arena_copy(&r.g->arena, name ? name : "graph");

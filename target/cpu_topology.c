@@ -13,10 +13,19 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "target/target.h"
 
 enum { MOST_PLACES = 4096 };
+
+/* Where sysfs is not mounted, as in a chroot, hwloc's part for Linux prints that it finds nothing,
+ * and finds nothing. */
+static bool has_sysfs(void)
+{
+    return access("/sys/bus/cpu/devices", X_OK) == 0 ||
+           access("/sys/devices/system/cpu", X_OK) == 0;
+}
 
 static int load(hwloc_topology_t *topology, optune_err *err)
 {
@@ -26,6 +35,9 @@ static int load(hwloc_topology_t *topology, optune_err *err)
     if (!getenv("HWLOC_SYNTHETIC") && !getenv("HWLOC_XMLFILE"))
         hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM |
                                                 HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING);
+    if (!getenv("HWLOC_FSROOT") && !has_sysfs())
+        hwloc_topology_set_components(*topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+                                      "linux");
     if (hwloc_topology_load(*topology) < 0) {
         hwloc_topology_destroy(*topology);
         return optune_fail(err, OPTUNE_ENODEV, "hwloc cannot read this machine's topology");

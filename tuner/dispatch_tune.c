@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "tuner/shaping.h"
 
 enum {
@@ -416,7 +417,7 @@ static json_t *result_json(const ot_shaping *s, bool interrupted)
 int optune_dispatch_tune(optune *o, const optune_dispatch_options *options,
                          optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     if (strcmp(o->policy->name, ot_policy_warm.name))
         return optune_fail(err, OPTUNE_EUNSUPPORTED, "a dispatch is measured warm only");

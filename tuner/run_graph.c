@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "tuner/report.h"
 
 /* A table is of several shapes. */
@@ -199,7 +200,7 @@ static int run_both(optune *o, tables *t, optune_result **result, optune_err *er
 int optune_run(optune *o, const optune_run_options *options, optune_result **result,
                optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     optune_run_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_run_options, options, &own));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/figures.h"
+#include "base/fenv.h"
 #include "base/record.h"
 #include "tuner/report.h"
 
@@ -174,7 +175,7 @@ void ot_run_rows_drop(void *rows)
 int optune_result_row(const optune_result *result, int index, optune_run_row *row,
                       optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"result", result}, {"row", row}));
+    OT_ENTER(err, {"result", result}, {"row", row});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_run_row, row));
     const ot_run_rows *rows = ot_result_rows(result, ot_run_rows_drop);
     if (!rows || index < 0 || index >= rows->total.workloads)
@@ -185,7 +186,7 @@ int optune_result_row(const optune_result *result, int index, optune_run_row *ro
 
 int optune_result_total(const optune_result *result, optune_run_total *total, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"result", result}, {"total", total}));
+    OT_ENTER(err, {"result", result}, {"total", total});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_run_total, total));
     const ot_run_rows *rows = ot_result_rows(result, ot_run_rows_drop);
     if (!rows)

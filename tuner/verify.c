@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "tuner/tune.h"
 
 #define DEFAULT_SECONDS 150.0
@@ -479,7 +480,7 @@ static optune_result *conclude(verifying *v)
 int optune_verify(optune *o, const optune_verify_options *options, optune_result **result,
                   optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     optune_verify_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_verify_options, options, &own));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 
 typedef struct form {
     const char *name;
@@ -135,8 +136,8 @@ int optune_best_config(optune *o, const char *workload, const char *format,
         {"header", write_header}, {"json", write_json}, {"csv", write_csv}};
     const char *names[OT_COUNT(forms)];
     int k = 0;
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"format", format},
-                                 {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"workload", workload}, {"format", format},
+             {"result", result});
     *result = NULL;
     for (; k < OT_COUNT(forms) && strcmp(forms[k].name, format) != 0; k++)
         names[k] = forms[k].name;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 #include "bring/bring.h"
 
 static const double COUNT_S = 2;
@@ -75,7 +76,7 @@ int optune_bring(const char *path, const char *workload, optune_brought *brought
                  optune_err *err)
 {
     optune_brought own = {.size = sizeof own};
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"path", path}, {"brought", brought}));
+    OT_ENTER(err, {"path", path}, {"brought", brought});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_brought, brought));
     const int status = bring(path, workload, &own, err);
     ot_sized_give(&own, sizeof own, brought);
@@ -100,7 +101,7 @@ static void tell_of_another(optune *o, const char *note, const ot_brought *b)
 int optune_remember(optune *o, const char *path, optune_err *err)
 {
     char name[sizeof o->db + OPTUNE_NAME_SIZE + 16];
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"path", path}));
+    OT_ENTER(err, {"handle", o}, {"path", path});
     const ot_brought *b = ot_brought_of_path(path);
     if (!b)
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' was not brought", path);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 #include "base/program.h"
 #include "bring/bring.h"
 
@@ -231,7 +232,7 @@ int optune_declare(const char *db, const optune_command *program, char *path, si
 {
     char folder[4096], name[OPTUNE_NAME_SIZE] = "";
     const char *others;
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", program}, {"path", path}));
+    OT_ENTER(err, {"program", program}, {"path", path});
     optune_command own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_command, program, &own));
     program = &own;

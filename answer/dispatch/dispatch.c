@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/dispatch/dispatch.h"
+#include "base/fenv.h"
 #include "run/run.h"
 
 struct optune_dispatch {
@@ -23,7 +24,8 @@ int ot_dispatch_path(optune *o, const optune_call *call, char *path, size_t size
     ot_question q;
     char hex[33];
     const optune_task task = {call, &o->target, &o->device};
-    atomic_store(&o->no_tables_ns, -ot_now_ns()); /* whoever asks where one is to be may write it */
+    atomic_store(&o->no_tables_ns,
+                 -ot_now_ns()); /* whoever asks where one is to be may write it */
     ot_context_question(o, &task, &q, &arena);
     const char *const texts[] = {q.device, q.target, q.call};
     ot_digest_hex(ot_digest_texts(texts, OT_COUNT(texts)), hex);
@@ -84,8 +86,7 @@ int ot_dispatch_judge(optune *o, const ot_dispatch *d, optune_err *err)
 int optune_dispatch_open(optune *o, const char *what, optune_dispatch **dispatch,
                          optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"workload_or_file", what}, {"dispatch", dispatch}));
+    OT_ENTER(err, {"handle", o}, {"workload_or_file", what}, {"dispatch", dispatch});
     char path[4096 + 64];
     ot_text text = {0};
     ot_dispatch *table = NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "answer/emit/source.h"
+#include "base/fenv.h"
 
 static void name_of(ot_source *e)
 {
@@ -166,8 +167,8 @@ static json_t *plan_json(const ot_source *e, const char *tier)
         const optune_stage *stage = &e->plan->stage[s];
         json_t *args = json_array();
         for (int a = 0; a < stage->n_args; a++) {
-            static const char *const kinds[] = {"input", "output",     "scratch",  "int",
-                                                "float", "symbol",     "dim",      "tensor_map",
+            static const char *const kinds[] = {"input",    "output", "scratch", "int",
+                                                "float",    "symbol", "dim",     "tensor_map",
                                                 "function", "dims"};
             const optune_arg *arg = &stage->arg[a];
             json_t *item = json_pack("{s:s}", "kind", kinds[arg->kind]);
@@ -260,8 +261,7 @@ static int write_all(const ot_source *e, const char *dir, const char *tier,
 int optune_emit(optune *o, const char *workload, const char *dir, optune_result **result,
                 optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"workload", workload}, {"dir", dir}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"workload", workload}, {"dir", dir}, {"result", result});
     *result = NULL;
     optune_selection *selection = NULL;
     ot_source *e = ot_alloc(sizeof *e);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/exchange/asked.h"
+#include "base/fenv.h"
 #include "base/record.h"
 
 typedef struct item {
@@ -153,7 +154,7 @@ static optune_result *written(const exporting *e, ot_text *log)
 int optune_export_records(optune *o, const optune_export_options *options,
                           optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     optune_export_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_export_options, options, &own));
@@ -170,8 +171,8 @@ int optune_export_records(optune *o, const optune_export_options *options,
     if (status >= 0) /* what others hold is not this one's to give */
         status = ot_asking_begin(&e->asking, o, options, err);
     if (status >= 0)
-        status = options->best ? add_best(e, err)
-                                : ot_store_walk(e->asking.store, collect, e, err);
+        status =
+            options->best ? add_best(e, err) : ot_store_walk(e->asking.store, collect, e, err);
     if (status == OPTUNE_EINTERRUPTED)
         optune_fail(err, status, "interrupted");
     if (status >= 0)
@@ -196,7 +197,7 @@ int optune_export_records(optune *o, const optune_export_options *options,
 int optune_export(optune *o, const char *op, bool best, const char *path,
                   optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"result", result});
     const optune_export_options options = {
         .size = sizeof options, .op = op, .best = best, .path = path};
     return optune_export_records(o, &options, result, err);

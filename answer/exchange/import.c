@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "answer/exchange/askable.h"
+#include "base/fenv.h"
 #include "base/record.h"
 #include "db/bulk.h"
 #include "db/recorded.h"
@@ -401,7 +402,7 @@ static optune_result *summary(importing *im)
 
 int optune_import(optune *o, const char *source, optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"source", source}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"source", source}, {"result", result});
     *result = NULL;
     char dir[4096] = "", fetched[4096 + 16];
     const char *path = source;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "answer/answer.h"
+#include "base/fenv.h"
 #include "base/record.h"
 
 typedef struct asking {
@@ -39,10 +40,11 @@ static const char *own_machine(const optune_device *device)
 
 static int other(optune_err *err, const char *what, const char *theirs, const char *ours)
 {
-    return optune_fail(err, OPTUNE_ENOENT,
-                       "its target asks for %s '%s', and this handle's is '%s': open one on such "
-                       "a target",
-                       what, theirs, *ours ? ours : "not said");
+    return optune_fail(
+        err, OPTUNE_ENOENT,
+        "its target asks for %s '%s', and this handle's is '%s': open one on such "
+        "a target",
+        what, theirs, *ours ? ours : "not said");
 }
 
 /* ENOENT: the target is not what this handle has records of. */
@@ -167,9 +169,9 @@ static int take_task(asking *a, const json_t *task, optune_err *err)
                            "\"input\" of an AutoTVM line");
     a->impl = ot_impl_find(name);
     if (!a->impl || !a->impl->task_args)
-        return optune_fail(err, OPTUNE_ENOENT,
-                           "no template '%s' here: `optune export --tvm` writes those there are",
-                           name);
+        return optune_fail(
+            err, OPTUNE_ENOENT,
+            "no template '%s' here: `optune export --tvm` writes those there are", name);
     char *text = json_is_string(target) ? ot_strdup(json_string_value(target))
                                         : json_dumps(target, JSON_COMPACT);
     const int status = take_target(a, text, err);
@@ -202,7 +204,7 @@ static int answer(asking *a, optune_result **result, optune_err *err)
 
 int optune_query_tvm(optune *o, const char *task, optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"task", task}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"task", task}, {"result", result});
     *result = NULL;
     json_error_t problem;
     json_t *json = json_loads(task, JSON_REJECT_DUPLICATES, &problem);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "answer/hub/hub.h"
+#include "base/fenv.h"
 
 static int show_key(ot_hub_deed *deed)
 {
@@ -30,7 +31,7 @@ static const struct deed {
 int optune_hub(optune *o, const optune_hub_options *options, optune_result **result,
                optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"options", options}, {"result", result});
     *result = NULL;
     optune_hub_options own;
     optune_err kept = {0}; /* deeds look at it */

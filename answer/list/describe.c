@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/list/list.h"
+#include "base/fenv.h"
 #include "call/call.h"
 #include "optune/graph.h"
 
@@ -37,7 +38,7 @@ static json_t *type_of(const optune_tensor *type)
 int optune_call_describe(const optune_call *call, optune_result **result, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(ot_call_check(call, err));
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"result", result}));
+    OT_ENTER(err, {"result", result});
     *result = NULL;
     ot_text text = {0};
     json_t *json = json_object(), *inputs = json_array(), *outputs = json_array();

@@ -7,6 +7,7 @@
 
 #include "answer/list/list.h"
 #include "base/device.h"
+#include "base/fenv.h"
 
 /* ---- implementations --------------------------------------------------------------------- */
 
@@ -134,7 +135,7 @@ static int list_devices(optune *o, const char *name, json_t *json, optune_err *e
 int optune_list(optune *o, const char *what, const char *name, optune_result **result,
                 optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"what", what}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"what", what}, {"result", result});
     *result = NULL;
     static const struct {
         const char *what;

@@ -8,6 +8,7 @@
 
 #include "answer/exchange/asked.h"
 #include "answer/list/list.h"
+#include "base/fenv.h"
 #include "base/record.h"
 #include "base/table.h"
 
@@ -23,12 +24,8 @@ typedef enum state {
     N_STATES,
 } state;
 static const char *const state_name[] = {
-    [TUNED] = "tuned",
-    [UNVERIFIED] = "unverified",
-    [STALE] = "stale",
-    [REFUSED] = "refused",
-    [HINTED] = "hinted",
-    [FAILED] = "failed",
+    [TUNED] = "tuned",     [UNVERIFIED] = "unverified", [STALE] = "stale",
+    [REFUSED] = "refused", [HINTED] = "hinted",         [FAILED] = "failed",
     [UNKNOWN] = "unknown",
 };
 
@@ -186,9 +183,9 @@ static void add(listing *l, const ot_asked *asked)
         is = best ? STALE : asked->measured ? REFUSED : FAILED;
     }
     err.text[strcspn(err.text, "\n")] = 0; /* a place in the call's text is of no interest */
-    if (l->group && (strcmp(l->group->device, asked->device) ||
-                     strcmp(l->group->target, asked->target) ||
-                     strcmp(l->group->policy, asked->policy)))
+    if (l->group &&
+        (strcmp(l->group->device, asked->device) || strcmp(l->group->target, asked->target) ||
+         strcmp(l->group->policy, asked->policy)))
         end_group(l);
     if (!l->group)
         begin_group(l, asked);
@@ -222,8 +219,7 @@ static void sum_up(listing *l)
 int optune_list_tuned(optune *o, const optune_export_options *conditions, int width,
                       optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"conditions", conditions}, {"result", result}));
+    OT_ENTER(err, {"handle", o}, {"conditions", conditions}, {"result", result});
     *result = NULL;
     optune_export_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_export_options, conditions, &own));

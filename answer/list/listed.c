@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/list/list.h"
+#include "base/fenv.h"
 
 /* A struct of a caller's: filled as far as it reaches. */
 #define GIVE(own, to) (ot_sized_give(own, sizeof *(own), to), OPTUNE_OK)
@@ -81,7 +82,7 @@ static void describe(const optune_op *op, optune_listed_op *to)
 int optune_list_op(optune *o, const char *name, int index, optune_listed_op *row,
                    optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"op", row}));
+    OT_ENTER(err, {"handle", o}, {"op", row});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_op, row));
     int n = 1;
     const optune_op *only = NULL, *const *op = &only;
@@ -99,7 +100,7 @@ int optune_list_op(optune *o, const char *name, int index, optune_listed_op *row
 int optune_list_input(optune *o, const char *name, int index, optune_listed_input *row,
                       optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"operator", name}, {"input", row}));
+    OT_ENTER(err, {"handle", o}, {"operator", name}, {"input", row});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_input, row));
     const optune_op *op;
     OT_RETURN_UNLESS_OK(ot_op_get(name, &op, err));
@@ -123,7 +124,7 @@ int optune_list_attr(optune *o, const char *name, int index, optune_listed_attr 
         .value = "ieee",
         .description = "numerics class; every operator has it",
     };
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"operator", name}, {"attr", row}));
+    OT_ENTER(err, {"handle", o}, {"operator", name}, {"attr", row});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_attr, row));
     const optune_op *op;
     OT_RETURN_UNLESS_OK(ot_op_get(name, &op, err));
@@ -152,7 +153,7 @@ int optune_list_attr(optune *o, const char *name, int index, optune_listed_attr 
 int optune_list_preset(optune *o, const char *name, int index, optune_listed_preset *row,
                        optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"operator", name}, {"preset", row}));
+    OT_ENTER(err, {"handle", o}, {"operator", name}, {"preset", row});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_preset, row));
     const optune_op *op;
     OT_RETURN_UNLESS_OK(ot_op_get(name, &op, err));
@@ -172,7 +173,7 @@ int optune_list_preset(optune *o, const char *name, int index, optune_listed_pre
 int optune_list_impl(optune *o, const char *name, int index, optune_listed_impl *row,
                      optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"impl", row}));
+    OT_ENTER(err, {"handle", o}, {"impl", row});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_impl, row));
     const optune_op *only = NULL;
     if (name)
@@ -228,8 +229,7 @@ static const optune_strategy_row *row_at(const optune_impl *impl, int index,
 int optune_list_strategy(optune *o, const char *name, int index, optune_listed_strategy *to,
                          optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", o}, {"implementation", name}, {"strategy", to}));
+    OT_ENTER(err, {"handle", o}, {"implementation", name}, {"strategy", to});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_strategy, to));
     const optune_impl *impl;
     OT_RETURN_UNLESS_OK(ot_impl_get(name, &impl, err));
@@ -246,7 +246,7 @@ int optune_list_strategy(optune *o, const char *name, int index, optune_listed_s
 
 int optune_list_target(optune *o, int index, optune_listed_target *to, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"target", to}));
+    OT_ENTER(err, {"handle", o}, {"target", to});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_target, to));
     int n;
     const optune_target_row *const *row = ot_targets(&n);
@@ -260,7 +260,7 @@ int optune_list_target(optune *o, int index, optune_listed_target *to, optune_er
 
 int optune_list_search(optune *o, int index, optune_listed_search *to, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"search", to}));
+    OT_ENTER(err, {"handle", o}, {"search", to});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_search, to));
     int n;
     const optune_search *const *search = ot_searches(&n);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answer/list/list.h"
+#include "base/fenv.h"
 
 struct optune_devices {
     ot_arena arena;
@@ -84,7 +85,7 @@ static void gather(const optune *o, optune_devices *d, const optune_device *stor
 
 int optune_devices_open(optune *o, optune_devices **devices, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"devices", devices}));
+    OT_ENTER(err, {"handle", o}, {"devices", devices});
     *devices = NULL;
     optune_devices *d = ot_alloc(sizeof *d);
     optune_device *stored = NULL;
@@ -115,7 +116,7 @@ void optune_devices_close(optune_devices *d)
 int optune_list_device(const optune_devices *d, int index, optune_listed_device *device,
                        optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"devices", d}, {"device", device}));
+    OT_ENTER(err, {"devices", d}, {"device", device});
     OT_RETURN_UNLESS_OK(OT_SIZED_CHECK(err, optune_listed_device, device));
     if (index < 0 || index >= d->n)
         return 1;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 
 /* Weights shrink with what is summed over, so that deep graphs stay within their dtype's range. */
 static void scale_weights(const optune_tensor *type, void *data)
@@ -28,7 +29,7 @@ static void scale_weights(const optune_tensor *type, void *data)
 
 int optune_graph_fill(optune_graph *g, uint64_t seed, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"graph", g}));
+    OT_ENTER(err, {"graph", g});
     for (int id = 0; id < g->n; id++) {
         const ot_node *node = &g->node[id];
         if (node->kind != OT_NODE_CONST || node->data)
@@ -208,7 +209,7 @@ static int open_program(optune_partition *partition, optune_program **program, o
 
 int optune_program_open(optune_partition *partition, optune_program **program, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", partition}, {"program", program}));
+    OT_ENTER(err, {"partition", partition}, {"program", program});
     OT_RETURN_UNLESS_OK(open_program(partition, program, err));
     ot_context_rest(partition->o);
     ot_memory_trim(); /* choosing and packing took more than what is left */
@@ -231,7 +232,7 @@ static int run_groups(optune_program *p, optune_err *err)
 
 int optune_program_shape(const optune_program *p, int output, int64_t *dims, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}, {"dims", dims}));
+    OT_ENTER(err, {"program", p}, {"dims", dims});
     if (output < 0 || output >= p->n_outputs)
         return optune_fail(err, OPTUNE_EUSAGE, "there is no output %d: the graph has %d",
                            output, p->n_outputs);
@@ -244,7 +245,7 @@ int optune_program_shape(const optune_program *p, int output, int64_t *dims, opt
 int optune_program_run(optune_program *p, const void *const *inputs, void *const *outputs,
                        optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}));
+    OT_ENTER(err, {"program", p});
     const optune_graph *g = p->partition->graph;
     int status = OPTUNE_OK, n = 0;
     for (int i = 0; i < p->n_outputs; i++)
@@ -279,8 +280,7 @@ static double time_runs(void *arg, int64_t count)
 int optune_program_time(optune_program *p, double *median, double *low, double *high,
                         optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"program", p}, {"median", median}, {"low", low}, {"high", high}));
+    OT_ENTER(err, {"program", p}, {"median", median}, {"low", low}, {"high", high});
     ot_measured *m = ot_alloc(sizeof *m);
     ot_measure(&ot_policy_warm, INFINITY, time_runs, p, m);
     *median = m->interval.median;
@@ -315,7 +315,7 @@ void optune_program_close(optune_program *p)
 int optune_graph_execute(optune *o, optune_graph *graph, const void *const *inputs,
                          void *const *outputs, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"handle", o}, {"graph", graph}));
+    OT_ENTER(err, {"handle", o}, {"graph", graph});
     optune_partition *partition = NULL;
     optune_program *program = NULL;
     int status = optune_partition_open(o, graph, &partition, err);

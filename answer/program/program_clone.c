@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 
 static int clone_kernel(optune_program *p, int i, optune_err *err)
 {
@@ -36,7 +37,7 @@ static int clone_rows(optune_program *p, int group, optune_err *err)
 
 int optune_program_clone(optune_program *program, optune_program **clone, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", program}, {"clone", clone}));
+    OT_ENTER(err, {"program", program}, {"clone", clone});
     *clone = NULL;
     optune_program *origin = program->origin ? program->origin : program;
     if (!origin->machine.row->address)
@@ -47,9 +48,11 @@ int optune_program_clone(optune_program *program, optune_program **clone, optune
     optune_program *p = ot_program_new(origin->partition);
     atomic_fetch_add(&origin->users, 1);
     p->origin = origin;
-    p->machine = (ot_machine){
-        .o = origin->machine.o, .row = origin->machine.row, .state = origin->machine.state,
-        .target = origin->machine.target, .device = origin->machine.device};
+    p->machine = (ot_machine){.o = origin->machine.o,
+                              .row = origin->machine.row,
+                              .state = origin->machine.state,
+                              .target = origin->machine.target,
+                              .device = origin->machine.device};
     p->machine.scratch.n_wanted = origin->machine.scratch.n_wanted;
     memcpy(p->machine.scratch.wanted, origin->machine.scratch.wanted,
            sizeof p->machine.scratch.wanted);

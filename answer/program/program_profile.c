@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 #include "graph/look.h"
 
 enum { MOST = 31, FEWEST = 5, MOST_RUNS = 100 };
@@ -202,7 +203,7 @@ static optune_result *report(profile *f)
 int optune_partition_profile(optune_partition *p, uint64_t seed, optune_result **result,
                              optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"result", result}));
+    OT_ENTER(err, {"partition", p}, {"result", result});
     *result = NULL;
     optune_program *program = NULL;
     profile f = {.n = 0};

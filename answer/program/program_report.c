@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 
 typedef struct execution {
     optune_partition *partition;
@@ -229,7 +230,7 @@ static optune_result *report(const execution *e)
 int optune_partition_execute(optune_partition *p, uint64_t seed, optune_result **result,
                              optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"partition", p}, {"result", result}));
+    OT_ENTER(err, {"partition", p}, {"result", result});
     *result = NULL;
     execution e = {.partition = p, .g = p->given, .seed = seed, .wrongs = json_array()};
     e.n_in = optune_graph_inputs(e.g);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "answer/graph.h"
+#include "base/fenv.h"
 #include "call/dim_expr.h"
 
 /* What the inputs hold, where the host can read it. */
@@ -200,7 +201,7 @@ static void settle(optune_program *p)
 
 int optune_program_resize(optune_program *p, const optune_tensor *types, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(OT_GIVEN(err, {"program", p}, {"types", types}));
+    OT_ENTER(err, {"program", p}, {"types", types});
     const optune_graph *g = p->partition->graph;
     const given all = {g, types};
     int status = OPTUNE_OK, n = 0;

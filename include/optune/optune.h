@@ -14,6 +14,11 @@
  * were zero; of a longer one, of a newer header, what is behind the fields known here has to be
  * zero, else the call is EVERSION. One that is filled is filled as far as it reaches, and zero
  * behind.
+ *
+ * Whatever locale and floating-point environment the calling thread has (rounding, denormals,
+ * traps), numbers are read, printed and computed as in a process's first ones, in callbacks, too;
+ * the thread's own are back when a function returns. Asking (open, select, query, list) takes
+ * 512 KiB of a thread's stack, all else 1 MiB.
  */
 #ifndef OPTUNE_OPTUNE_H
 #define OPTUNE_OPTUNE_H

@@ -4,6 +4,7 @@
  * compiled, measured, or written to a database.
  */
 #include "tuner/simulate/simulate.h"
+#include "base/fenv.h"
 #include "tuner/simulate/curve.h"
 
 #include <math.h>
@@ -395,8 +396,7 @@ static int check_space(const ot_recorded *recorded, optune_err *err)
 int optune_simulate(optune *handle, const optune_simulate_options *options,
                     optune_result **result, optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(
-        OT_GIVEN(err, {"handle", handle}, {"options", options}, {"result", result}));
+    OT_ENTER(err, {"handle", handle}, {"options", options}, {"result", result});
     *result = NULL;
     optune_simulate_options own;
     OT_RETURN_UNLESS_OK(OT_SIZED_TAKE(err, optune_simulate_options, options, &own));
