@@ -107,7 +107,11 @@ grep -q softmax_one "$work/out/records.log" || fail "records were not kept as th
 printf '{"cut o' >>"$work/out/records.log"
 test ! -e "$work/imports" || fail "records of nobody were read"
 
+echo 'fresh: dense_nbits_one.gpu HANGS, killed' >>"$work/out/tests.txt"
 check 30 "right nbits" || fail "$(cat "$work/said")"
+grep -q 'run dense_nbits .*--impl=dense_nbits_two.gpu' "$work/out/dense.txt" ||
+    fail "nobody is asked beside who hangs"
+! grep 'run dense_nbits .*dense_nbits_one.gpu' "$work/out/dense.txt" || fail "who hangs is asked"
 test -e "$work/imports" || fail "the records of the first call were not read"
 grep -qxF '{"cut o' "$work/out/records.log" || fail "a record stands behind a piece of one"
 for test in kernels_test_impl kernels_test_symbolic; do
@@ -189,4 +193,9 @@ done
 mkdir "$work/nothing"
 ! python3 "$root/scripts/gpu_table" "$work/nothing" 2>"$work/said" || fail "a page of nothing"
 grep -q 'holds no table' "$work/said" || fail "$(cat "$work/said")"
+cp "$work/told/tests.txt" "$work/nothing/"
+! python3 "$root/scripts/gpu_table" "$work/nothing" "$page" >"$work/said" 2>&1 ||
+    fail "a page of tests alone"
+grep -qxF '* b.gpu FAILED with 1' "$work/said" || fail "what tests said: $(cat "$work/said")"
+grep -qx 'a note' "$page" || fail "a page is written over by tests alone"
 echo "parts of gpu_check.sh are kept apart, and the page of what they told is right"

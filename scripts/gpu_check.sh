@@ -210,12 +210,13 @@ fresh_word() { # IMPL
         *) echo "fresh: $1 FAILED with $(cat "$work/fresh/$1.status")" ;;
     esac
 }
-# What the last word of `fresh` is not that it ends.
-unsafe() {
-    awk '/^fresh: / { last[$2] = $0 }
-        END { for (impl in last) if (last[impl] ~ /HANGS|DID NOT END|was not asked/) print impl }' \
-        "$out/tests.txt" 2>/dev/null
+# Of whom the last word of `fresh` is this.
+of_word() { # PATTERN
+    awk -v word="$1" '/^fresh: / { last[$2] = $0 }
+        END { for (impl in last) if (last[impl] ~ word) print impl }' "$out/tests.txt" 2>/dev/null
 }
+endless() { of_word 'HANGS|DID NOT END'; }
+unsafe() { of_word 'HANGS|DID NOT END|was not asked'; }
 part_fresh() {
     local impl at_once=$((cores < 8 ? 2 : cores / 2))
     mkdir -p "$work/fresh"
@@ -370,19 +371,29 @@ part_sanitize() {
 }
 
 # ---- fast ----------------------------------------------------------------------------------------
+# Who never ends would take a run's time again, in each workload: --impl of the others then.
+ending() { # OP
+    local never
+    never=$(endless)
+    [[ -z $never ]] || "$optune" impls "$1" |
+        awk '/^[^ ]/ { name = $1 } /^ .*gpu, plevel/ { print "--impl=" name }' |
+        grep -vxF -e "$(sed 's/^/--impl=/' <<<"$never")"
+}
+
 # A run measures every implementation that the strategy names, libraries included: the column
 # `library` is theirs over ours, `peak` the share of the rate measured first (float32; bytes: of a
 # copy). Cold: the L2 is flushed before every run, as with inputs that rotate through more than it
 # holds. Bandwidth is measured warm, as the copy is: its data is several times the L2.
 bench() { # FILE SECONDS OP [WORKLOAD...] [OPTION...]
-    local file=$1 seconds
+    local file=$1 seconds those
     seconds=$(share "$2")
     # It ends by itself and says how it went.
     (($(part_left) < seconds + 10)) && seconds=$(($(part_left) - 10))
+    mapfile -t those < <(ending "$3")
     shift 2
     ((seconds > 0)) || seconds=1
     run "$file" $((seconds + 20)) "$optune" --target "$target" --policy "${policy:-cold}" \
-        --log-level info run "$@" --log "$out/records.log" --time "$seconds"
+        --log-level info run "$@" "${those[@]}" --log "$out/records.log" --time "$seconds"
 }
 explain() { # FILE WORKLOAD: the best of every implementation
     run "$1" 15 "$optune" --target "$target" --policy cold select --explain "$2"

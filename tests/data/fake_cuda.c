@@ -13,7 +13,7 @@
  *
  * With FAKE_CUDA_ANY every kernel is found, and launched does nothing: what it was to compute is
  * wrong. Such a kernel `hang`s, or `crash`es, where FAKE_CUDA_FAULTS says so (NAME:hang,NAME:crash
- * with the name of a kernel, or what OPTUNE_TEST_IMPL names).
+ * with the name of a kernel, what OPTUNE_TEST_IMPL names, or * for all).
  *
  * Build: cc -shared -fPIC -o libfake_cuda.so tests/data/fake_cuda.c, named by OPTUNE_CUDA_DRIVER
  */
@@ -134,7 +134,8 @@ static int listed(const char *name, const char *fault)
 
 static int has_fault(const launch *l, const char *fault)
 {
-    return listed(l->kernel->name, fault) || listed(getenv("OPTUNE_TEST_IMPL"), fault);
+    return listed("*", fault) || listed(l->kernel->name, fault) ||
+           listed(getenv("OPTUNE_TEST_IMPL"), fault);
 }
 
 static void dense(const launch *l)
