@@ -61,6 +61,14 @@ value *ot_onnx_quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
     return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype);
 }
 
+value *ot_onnx_requantised(ot_onnx_node *n, value *sum, value *const by[3], value *zero,
+                           optune_dtype dtype)
+{
+    value *factor = ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", by[0], by[1]), by[2]);
+    value *all = ot_onnx_2(n, "multiply", ot_onnx_as(n, sum, f32), factor);
+    return cut(n, ot_onnx_2(n, "add", ot_onnx_1(n, "round", all), zero), dtype);
+}
+
 static int quantize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
@@ -226,7 +234,6 @@ static int integer_product(ot_onnx_node *n)
     return ot_onnx_give(n, 0, product(n, 1, 3));
 }
 
-/* round(sum(a b) scale_a scale_b / scale) + zero */
 static int linear_product(ot_onnx_node *n)
 {
     value *sum = product(n, 3, 5);
@@ -239,11 +246,9 @@ static int linear_product(ot_onnx_node *n)
     }
     if (!sum || !zero || n->err->status < 0)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
-    value *scale = ot_onnx_2(n, "divide", by[2], ot_onnx_2(n, "multiply", by[0], by[1]));
     value *shift = ot_onnx_along(n, sum, ot_onnx_as(n, zero, f32), -1);
-    return ot_onnx_give(n, 0,
-                        ot_onnx_quantised(n, ot_onnx_as(n, sum, f32), scale, shift,
-                                          ot_onnx_type(n->m, zero)->dtype));
+    return ot_onnx_give(
+        n, 0, ot_onnx_requantised(n, sum, by, shift, ot_onnx_type(n->m, zero)->dtype));
 }
 
 static const ot_onnx_op ops[] = {

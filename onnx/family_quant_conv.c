@@ -57,7 +57,6 @@ static int integer_conv(ot_onnx_node *n)
     return ot_onnx_give(n, 0, all ? ot_onnx_unslide(n, &slide, all) : NULL);
 }
 
-/* round((sum + bias) scale_x scale_w / scale) + zero */
 static int linear_conv(ot_onnx_node *n)
 {
     static const int scale_at[] = {1, 4, 6};
@@ -72,10 +71,8 @@ static int linear_conv(ot_onnx_node *n)
     }
     if (!all || !zero || n->err->status < 0)
         return n->err->status;
-    value *scale = ot_onnx_2(n, "divide", by[2], ot_onnx_2(n, "multiply", by[0], by[1]));
     value *shift = ot_onnx_along(n, all, ot_onnx_as(n, zero, f32), 1);
-    all = ot_onnx_quantised(n, ot_onnx_as(n, all, f32), scale, shift,
-                            ot_onnx_type(n->m, zero)->dtype);
+    all = ot_onnx_requantised(n, all, by, shift, ot_onnx_type(n->m, zero)->dtype);
     return ot_onnx_give(n, 0, all ? ot_onnx_unslide(n, &slide, all) : NULL);
 }
 

@@ -491,6 +491,12 @@ ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *b
 ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
                                  ot_onnx_value *zero, optune_dtype dtype);
 
+/* round(sum by[0] by[1] / by[2]) + zero of a sum of products of integers, the scales made one
+ * factor first: what others round that way lies on ties, too. */
+ot_onnx_value *ot_onnx_requantised(ot_onnx_node *n, ot_onnx_value *sum,
+                                   ot_onnx_value *const by[3], ot_onnx_value *zero,
+                                   optune_dtype dtype);
+
 /* By what the values themselves span, 0 included: the integers; their scale and their zero. */
 ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
                                         ot_onnx_value **scale, ot_onnx_value **zero);

@@ -282,6 +282,29 @@ static void largest_of_what_is_known(void **state)
     ot_text_release(&attrs);
 }
 
+/* 5 times 0.7 0.9 / 0.7 is 4.5, of which 4 is made, where the scales become one factor first, and
+ * more where it is divided by what they make. */
+static void rounded_by_one_factor(void **state)
+{
+    static const uint8_t five[] = {5}, want[] = {104, 91, 100, 114};
+    ot_text g = {0};
+    (void)state;
+    for (int conv = 0; conv < 2; conv++) {
+        onnx_input(&g, "x", ONNX_FLOAT, conv ? "1,1,2,2" : "4,1");
+        number(&g, "one", 1);
+        zero(&g, "ten", 10);
+        number(&g, "a", 0.7f);
+        number(&g, "b", 0.9f);
+        zero(&g, "none", 0);
+        zero(&g, "hundred", 100);
+        onnx_initializer(&g, "w", U8, conv ? "1,1,1,1" : "1,1", five, 1);
+        onnx_node(&g, "QuantizeLinear", "in", "x one ten", "q", NULL);
+        onnx_node(&g, conv ? "QLinearConv" : "QLinearMatMul", "only",
+                  "q a ten w b none a hundred", "y", NULL);
+        gives_bytes(&g, conv ? "QLinearConv" : "QLinearMatMul", 4, want);
+    }
+}
+
 /* What the optimizer writes for images whose channels come last, here q as 1x2 pixels of two
  * channels; weights keep their own order. */
 static void channels_come_last(void **state)
@@ -522,6 +545,7 @@ int main(void)
         cmocka_unit_test(attention_of_integers),
         cmocka_unit_test(largest_of_what_is_known),
         cmocka_unit_test(channels_come_last),
+        cmocka_unit_test(rounded_by_one_factor),
         cmocka_unit_test(zeros_have_a_scale),
         cmocka_unit_test(integers_in_products),
         cmocka_unit_test(turned_by_their_place),
