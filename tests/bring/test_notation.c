@@ -285,6 +285,8 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: size while = 1\n",
          "'while' is a word of C: as a macro the size"},
         {".c", KERNEL "void g(void) { my_@(); }\n", "there is no function"},
+        {".c", "// optune: kernel @(A: f32[N - 10], out B: f32[N])\n// optune: size N = 8\n",
+         "'N - 10' is -2, no dim's size"},
         {".c", KERNEL "int q; // optune: knob T = [1, 2]\n",
          "k.c:3:8: a statement stands on a line of its own"},
         {".c", KERNEL "/* optune: knob T = [1] */ /* optune: knob U = [1, 2] */\n",
