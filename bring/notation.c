@@ -414,6 +414,9 @@ static int tolerance(statement *s)
         OT_RETURN_UNLESS_OK(ot_declared_value(b, take_text(s, ",", NULL), at, &value, s->err));
         if (!ot_value_number(&value) || !(ot_value_real(&value) >= 0))
             return ot_fail_at(at, OPTUNE_ETYPE, s->err, "a tolerance is a number, 0 or more");
+        if (*to[0] >= 0 || *to[1] >= 0)
+            return ot_fail_at(at, OPTUNE_ESYNTAX, s->err,
+                              "this is said already: one tolerance, or absolute=A, relative=R");
         *to[0] = *to[1] = ot_value_real(&value);
     } while (eat(s, ','));
     return end(s);
@@ -473,6 +476,15 @@ static int read_statement(statement *s)
 
 /* ---- finding statements ------------------------------------------------------------------ */
 
+/* Behind the colon of `optune:`; NULL: that is not what begins here. */
+static const char *behind_mark(const char *p)
+{
+    if (strncmp(p, "optune", 6) != 0)
+        return NULL;
+    p += 6 + strspn(p + 6, " \t");
+    return *p == ':' ? p + 1 : NULL;
+}
+
 /* What follows `optune:` in a comment, or `optune` in a pragma, on this line; NULL: nothing. */
 static const char *statement_in(const char *line)
 {
@@ -486,7 +498,7 @@ static const char *statement_in(const char *line)
         const size_t n = strlen(comment[i]);
         if (strncmp(line, comment[i], n) == 0) {
             line += n + strspn(line + n, " \t");
-            return strncmp(line, "optune:", 7) == 0 ? line + 7 : NULL;
+            return behind_mark(line);
         }
     }
     return NULL;
@@ -511,7 +523,7 @@ static const char *statement_behind(const char *line, size_t length)
         if (quoted || *p != '/' || (p[1] != '/' && p[1] != '*'))
             continue;
         const char *said = p + 2 + strspn(p + 2, " \t");
-        if (strncmp(said, "optune:", 7) == 0 && strspn(line, " \t") != (size_t)(p - line))
+        if (behind_mark(said) && strspn(line, " \t") != (size_t)(p - line))
             return p;
     }
     return NULL;

@@ -353,6 +353,10 @@ static int default_workload(ot_brought *b, optune_err *err)
         for (int d = 0; d < arg->rank && status >= 0; d++) {
             int64_t dim = 0;
             status = ot_formula_int(&arg->dim[d], &values, &dim, err);
+            if (status >= 0 && (dim < 0 || dim > OPTUNE_MAX_DIM))
+                status = ot_fail_at(arg->dim[d].expr->place, OPTUNE_ETYPE, err,
+                                    "'%s' is %lld, no dim's size", arg->dim[d].expr->text,
+                                    (long long)dim);
             ot_text_printf(&text, "%s%lld", d ? "," : "", (long long)dim);
         }
         ot_text_add(&text, "]");
