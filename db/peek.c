@@ -164,8 +164,9 @@ static const char *page_at(ot_peek_view *v, uint64_t number)
     if (v->cached[slot] == number)
         return page;
     v->cached[slot] = 0;
-    if (pread(v->peek->fd, page, size, (off_t)(number * size)) != (ssize_t)size)
-        return damaged(v, "a page is missing");
+    const ssize_t got = pread(v->peek->fd, page, size, (off_t)(number * size));
+    if (got != (ssize_t)size)
+        return damaged(v, got < 0 ? "its disk does not give a page" : "a page is missing");
     v->cached[slot] = number;
     return page;
 }
@@ -226,7 +227,7 @@ static bool keep_large(ot_peek_view *v, table_view *t, const ot_entry *entry)
                             (off_t)(first * size + OT_PAGE_HEADER));
     if (n == (ssize_t)entry->value_bytes)
         return true;
-    v->why = "a large value is cut off";
+    v->why = n < 0 ? "its disk does not give a large value" : "a large value is cut off";
     return false;
 }
 
