@@ -128,6 +128,14 @@ static bool widens(const optune_task *task, char *why)
     return !stays_narrow(task, why) || optune_refuse(why, "which has a row of its own");
 }
 
+/* Pixels fill the columns of tiles. */
+static bool as_it_lies(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (conv2d_most_of(task->call, &s) && s.oh * s.ow >= 128) ||
+           optune_refuse(why, "less than 128 pixels leave columns of its tiles empty");
+}
+
 static const optune_strategy_row rows[] = {
     {.impl = "depthwise_conv2d_planes.cpu", .plevel = 14, .condition = long_rows},
     {.impl = "depthwise_conv2d.cpu", .plevel = 14, .condition = depthwise},
@@ -138,6 +146,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_direct.cpu", .plevel = 11},
     {.impl = "conv2d_dot.cpu", .plevel = 13, .condition = stays_narrow},
     {.impl = "conv2d_dot.cpu", .plevel = 9, .condition = widens},
+    {.impl = "conv2d_1x1_amx.x86", .plevel = 15, .condition = as_it_lies},
     {.impl = "conv2d_amx.x86", .plevel = 14},
     {.impl = "conv2d_split.x86", .plevel = 13, .condition = fills_tiles},
     {.impl = "conv2d_split.x86", .plevel = 3, .condition = other_tiles},

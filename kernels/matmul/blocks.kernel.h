@@ -2,7 +2,8 @@
 /*
  * Products of matrices in blocks of tiles, whose sums become the output while the next block is
  * multiplied. Macros from the plan: M N, BIAS, PACK_DATA (rows are put together 16 by 16, KS steps
- * of 16 words each, with zeros behind them), those of kernels/matmul/tiles.kernel.h. A stage's
+ * of 16 words each, with zeros behind them), ROWS_FIRST (a block of rows meets all panels before
+ * the next one does, where that is said), those of kernels/matmul/tiles.kernel.h. A stage's
  * argument 2 is the output.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_BLOCKS_H
@@ -10,6 +11,9 @@
 
 #include "kernels/matmul/tiles.kernel.h"
 
+#ifndef ROWS_FIRST
+#define ROWS_FIRST 0
+#endif
 #define PANELS CEIL_DIV(N, DOT_NR)
 #define BLOCKS CEIL_DIV(M, TILE_ROWS)
 #define LAST_ROWS (M - (BLOCKS - 1) * TILE_ROWS)
@@ -113,28 +117,30 @@ INLINE void compute(const struct share *w, void *const *arg, int granted)
     DTYPE sums[2][TILE_ROWS * DOT_NR] __attribute__((aligned(64)));
     struct pending last = {.arg = arg};
     int turn = 0, shape = 0;
-    for (i64 p = w->p0; p < w->p1; p++)
-        for (i64 t = w->t0; t < w->t1; t++, turn ^= 1) {
-            const int rows = t < BLOCKS - 1 ? TILE_ROWS : LAST_ROWS;
-            const word_at *a = w->data + t * TILE_M * A_TILE;
-            const u32 *b = w->packed + p * PANEL_WORDS;
-            if (granted && shape != rows)
-                tiles_begin(shape = rows);
-            if (!granted)
-                finish(&last, 0, TILE_ROWS);
-            else if (rows == TILE_ROWS)
-                multiply(a, b, sums[turn], &last, TILE_ROWS);
-            else
-                multiply(a, b, sums[turn], &last, LAST_ROWS);
-            if (!granted || !tiles_hold(sums[turn], rows))
-                by_vectors(a, b, sums[turn], rows);
-            last = (struct pending){.sums = sums[turn],
-                                    .bias = BIAS ? w->bias + p * DOT_NR : 0,
-                                    .arg = arg,
-                                    .o = w->o + t * TILE_ROWS * N + p * DOT_NR,
-                                    .cols = N - p * DOT_NR,
-                                    .rows = rows};
-        }
+    const i64 rows_of = w->t1 - w->t0, panels = w->p1 - w->p0;
+    for (i64 i = 0; i < rows_of * panels; i++, turn ^= 1) {
+        const i64 t = w->t0 + (ROWS_FIRST ? i / panels : i % rows_of);
+        const i64 p = w->p0 + (ROWS_FIRST ? i % panels : i / rows_of);
+        const int rows = t < BLOCKS - 1 ? TILE_ROWS : LAST_ROWS;
+        const word_at *a = w->data + t * TILE_M * A_TILE;
+        const u32 *b = w->packed + p * PANEL_WORDS;
+        if (granted && shape != rows)
+            tiles_begin(shape = rows);
+        if (!granted)
+            finish(&last, 0, TILE_ROWS);
+        else if (rows == TILE_ROWS)
+            multiply(a, b, sums[turn], &last, TILE_ROWS);
+        else
+            multiply(a, b, sums[turn], &last, LAST_ROWS);
+        if (!granted || !tiles_hold(sums[turn], rows))
+            by_vectors(a, b, sums[turn], rows);
+        last = (struct pending){.sums = sums[turn],
+                                .bias = BIAS ? w->bias + p * DOT_NR : 0,
+                                .arg = arg,
+                                .o = w->o + t * TILE_ROWS * N + p * DOT_NR,
+                                .cols = N - p * DOT_NR,
+                                .rows = rows};
+    }
     finish(&last, 0, TILE_ROWS);
     if (granted)
         tiles_end();

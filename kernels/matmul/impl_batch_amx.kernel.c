@@ -13,12 +13,16 @@
 #define X_WORDS (PACK_DATA ? (i64)CEIL_DIV(M, 16) * A_TILE : (i64)M * K_WORDS) /* of a batch */
 #define Y_WORDS ((i64)PANELS * PANEL_WORDS)
 
-/* A panel of columns that lie side by side. */
-INLINE void pack_plain(u32 *to, const IN_T *y, i64 cols)
+/* Panels packed together: long pieces of rows are read one behind the other. */
+#define TOGETHER MAX(1, MIN(8, PANELS *Y_BATCHES / OT_THREADS))
+#define PIECES CEIL_DIV(PANELS, TOGETHER) /* of a batch */
+
+/* `panels` panels of columns that lie side by side. */
+INLINE void pack_plain(u32 *to, const IN_T *y, i64 cols, i64 panels)
 {
     for (i64 k = 0; k < KS * 16; k++)
-        for (int j = 0; j < DOT_NR; j += VLEN)
-            *(words_at *)(to + k * DOT_NR + j) =
+        for (i64 j = 0; j < panels * DOT_NR; j += VLEN)
+            *(words_at *)(to + j / DOT_NR * PANEL_WORDS + k * DOT_NR + j % DOT_NR) =
                 side_words(y + k * WORD * N + j, N, cols - j, K - k * WORD);
 }
 
@@ -26,14 +30,16 @@ INLINE void pack_plain(u32 *to, const IN_T *y, i64 cols)
 void pack_y(void *const *arg)
 {
     PARALLEL_FOR
-    for (i64 t = 0; t < Y_BATCHES * PANELS; t++) {
-        const i64 first = t % PANELS * DOT_NR, cols = MIN((i64)DOT_NR, N - first);
-        const IN_T *y = (const IN_T *)arg[0] + t / PANELS * Y_BATCH;
-        u32 *to = (u32 *)arg[1] + t * PANEL_WORDS;
+    for (i64 t = 0; t < Y_BATCHES * PIECES; t++) {
+        const i64 p0 = t % PIECES * TOGETHER, p1 = MIN(p0 + TOGETHER, (i64)PANELS);
+        const IN_T *y = (const IN_T *)arg[0] + t / PIECES * Y_BATCH;
+        u32 *to = (u32 *)arg[1] + (t / PIECES * PANELS + p0) * PANEL_WORDS;
         if (Y_PLAIN)
-            pack_plain(to, y + first, cols);
+            pack_plain(to, y + p0 * DOT_NR, N - p0 * DOT_NR, p1 - p0);
         else
-            dot_pack_panel(to, y + first * K, (int)cols, KS * 16);
+            for (i64 p = p0; p < p1; p++, to += PANEL_WORDS)
+                dot_pack_panel(to, y + p * DOT_NR * K, (int)MIN((i64)DOT_NR, N - p * DOT_NR),
+                               KS * 16);
     }
 }
 
