@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "run/strays.h"
 #include "run/worker/worker_keeper.h"
 
@@ -59,10 +60,11 @@ int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err)
     if (!theirs || !r->seal || !draw(theirs->key, sizeof theirs->key) ||
         madvise(r->seal, sizeof *r->seal, MADV_DONTFORK) < 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, end) < 0) {
+        const int why = errno;
         free_seal(theirs);
         free_seal(r->seal);
-        return optune_fail(err, OPTUNE_EIO, "cannot prepare a process for candidates: %s",
-                           strerror(errno));
+        return optune_fail(err, OPTUNE_EIO, "cannot prepare a process for candidates: %s%s",
+                           strerror(why), ot_errno_remedy(why));
     }
     memcpy(r->seal->key, theirs->key, sizeof theirs->key);
     mprotect(theirs, sizeof *theirs, PROT_NONE);
@@ -77,7 +79,8 @@ int ot_runner_start(ot_runner *r, const ot_runner_setup *setup, optune_err *err)
         r->pid = 0;
         close(r->fd);
         free_seal(r->seal);
-        return optune_fail(err, OPTUNE_ETOOL, "cannot fork for a candidate: %s", strerror(why));
+        return optune_fail(err, OPTUNE_ETOOL, "cannot fork for a candidate: %s%s",
+                           strerror(why), ot_start_remedy(why));
     }
     r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
     r->clocked = clock_getcpuclockid(r->pid, &r->clock) == 0;
