@@ -228,8 +228,8 @@ static void random_calls(bench *b, int seconds)
     ot_text_release(&text);
 }
 
-/* Whether many candidates are to lie in one module. PoCL reads its headers for each program, a third
- * of what one takes that is not optimized. */
+/* Whether many candidates are to lie in one module. PoCL reads its headers for each program, a
+ * third of what one takes that is not optimized. */
 static bool joins(const char *target)
 {
     return strncmp(target, "cpu", 3) == 0 || strstr(target, "-cl-opt-disable");
