@@ -10,8 +10,8 @@
 
 static const char each[] = "ot_each";
 
-/* Elements behind dim 0; -1: they are not constant. */
-static int64_t image(const optune_tensor *type)
+/* Bytes behind dim 0, of one image; -1: dims behind it are not constant. */
+static int64_t image_bytes(const optune_tensor *type)
 {
     int64_t n = 1;
     for (int d = 1; d < type->rank; d++) {
@@ -39,9 +39,9 @@ static const char *add_arg(const optune_task *task, ot_repeat *r, const optune_a
         return "what is repeated has too many arguments";
     int64_t step = 0;
     if (arg->kind == OPTUNE_ARG_OUTPUT)
-        step = image(&task->call->output[arg->index]);
+        step = image_bytes(&task->call->output[arg->index]);
     else if (arg->kind == OPTUNE_ARG_INPUT && goes_along(task->call, r, arg->index))
-        step = image(&task->call->input[arg->index].type);
+        step = image_bytes(&task->call->input[arg->index].type);
     if (step < 0)
         return "what is repeated has dims that vary within an image";
     r->step[whole->n_args] = step;

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "graph/attend.h"
 #include "optune/define.h"
+#include "tests/support/graphs.h"
 
 #define HEADS                                                                                  \
     "q = var f32[2,3,5,4]\n"                                                                   \
@@ -230,18 +231,6 @@ static const spelling spellings[] = {
      NULL},
 };
 
-static optune_graph *parse(const spelling *s)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    ot_text text = {0};
-    ot_text_add(&text, s->text);
-    check_ok(optune_graph_parse(ot_text_str(&text), s->name, &g, &err));
-    check_ok(optune_graph_infer(g, &err));
-    ot_text_release(&text);
-    return g;
-}
-
 static double element(const char *name, const optune_tensor *type, int64_t i, uint64_t *random)
 {
     const int64_t columns = type->rank ? type->dim[type->rank - 1].min : 1;
@@ -290,7 +279,8 @@ static void same(const optune_values *a, const optune_values *b, const char *nam
         double x, y;
         ot_elements(type->dtype, optune_values_data(a, 0), i, 1, &x);
         ot_elements(type->dtype, optune_values_data(b, 0), i, 1, &y);
-        if (!(fabs(x - y) <= (type->dtype.bits == 16 ? 2e-3 : 1e-5)) && !(isnan(x) && isnan(y))) {
+        if (!(fabs(x - y) <= (type->dtype.bits == 16 ? 2e-3 : 1e-5)) &&
+            !(isnan(x) && isnan(y))) {
             print_error("%s: element %d: %g and %g\n", name, (int)i, x, y);
             fail();
         }
@@ -339,7 +329,7 @@ static void test_spellings(void **state)
     for (int i = 0; i < OT_COUNT(spellings); i++) {
         const spelling *s = &spellings[i];
         optune_err err = {0};
-        optune_graph *g = parse(s);
+        optune_graph *g = graph_named(s->text, s->name);
         fill(g, &random);
         ot_attend *sites = NULL;
         const int n = ot_graph_attends(g, &sites);
@@ -386,7 +376,7 @@ static void test_layers(void **state)
         "r = reshape(softmax(t), newshape=[2,5,5])\n"
         "z = batch_matmul(r, y, transpose_b=false)\noutput z\n",
         NULL};
-    optune_graph *g = parse(&layers);
+    optune_graph *g = graph_named(layers.text, layers.name);
     fill(g, &random);
     ot_attend *sites = NULL;
     ot_relaid as;

@@ -12,6 +12,7 @@
 #include "graph/look.h"
 #include "graph/sites.h"
 #include "optune/define.h"
+#include "tests/support/graphs.h"
 
 /* Expanded values e [2,6,7,5], which are read as t. */
 #define HEAD                                                                                   \
@@ -107,15 +108,6 @@ static const spelling spellings[] = {
      NULL},
 };
 
-static optune_graph *parse(const spelling *s)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(s->text, s->name, &g, &err));
-    check_ok(optune_graph_infer(g, &err));
-    return g;
-}
-
 /* Beyond what every activation is a straight line for. */
 static void *elements(const optune_tensor *type, uint64_t *random)
 {
@@ -175,7 +167,7 @@ static int count(const optune_graph *g, const char *op)
 static void check_spelling(const spelling *s, uint64_t *random)
 {
     optune_err err = {0};
-    optune_graph *g = parse(s);
+    optune_graph *g = graph_named(s->text, s->name);
     ot_site *sites = NULL;
     fill(g, random);
     const int n = ot_graph_sites(g, &sites);
@@ -224,7 +216,7 @@ static void test_both_kinds(void **state)
                                 "p = softmax(batch_matmul(q, q))\n"
                                 "r = batch_matmul(p, q, transpose_b=false)\noutput r\n",
                            NULL};
-    optune_graph *g = parse(&both);
+    optune_graph *g = graph_named(both.text, both.name);
     ot_site *sites = NULL;
     fill(g, &random);
     assert_int_equal(ot_graph_sites(g, &sites), 2);

@@ -7,6 +7,7 @@
 #include "support/check.h"
 
 #include "graph/graph.h"
+#include "support/graphs.h"
 
 #include <math.h>
 
@@ -64,24 +65,15 @@ static const optune_op nonzero = {
     .samples = (const char *const[]){"nonzero(f32[4])", NULL},
 };
 
-static optune_graph *parse(const char *text)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    check_ok(optune_graph_infer(g, &err));
-    return g;
-}
-
 static void values_and_dtypes(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[4]\n"
-                            "y = multiply(x, const f32[] {2})\n"
-                            "i = cast(y, dtype=i8)\n"
-                            "h = cast(y, dtype=f16)\n"
-                            "output y, i, h, x\n");
+    optune_graph *g = graph_of("x = var f32[4]\n"
+                               "y = multiply(x, const f32[] {2})\n"
+                               "i = cast(y, dtype=i8)\n"
+                               "h = cast(y, dtype=f16)\n"
+                               "output y, i, h, x\n");
     const float x[4] = {1, -2.5f, 0.25f, 7};
     optune_values *values = NULL;
     check_ok(optune_graph_evaluate(g, (const void *const[]){x}, NULL, &values, &err));
@@ -103,7 +95,7 @@ static void a_wide_copy_is_exact(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[1]\ny = add(x, const f32[1] {1e-9})\noutput y\n");
+    optune_graph *g = graph_of("x = var f32[1]\ny = add(x, const f32[1] {1e-9})\noutput y\n");
     optune_graph *wide = NULL;
     check_ok(optune_graph_copy(g, true, &wide, &err));
     const double x = 1;
@@ -120,8 +112,8 @@ static void long_integers_are_exact(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var u64[2]\nz = var i64[2]\ny = multiply(add(x, x), x)\n"
-                            "m = max(z)\nc = cumprod(x)\noutput y, m, c\n");
+    optune_graph *g = graph_of("x = var u64[2]\nz = var i64[2]\ny = multiply(add(x, x), x)\n"
+                               "m = max(z)\nc = cumprod(x)\noutput y, m, c\n");
     const uint64_t x[] = {(1ull << 60) + 1, UINT64_MAX - 4};
     const int64_t z[] = {-(1ll << 60), -(1ll << 60) + 1};
     optune_values *values = NULL;
@@ -138,9 +130,9 @@ static void open_dims_are_bound_by_the_data(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[?m:1..8,2]\n"
-                            "y = sum(x, axis=[1])\n"
-                            "output y\n");
+    optune_graph *g = graph_of("x = var f32[?m:1..8,2]\n"
+                               "y = sum(x, axis=[1])\n"
+                               "output y\n");
     const float x[6] = {1, 2, 3, 4, 5, 6};
     optune_tensor type = *optune_graph_input_type(g, 0);
     optune_values *values = NULL;
@@ -163,10 +155,10 @@ static void shapes_may_depend_on_values(void **state)
     (void)state;
     optune_err err = {0};
     check_ok(ot_op_add(&nonzero, &err));
-    optune_graph *g = parse("x = var f32[6]\n"
-                            "i = nonzero(x)\n"
-                            "d = add(i, i)\n"
-                            "output d, i\n");
+    optune_graph *g = graph_of("x = var f32[6]\n"
+                               "i = nonzero(x)\n"
+                               "d = add(i, i)\n"
+                               "output d, i\n");
     check_contains(optune_graph_text(g, true), "d : i64[?] = add(i, i)");
     const float x[6] = {0, 1, 0, 0, 3, 4};
     optune_values *values = NULL;
@@ -186,7 +178,7 @@ static void what_is_missing_is_said(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[2]\ny = add(x, const f32[2])\noutput y\n");
+    optune_graph *g = graph_of("x = var f32[2]\ny = add(x, const f32[2])\noutput y\n");
     optune_values *values = NULL;
     const float x[2] = {1, 2};
     assert_int_equal(optune_graph_evaluate(g, (const void *const[]){x}, NULL, &values, &err),

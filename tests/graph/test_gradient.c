@@ -10,6 +10,7 @@
 #include "support/check.h"
 
 #include "graph/graph.h"
+#include "support/graphs.h"
 #include "support/random_call.h"
 
 #include <math.h>
@@ -21,18 +22,6 @@ typedef struct leaves {
     double *data[MOST];
     int64_t elements[MOST];
 } leaves;
-
-static optune_graph *parse(const char *text)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    const int status = optune_graph_infer(g, &err);
-    if (status)
-        print_error("%s: %s\n", text, err.text);
-    assert_int_equal(status, OPTUNE_OK);
-    return g;
-}
 
 /* Values in (0.3, 1.3) and, unless `positive`, of either sign: kinks at 0 are far. */
 static leaves fill(const optune_graph *g, bool positive)
@@ -110,7 +99,7 @@ static void check_one(const char *text, const optune_graph *g, const leaves *l, 
 static void check_values(const char *text, bool positive)
 {
     optune_err err = {0};
-    optune_graph *narrow = parse(text), *g = NULL, *with = NULL;
+    optune_graph *narrow = graph_of(text), *g = NULL, *with = NULL;
     check_ok(optune_graph_copy(narrow, true, &g, &err));
     assert_int_equal(optune_graph_infer(g, &err), OPTUNE_OK);
     int wrt[MOST];
@@ -181,7 +170,7 @@ static void check_gradient(const char *text, const double *const *data, int leaf
                            const double *want)
 {
     optune_err err = {0};
-    optune_graph *g = parse(text), *with = NULL;
+    optune_graph *g = graph_of(text), *with = NULL;
     check_ok(optune_graph_gradient(g, NULL, 0, &with, &err));
     assert_int_equal(optune_graph_infer(with, &err), OPTUNE_OK);
     optune_values *values = NULL;
@@ -518,7 +507,7 @@ static void test_scatters(void **state)
 static void check_ties(const char *text, int n, const double *want)
 {
     optune_err err = {0};
-    optune_graph *g = parse(text), *with = NULL;
+    optune_graph *g = graph_of(text), *with = NULL;
     check_ok(optune_graph_gradient(g, NULL, 0, &with, &err));
     optune_values *values = NULL;
     check_ok(optune_graph_evaluate(with, NULL, NULL, &values, &err));
@@ -694,7 +683,7 @@ static bool drawn_holds(drawn *d, uint64_t *rng, ot_text *why)
 static bool check_drawn(const optune_call *call, const char *text, uint64_t *rng)
 {
     optune_err err = {0};
-    optune_graph *narrow = parse(text);
+    optune_graph *narrow = graph_of(text);
     drawn d = {.call = call, .text = text};
     ot_text why = {0};
     check_ok(optune_graph_copy(narrow, true, &d.g, &err));
@@ -767,10 +756,10 @@ static void test_which(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[3]\ni = var i32[3]\nk = const f32[3] {1,2,3}\n"
-                            "u = var f32[2]\n"
-                            "y = multiply(x, k)\n"
-                            "output y\n");
+    optune_graph *g = graph_of("x = var f32[3]\ni = var i32[3]\nk = const f32[3] {1,2,3}\n"
+                               "u = var f32[2]\n"
+                               "y = multiply(x, k)\n"
+                               "output y\n");
     optune_graph *with = NULL;
     check_ok(optune_graph_gradient(g, NULL, 0, &with, &err));
     /* Of x, k and u, but not of the integers; u changes nothing. */
@@ -778,7 +767,7 @@ static void test_which(void **state)
     check_contains(optune_graph_text(with, false), "zeros_like(u)");
     check_contains(optune_graph_text(with, false), "ones_like(y)");
     /* It reads back. */
-    optune_graph *again = parse(optune_graph_text(with, true));
+    optune_graph *again = graph_of(optune_graph_text(with, true));
     optune_graph_close(again);
     optune_graph_close(with);
     const int integer = optune_graph_find(g, "i");
@@ -786,12 +775,12 @@ static void test_which(void **state)
     optune_graph_close(g);
 
     check_ok(ot_op_add(&ruleless, &err));
-    g = parse("x = var f32[8]\ny = ruleless(x)\noutput y\n");
+    g = graph_of("x = var f32[8]\ny = ruleless(x)\noutput y\n");
     assert_int_equal(optune_graph_gradient(g, NULL, 0, &with, &err), OPTUNE_EUNSUPPORTED);
     check_contains(err.text, "test:2:5: node 'y': operator 'ruleless' has no gradient rule");
     optune_graph_close(g);
     /* Where nothing that is asked for passes through it, it does not matter. */
-    g = parse("x = var f32[8]\nv = var f32[8]\ny = add(ruleless(x), v)\noutput y\n");
+    g = graph_of("x = var f32[8]\nv = var f32[8]\ny = add(ruleless(x), v)\noutput y\n");
     const int v = optune_graph_find(g, "v");
     check_ok(optune_graph_gradient(g, &v, 1, &with, &err));
     optune_graph_close(with);

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "graph/layout.h"
 #include "optune/define.h"
+#include "tests/support/graphs.h"
 
 enum { BLOCK = 4, NODES = 9, ROUNDS = 200 };
 
@@ -26,15 +27,6 @@ static bool nothing(void *arg, const optune_call *call)
     (void)arg;
     (void)call;
     return false;
-}
-
-static optune_graph *parse(const char *text)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    check_ok(optune_graph_infer(g, &err));
-    return g;
 }
 
 /* Whole numbers, so that sums come out the same in every order. */
@@ -224,7 +216,7 @@ static void random_forms_mean_the_same(void **state)
         optune_err err = {0};
         made m;
         random_text(&m, seed * 7919);
-        optune_graph *g = parse(ot_text_str(&m.text));
+        optune_graph *g = graph_of(ot_text_str(&m.text));
         fill(g, seed);
         optune_values *right = evaluate(g, seed);
         ot_groups groups;
@@ -288,27 +280,28 @@ static void check_all_forms(optune_graph *g)
 static void tuples_and_several_outputs_stay(void **state)
 {
     (void)state;
-    check_all_forms(parse("x = var f32[1,8,5,5]\n"
-                          "a = conv2d(x, const f32[8,8,1,1])\n"
-                          "t = topk(a, k=3, axis=1, ret_type=both)\n"
-                          "b = conv2d(t.0, const f32[8,3,1,1])\n"
-                          "j = tuple(a, b, x)\n"
-                          "c = concatenate(j, axis=1)\n"
-                          "d = max_pool2d(c, pool_size=[2,2], strides=[2,2], ceil_mode=true)\n"
-                          "k = tuple(d, t)\n"
-                          "output k, x, b\n"));
+    check_all_forms(
+        graph_of("x = var f32[1,8,5,5]\n"
+                 "a = conv2d(x, const f32[8,8,1,1])\n"
+                 "t = topk(a, k=3, axis=1, ret_type=both)\n"
+                 "b = conv2d(t.0, const f32[8,3,1,1])\n"
+                 "j = tuple(a, b, x)\n"
+                 "c = concatenate(j, axis=1)\n"
+                 "d = max_pool2d(c, pool_size=[2,2], strides=[2,2], ceil_mode=true)\n"
+                 "k = tuple(d, t)\n"
+                 "output k, x, b\n"));
 }
 
 static void gradients_mean_the_same(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[1,8,5,5]\n"
-                            "a = conv2d(x, const f32[8,8,3,3], padding=[1,1])\n"
-                            "r = relu(add(a, const f32[8,1,1]))\n"
-                            "b = conv2d(r, const f32[8,1,3,3], padding=[1,1], groups=8)\n"
-                            "p = avg_pool2d(add(b, x), pool_size=[2,2])\n"
-                            "output p\n");
+    optune_graph *g = graph_of("x = var f32[1,8,5,5]\n"
+                               "a = conv2d(x, const f32[8,8,3,3], padding=[1,1])\n"
+                               "r = relu(add(a, const f32[8,1,1]))\n"
+                               "b = conv2d(r, const f32[8,1,3,3], padding=[1,1], groups=8)\n"
+                               "p = avg_pool2d(add(b, x), pool_size=[2,2])\n"
+                               "output p\n");
     optune_graph *gradient = NULL;
     check_ok(optune_graph_gradient(g, NULL, 0, &gradient, &err));
     check_ok(optune_graph_infer(gradient, &err));
@@ -329,7 +322,7 @@ static int count(const optune_graph *g, const char *op)
 static void relay_all(const char *text, const ot_blocks *form, int n, ot_relaid *to)
 {
     optune_err err = {0};
-    optune_graph *g = parse(text);
+    optune_graph *g = graph_of(text);
     ot_groups groups;
     check_ok(ot_graph_partition(g, anything, NULL, &groups, &err));
     assert_int_equal(groups.n, n);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "graph/graph.h"
+#include "tests/support/graphs.h"
 
 static bool anything(void *arg, const optune_call *call)
 {
@@ -13,18 +14,9 @@ static bool anything(void *arg, const optune_call *call)
     return true;
 }
 
-static optune_graph *parse(const char *text)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    check_ok(optune_graph_infer(g, &err));
-    return g;
-}
-
 static int groups_of(const char *text)
 {
-    optune_graph *g = parse(text);
+    optune_graph *g = graph_of(text);
     ot_groups groups;
     optune_err err = {0};
     check_ok(ot_graph_partition(g, anything, NULL, &groups, &err));
@@ -69,13 +61,13 @@ static const optune_call *call_of(const optune_graph *g, const char *name)
 static void nodes_share_what_they_say(void **state)
 {
     (void)state;
-    optune_graph *g = parse("x = var f32[2,3]\n"
-                            "a = clip(x, a_min=0, a_max=6)\n"
-                            "b = clip(a, a_min=0, a_max=6)\n"
-                            "c = clip(b, a_min=0, a_max=5)\n"
-                            "d = cast(c, dtype=f16)\n"
-                            "e = relu(d)\n"
-                            "output e\n");
+    optune_graph *g = graph_of("x = var f32[2,3]\n"
+                               "a = clip(x, a_min=0, a_max=6)\n"
+                               "b = clip(a, a_min=0, a_max=6)\n"
+                               "c = clip(b, a_min=0, a_max=5)\n"
+                               "d = cast(c, dtype=f16)\n"
+                               "e = relu(d)\n"
+                               "output e\n");
     optune_err err = {0};
     optune_graph *wide = ot_graph_copy(g, true, &err);
     assert_non_null(wide);
@@ -97,14 +89,14 @@ static void nodes_share_what_they_say(void **state)
 static void groups_share_calls(void **state)
 {
     (void)state;
-    optune_graph *g = parse("x = var f32[2,3]\n"
-                            "y = var f32[2,4]\n"
-                            "a = softmax(x)\n"
-                            "b = softmax(a)\n"
-                            "c = softmax(y)\n"
-                            "d = softmax(b)\n"
-                            "output c\n"
-                            "output d\n");
+    optune_graph *g = graph_of("x = var f32[2,3]\n"
+                               "y = var f32[2,4]\n"
+                               "a = softmax(x)\n"
+                               "b = softmax(a)\n"
+                               "c = softmax(y)\n"
+                               "d = softmax(b)\n"
+                               "output c\n"
+                               "output d\n");
     ot_groups groups;
     optune_err err = {0};
     check_ok(ot_graph_partition(g, anything, NULL, &groups, &err));

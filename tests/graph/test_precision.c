@@ -9,17 +9,9 @@
 
 #include "base/base.h"
 #include "graph/graph.h"
+#include "tests/support/graphs.h"
 
 enum { MOST = 4096 };
-
-static optune_graph *parse(const char *text)
-{
-    optune_err err = {0};
-    optune_graph *g = NULL;
-    check_ok(optune_graph_parse(text, "test", &g, &err));
-    check_ok(optune_graph_infer(g, &err));
-    return g;
-}
 
 static optune_graph *narrowed(const optune_graph *g, const char *dtype)
 {
@@ -89,16 +81,16 @@ static void test_network(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[1,3,12,12]\n"
-                            "c = conv2d(x, const f32[8,3,3,3], padding=[1])\n"
-                            "r = relu(add(c, const f32[8,1,1]))\n"
-                            "p = max_pool2d(r, pool_size=[2,2], strides=[2,2])\n"
-                            "d = conv2d(p, const f32[8,8,1,1])\n"
-                            "s = add(d, p)\n"
-                            "m = mean(s, axis=[2,3])\n"
-                            "y = dense(m, const f32[10,8])\n"
-                            "z = softmax(y)\n"
-                            "output z, s\n");
+    optune_graph *g = graph_of("x = var f32[1,3,12,12]\n"
+                               "c = conv2d(x, const f32[8,3,3,3], padding=[1])\n"
+                               "r = relu(add(c, const f32[8,1,1]))\n"
+                               "p = max_pool2d(r, pool_size=[2,2], strides=[2,2])\n"
+                               "d = conv2d(p, const f32[8,8,1,1])\n"
+                               "s = add(d, p)\n"
+                               "m = mean(s, axis=[2,3])\n"
+                               "y = dense(m, const f32[10,8])\n"
+                               "z = softmax(y)\n"
+                               "output z, s\n");
     check_ok(optune_graph_fill(g, 3, &err));
     optune_graph *half[] = {narrowed(g, "bfloat16"), narrowed(g, "f16")};
     for (int i = 0; i < 2; i++) {
@@ -131,14 +123,14 @@ static void test_attention(void **state)
     static float mask[4 * 4];
     for (int i = 0; i < 16; i++)
         mask[i] = i % 4 > i / 4 || i < 4 ? -3.402823466e+38F : 0; /* all of the first row */
-    optune_graph *g = parse("q = var f32[2,4,8]\nk = var f32[2,4,8]\nv = var f32[2,4,8]\n"
-                            "far = const f32[4,4]\n"
-                            "s = batch_matmul(q, k)\n"
-                            "t = multiply(s, const f32[])\n"
-                            "a = add(t, far)\n"
-                            "p = softmax(a)\n"
-                            "o = batch_matmul(p, v, transpose_b=false)\n"
-                            "output o\n");
+    optune_graph *g = graph_of("q = var f32[2,4,8]\nk = var f32[2,4,8]\nv = var f32[2,4,8]\n"
+                               "far = const f32[4,4]\n"
+                               "s = batch_matmul(q, k)\n"
+                               "t = multiply(s, const f32[])\n"
+                               "a = add(t, far)\n"
+                               "p = softmax(a)\n"
+                               "o = batch_matmul(p, v, transpose_b=false)\n"
+                               "output o\n");
     check_ok(optune_graph_set_data(g, optune_graph_find(g, "far"), mask, &err));
     check_ok(optune_graph_fill(g, 5, &err));
     optune_graph *half[] = {narrowed(g, "bfloat16"), narrowed(g, "float16")};
@@ -156,16 +148,17 @@ static void test_attention(void **state)
 static void test_left_alone(void **state)
 {
     (void)state;
-    optune_graph *g = parse("x = var f32[1,4,6,6]\nw = var f32[1,6,6,2]\nn = var f32[?m:1..9]\n"
-                            "e = var f64[3,4]\n"
-                            "c = conv2d(x, const f32[4,4,1,1])\n"
-                            "h = grid_sample(c, w, method=linear)\n"
-                            "i = add(c, x)\n"
-                            "j = exp(n)\n"
-                            "f = dense(e, const f64[2,4])\n"
-                            "l = concatenate(c, c, axis=1)\n"
-                            "k = cast(l, dtype=i32)\n"
-                            "output h, i, j, f, k\n");
+    optune_graph *g =
+        graph_of("x = var f32[1,4,6,6]\nw = var f32[1,6,6,2]\nn = var f32[?m:1..9]\n"
+                 "e = var f64[3,4]\n"
+                 "c = conv2d(x, const f32[4,4,1,1])\n"
+                 "h = grid_sample(c, w, method=linear)\n"
+                 "i = add(c, x)\n"
+                 "j = exp(n)\n"
+                 "f = dense(e, const f64[2,4])\n"
+                 "l = concatenate(c, c, axis=1)\n"
+                 "k = cast(l, dtype=i32)\n"
+                 "output h, i, j, f, k\n");
     optune_graph *half = narrowed(g, "bfloat16");
     static const char *const is[][2] = {{"c", "bf16"}, {"h", "f32"}, {"i", "f32"},
                                         {"j", "f32"},  {"f", "f64"}, {"l", "bf16"},
@@ -196,8 +189,8 @@ static void test_shared_constant(void **state)
 {
     (void)state;
     static float y[MOST];
-    optune_graph *g = parse("x = var f32[4,8]\nw = const f32[8,8]\ny = dense(x, w)\n"
-                            "n = multiply(w, w)\noutput w, y, n\n");
+    optune_graph *g = graph_of("x = var f32[4,8]\nw = const f32[8,8]\ny = dense(x, w)\n"
+                               "n = multiply(w, w)\noutput w, y, n\n");
     set(g, "w", 1.001F);
     optune_graph *half = narrowed(g, "bfloat16");
     gives(half, "y", "bf16");
@@ -213,12 +206,13 @@ static void test_range(void **state)
 {
     (void)state;
     optune_err err = {0};
-    optune_graph *g = parse("x = var f32[4,8]\nc = const f32[]\ne = const f32[]\n"
-                            "y = dense(x, const f32[8,8])\n"
-                            "million = divide(y, c)\nguard = add(relu(y), e)\n"
-                            "square = multiply(y, y)\nexponent = exp(y)\n"
-                            "top = clip(y, a_min=0, a_max=100000)\nfine = multiply(y, guard)\n"
-                            "output million, guard, square, exponent, top, fine\n");
+    optune_graph *g =
+        graph_of("x = var f32[4,8]\nc = const f32[]\ne = const f32[]\n"
+                 "y = dense(x, const f32[8,8])\n"
+                 "million = divide(y, c)\nguard = add(relu(y), e)\n"
+                 "square = multiply(y, y)\nexponent = exp(y)\n"
+                 "top = clip(y, a_min=0, a_max=100000)\nfine = multiply(y, guard)\n"
+                 "output million, guard, square, exponent, top, fine\n");
     check_ok(optune_graph_fill(g, 3, &err));
     set(g, "c", 1e6F);
     set(g, "e", 1e-9F);
@@ -238,11 +232,11 @@ static void test_range(void **state)
 static void test_places(void **state)
 {
     (void)state;
-    optune_graph *g = parse("at = var i32[1,1,6]\nv = var f32x4[2,4]\nx = var f32[1,4,6]\n"
-                            "p = batch_matmul(const f32[1,4,1], cast(at, dtype=f32), "
-                            "transpose_b=false)\n"
-                            "c = cos(p)\nd = batch_matmul(x, x)\ns = sin(d)\n"
-                            "output c, s, relu(v)\n");
+    optune_graph *g = graph_of("at = var i32[1,1,6]\nv = var f32x4[2,4]\nx = var f32[1,4,6]\n"
+                               "p = batch_matmul(const f32[1,4,1], cast(at, dtype=f32), "
+                               "transpose_b=false)\n"
+                               "c = cos(p)\nd = batch_matmul(x, x)\ns = sin(d)\n"
+                               "output c, s, relu(v)\n");
     optune_graph *half = narrowed(g, "bfloat16");
     gives(half, "p", "f32");
     gives(half, "c", "f32");
@@ -273,7 +267,7 @@ static void test_backed(void **state)
     optune_err err = {0};
     bool left = false;
     optune_graph *g =
-        parse("x = var f32[2,4]\nw = const f32[3,4]\ny = dense(x, w)\noutput y\n");
+        graph_of("x = var f32[2,4]\nw = const f32[3,4]\ny = dense(x, w)\noutput y\n");
     ot_node *node = &g->node[optune_graph_find(g, "w")];
     node->backing = ot_backing_new(3 * 4 * sizeof(float), threes, leave, &left, &err);
     assert_non_null(node->backing);
@@ -299,7 +293,7 @@ static void test_backed(void **state)
 static void test_refused(void **state)
 {
     (void)state;
-    optune_graph *g = parse("x = var f32[4]\ny = relu(x)\noutput y\n");
+    optune_graph *g = graph_of("x = var f32[4]\ny = relu(x)\noutput y\n");
     static const char *const no[] = {"float32", "int8", "f8", "bf16x2", "", "half", "i16"};
     for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
         optune_err err = {0};
