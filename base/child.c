@@ -10,8 +10,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <paths.h>
 #include <math.h>
+#include <paths.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -208,11 +208,12 @@ static void take_answer(ot_child *child)
 }
 
 /* The group is killed before its leader is reaped: until then its number cannot be taken by
- * anyone else. */
-static void reap(ot_child *child)
+ * anyone else. One that is reaped already left no status: it ended, nobody knows how. */
+static void reap(ot_child *child, bool reaped)
 {
-    kill(-child->pid, SIGKILL);
-    while (waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
+    if (!reaped)
+        kill(-child->pid, SIGKILL);
+    while (!reaped && waitpid(child->pid, &child->status, 0) < 0 && errno == EINTR)
         continue;
     child->ended = true;
     collect(child);
@@ -229,12 +230,14 @@ bool ot_child_poll(ot_child *child)
     take_answer(child);
     collect(child);
     siginfo_t info = {0};
-    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == child->pid) {
-        reap(child);
+    const int found = waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT);
+    /* A program that ignores SIGCHLD, or waits for all children that it has, took it. */
+    const bool reaped = found < 0 && errno == ECHILD;
+    if (reaped || (found == 0 && info.si_pid == child->pid)) {
+        reap(child, reaped);
     } else if (child->deadline > 0 && ot_now() >= child->deadline) {
         child->timed_out = true;
-        reap(child);
+        reap(child, false);
     }
     return child->ended || child->answered;
 }
@@ -281,7 +284,7 @@ void ot_child_wait_any(ot_child *const *children, int n, double seconds)
 void ot_child_kill(ot_child *child)
 {
     if (child->pid && !child->ended)
-        reap(child);
+        reap(child, false);
 }
 
 void ot_child_release(ot_child *child)

@@ -41,7 +41,7 @@ const char *ot_write_remedy(const char *path, int number)
     const char *parent = ot_temp_parent();
     const size_t n = strlen(parent);
     const bool full = number == ENOSPC || number == EDQUOT;
-    return full && strncmp(path, parent, n) == 0 && path[n] == '/'
+    return full && strncmp(path, parent, n) == 0 && strncmp(path + n, "/optune-", 8) == 0
                ? "; free some space there, or name another folder for temporary files with "
                  "TMPDIR"
                : ot_errno_remedy(number);

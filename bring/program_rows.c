@@ -21,7 +21,7 @@ static size_t take_item(const char **p, const char **item)
 }
 
 /* How its values are passed: as they are written where they are written one by one, 1.10 and 1e-3
- * as these, else as Python would print them. Truth values are words on their way. */
+ * as these, else as Python would print them. */
 void ot_program_spell(ot_brought *b, ot_brought_knob *knob, const char *list)
 {
     const int n = knob->list.n;
@@ -42,7 +42,6 @@ void ot_program_spell(ot_brought *b, ot_brought_knob *knob, const char *list)
         text[i] = plain ? ot_arena_copy(&b->arena, word) : text[i];
     }
     knob->text = text;
-    knob->scalar = knob->scalar == OPTUNE_SCALAR_BOOL ? OPTUNE_SCALAR_WORD : knob->scalar;
 }
 
 /* How the knob's value is passed. */

@@ -8,6 +8,7 @@
 #ifndef OPTUNE_CLI_H
 #define OPTUNE_CLI_H
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "optune/optune.h"
@@ -216,6 +217,8 @@ void ot_on_interrupt(optune *handle);
 /* cut.c: from now on a file that is cut off while it is read in memory is named on stderr, and ends
  * this process as what failed. */
 void ot_tell_cuts(void);
+/* In a handler: says so and ends the command where the signal is that of such a file. */
+void ot_end_by_cut(const siginfo_t *info);
 /* crash.c: from now on a plugin whose code ends this process is named on stderr. */
 void ot_tell_crashes(const ot_globals *globals);
 

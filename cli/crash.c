@@ -44,10 +44,12 @@ static bool is_known(const char *object)
 }
 
 /* Innermost first, so that of a plugin in a library's call back it is the plugin. */
-static void on_fatal(int number)
+static void on_fatal(int number, siginfo_t *info, void *context)
 {
     void *frame[MOST_FRAMES];
     Dl_info in;
+    (void)context;
+    ot_end_by_cut(info); /* which is nobody's fault here */
     const int n = backtrace(frame, MOST_FRAMES);
     for (int i = 0; i < n; i++) {
         if (!dladdr(frame[i], &in) || !in.dli_fname || is_known(in.dli_fname))
@@ -85,8 +87,9 @@ void ot_tell_crashes(const ot_globals *globals)
     backtrace(frame, 1); /* what it loads is not to be loaded in a handler */
     const stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&other, NULL);
-    struct sigaction action = {.sa_handler = on_fatal,
-                               .sa_flags = (int)(SA_RESETHAND | SA_NODEFER) | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = on_fatal,
+                               .sa_flags =
+                                   (int)(SA_RESETHAND | SA_NODEFER) | SA_ONSTACK | SA_SIGINFO};
     sigemptyset(&action.sa_mask);
     for (int i = 0; i < N_FATAL; i++)
         sigaction(fatal[i].number, &action, NULL);

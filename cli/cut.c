@@ -68,19 +68,24 @@ static bool put_file(uintptr_t address)
     return file;
 }
 
-static void on_cut(int number, siginfo_t *info, void *context)
+void ot_end_by_cut(const siginfo_t *info)
 {
-    (void)context;
-    if (info->si_code != BUS_ADRERR) {
-        raise(number); /* the handler is gone: by its signal */
+    if (info->si_signo != SIGBUS || info->si_code != BUS_ADRERR)
         return;
-    }
     put("optune: ");
     if (!put_file((uintptr_t)info->si_addr))
         put("a file");
-    put(" was cut off while it was read, or its disk failed; of a database `optune db rebuild` "
+    put(" was cut off while it was read, or its disk is full or failed; of a database `optune "
+        "db rebuild` "
         "makes the store anew from its logs\n");
     _exit(OT_EXIT_FAILED);
+}
+
+static void on_cut(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    ot_end_by_cut(info);
+    raise(number); /* the handler is gone: by its signal */
 }
 
 void ot_tell_cuts(void)

@@ -100,6 +100,8 @@ const char *ot_page_entry(const char *page, size_t size, int i, ot_entry *entry)
     if (at < u16(page + 14) || at % 2)
         return "an entry lies outside its page";
     entry->key = ot_node_key(node, &entry->key_bytes);
+    if (entry->key_bytes > room) /* it was changed meanwhile */
+        return "a key reaches out of its page";
     if (u16(page + 10) & PAGE_BRANCH) {
         entry->child = ot_node_child(node);
         return NULL;

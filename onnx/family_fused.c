@@ -31,7 +31,7 @@ static int bias_dropout(ot_onnx_node *n)
     if (!x || !bias)
         return n->err->status;
     x = ot_onnx_2(n, "add", x, bias);
-    return ot_onnx_give(n, 0, residual && x ? ot_onnx_2(n, "add", x, residual) : x);
+    return ot_onnx_dropped(n, residual && x ? ot_onnx_2(n, "add", x, residual) : x, 4);
 }
 
 /* Over all dims from the axis on. */

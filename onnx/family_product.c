@@ -23,18 +23,24 @@ static ot_onnx_value *addend(ot_onnx_node *n, double beta)
     return beta == 0 ? NULL : times(n, ot_onnx_in(n, 2), beta);
 }
 
-/* The output, behind the activation that onnxruntime's optimizer names. */
+/* The output, behind the activation that onnxruntime's optimizer names; of Selu its second
+ * parameter is gamma. */
 static int give(ot_onnx_node *n, ot_onnx_value *all)
 {
-    static const char *const names[] = {"activation_alpha", "activation_beta"};
+    const char *word = ot_onnx_word(n, "activation", "");
+    const char *const names[] = {
+        "activation_alpha",
+        strcmp(word, "Selu") == 0 ? "activation_gamma" : "activation_beta",
+    };
     double of[2];
     int given = 0;
     while (given < 2 && ot_onnx_attr_of(n, names[given])) {
         of[given] = ot_onnx_real(n, names[given], 0);
         given++;
     }
-    return ot_onnx_give(
-        n, 0, ot_onnx_activated(n, all, ot_onnx_word(n, "activation", ""), given, of));
+    if (!given && ot_onnx_attr_of(n, names[1]))
+        return ot_onnx_refuse(n, "'%s' without '%s' is not supported", names[1], names[0]);
+    return ot_onnx_give(n, 0, ot_onnx_activated(n, all, word, given, of));
 }
 
 /* The same, of a weight of 4 or 8 bits. */

@@ -216,6 +216,8 @@ static int unpooled(ot_onnx_node *n)
         if (dim[d] < 0 || dim[d] > OPTUNE_MAX_DIM || all * dim[d] > OPTUNE_MAX_DIM)
             return ot_onnx_refuse(n, "a dim of %lld", (long long)dim[d]);
         all *= dim[d];
+        if (shape.n && (shape.i[d] < 0 || shape.i[d] > OPTUNE_MAX_DIM))
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)shape.i[d]);
         more[d] = shape.n ? shape.i[d] - dim[d] : 0;
         if (more[d] < -dim[d] || more[d] > OPTUNE_MAX_DIM)
             return ot_onnx_refuse(n, "a dim of %lld", (long long)shape.i[d]);
@@ -227,9 +229,11 @@ static int unpooled(ot_onnx_node *n)
         return n->err->status;
     x = ot_onnx_reshape(n, x, 1, (const int64_t[]){-1});
     at = ot_onnx_reshape(n, at, 1, (const int64_t[]){-1});
+    /* Windows that overlap may have the same largest element: each gives its part of it. */
     value *count = added(n, zeros, at, ot_onnx_1(n, "ones_like", x));
-    count = count ? ot_onnx_2(n, "maximum", count, ot_onnx_number(n, count, 1)) : NULL;
-    value *y = ot_onnx_2(n, "divide", added(n, zeros, at, x), count);
+    count =
+        count && at ? ot_onnx_call(n, "take", 2, (value *const[]){count, at}, "axis=0") : NULL;
+    value *y = added(n, zeros, at, ot_onnx_2(n, "divide", x, count));
     y = ot_onnx_reshape(n, y, rank, dim);
     if (shape.n)
         y = ot_onnx_call(n, "pad", 1, &y, "before=[%s], after=[%s]",

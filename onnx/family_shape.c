@@ -10,18 +10,22 @@ static int identity(ot_onnx_node *n)
     return x ? ot_onnx_give(n, 0, x) : n->err->status;
 }
 
-/* Outside training it drops nothing; its mask is all true. */
-static int dropout(ot_onnx_node *n)
+int ot_onnx_dropped(ot_onnx_node *n, ot_onnx_value *x, int training_input)
 {
-    const ot_onnx_value *training = ot_onnx_in(n, 2);
+    const ot_onnx_value *training = ot_onnx_in(n, training_input);
     if (training && (!training->data || *(const char *)training->data))
         return ot_onnx_refuse(n, "only inference is supported");
-    const int status = identity(n);
+    const int status = x ? ot_onnx_give(n, 0, x) : n->err->status;
     if (status < 0 || !ot_onnx_wants(n, 1))
         return status;
     return ot_onnx_give(n, 1,
                         ot_onnx_as(n, ot_onnx_1(n, "ones_like", ot_onnx_need(n, 0)),
                                    (optune_dtype){OPTUNE_DTYPE_BOOL, 1, 1}));
+}
+
+static int dropout(ot_onnx_node *n)
+{
+    return ot_onnx_dropped(n, ot_onnx_need(n, 0), 2);
 }
 
 static int reshape(ot_onnx_node *n)

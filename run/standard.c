@@ -210,20 +210,25 @@ static int wait_for(pid_t pid, const shared *from, double most_s, optune_err *er
 }
 
 /* In a process of its own, which dies with this one; `to` is mapped by both. Whatever it leaves
- * running ends with it, in nobody else's name. */
+ * running ends with it, in nobody else's name, where orphans come here. */
 static int apart(setup *s, shared *to, int (*deed)(setup *s, shared *to, optune_err *err),
                  double most_s, optune_err *err)
 {
     static pid_t before[OT_MOST_STRAYS];
-    const int n = ot_children_of_this(before, OT_MOST_STRAYS);
+    const bool sweeps =
+        ot_strays_adopted(); /* in a program of somebody's, children are its own */
+    const int n = sweeps ? ot_children_of_this(before, OT_MOST_STRAYS) : 0;
     const pid_t pid = fork();
     if (pid == 0)
         be_inside(s, to, deed);
     if (pid < 0)
         return optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s", strerror(errno));
-    const int status = wait_for(pid, to, most_s, err), left = ot_strays_end(before, n);
-    /* A device's driver may have some of its own, and what programs leave just ends. */
-    if (status < 0 || !left || !ot_target_find(s->target.kind)->worker.address)
+    const int status = wait_for(pid, to, most_s, err);
+    const int left = sweeps ? ot_strays_end(before, n) : 0;
+    /* A compiler may leave a server behind, a device's driver has some of its own, and what
+     * programs leave just ends. */
+    if (status < 0 || !left || deed == build_only ||
+        !ot_target_find(s->target.kind)->worker.address)
         return status;
     return optune_fail(err, OPTUNE_EUSAGE, "it left %d process%s behind", left,
                        left > 1 ? "es" : "");

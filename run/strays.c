@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,18 @@
 #include "run/strays.h"
 
 static const double MOST_S = 5;
+static pid_t adopting;
+
+void ot_strays_adopt(void)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0)
+        adopting = getpid(); /* what is forked of it adopts nobody */
+}
+
+bool ot_strays_adopted(void)
+{
+    return adopting == getpid();
+}
 
 pid_t ot_parent_of(pid_t pid)
 {

@@ -4,9 +4,15 @@
 #ifndef OPTUNE_RUN_STRAYS_H
 #define OPTUNE_RUN_STRAYS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum { OT_MOST_STRAYS = 4096 };
+
+/* Has orphans come to this process, of which no other child is anybody's but the caller's. */
+void ot_strays_adopt(void);
+/* Whether this process did that. In any other, a child that appears may be another thread's. */
+bool ot_strays_adopted(void);
 
 /* 0: there is no such process. */
 pid_t ot_parent_of(pid_t pid);

@@ -51,7 +51,7 @@ relocatable_install() {
 # need is found beside them, but for the C library.
 relocatable_check() {
     local moved program lacks
-    moved=$(mktemp -d)
+    moved=$(realpath "$(mktemp -d)")
     cp -a "$1" "$moved/b"
     env -i PATH=/usr/bin:/bin HOME="$moved" "$moved/b/bin/optune" targets >/dev/null
     for program in "$moved"/b/bin/optune "$moved"/b/lib/optune/optune-worker "$moved"/b/tests/*; do

@@ -167,10 +167,8 @@ static int try_driver(const char *file, optune_err *err)
 {
     enum { STUB_LIBRARY = 34 };
     const char *const files[] = {file, NULL};
-    int status =
+    const int status =
         ot_bind(files, "NVIDIA's driver", cuda_symbols, OT_COUNT(cuda_symbols), &cuda, err);
-    if (status >= 0)
-        status = ot_driver_try("cuda", "OPTUNE_CUDA_DRIVER names another one", err);
     if (status < 0)
         return status;
     const int rc = cuda.cuInit(0);
@@ -188,13 +186,17 @@ static int try_driver(const char *file, optune_err *err)
 }
 
 /* $OPTUNE_CUDA_DRIVER names the driver's file where it lies elsewhere, or a stand-in for tests. One
- * that is found first and does not start (the toolkit's stub, say) does not hide the next; where
- * none starts, why not is told rather than what is missing. */
+ * that is found first and does not start (the toolkit's stub, say) does not hide the next, unless
+ * it ends the process; where none starts, why not is told rather than what is missing. */
 static void open_cuda(void)
 {
     const char *named = getenv("OPTUNE_CUDA_DRIVER");
     const char *const own[] = {named, NULL};
     const char *const *files = named && *named ? own : cuda_files;
+    cuda_status =
+        ot_driver_try("cuda", files, "OPTUNE_CUDA_DRIVER names another one", &cuda_problem);
+    if (cuda_status < 0)
+        return;
     cuda_status = OPTUNE_ETOOL;
     for (int i = 0; files[i] && cuda_status < 0; i++) {
         optune_err problem = {0};

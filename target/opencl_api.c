@@ -20,7 +20,7 @@ static void bind(void)
         ot_bind(files, "ocl-icd-libopencl1", symbols, OT_COUNT(symbols), &functions, &problem);
     if (status >= 0) /* the loader opens no driver before it is asked for platforms */
         status =
-            ot_driver_try("opencl",
+            ot_driver_try("opencl", NULL,
                           "take its file out of /etc/OpenCL/vendors, or name a folder with "
                           "the others in OCL_ICD_VENDORS",
                           &problem);

@@ -352,10 +352,13 @@ static cl_int set_local(const opencl_state *s, const optune_launch *launch, int 
     cl_uint n = 0;
     if (launch->stage->shared <= 0)
         return CL_SUCCESS;
-    const cl_int rc =
-        s->cl->clGetKernelInfo(launch->function, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL);
-    if (rc != CL_SUCCESS || n != (cl_uint)slot + 1)
-        return rc;
+    /* Nothing but such memory may have one byte; a parameter that is something else stays unset,
+     * which the launch tells. */
+    if (s->cl->clGetKernelInfo(launch->function, CL_KERNEL_NUM_ARGS, sizeof n, &n, NULL) !=
+            CL_SUCCESS ||
+        n != (cl_uint)slot + 1 ||
+        s->cl->clSetKernelArg(launch->function, (cl_uint)slot, 1, NULL) != CL_SUCCESS)
+        return CL_SUCCESS;
     return s->cl->clSetKernelArg(launch->function, (cl_uint)slot, (size_t)launch->stage->shared,
                                  NULL);
 }

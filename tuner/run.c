@@ -154,7 +154,8 @@ static int open_builder(ot_run *run, optune_err *err)
     optune *o = run->o;
     char cache[4096 + 64];
     ot_context_cache(o, cache, sizeof cache);
-    if (*o->db && strncmp(cache, o->db, strlen(o->db)) == 0) /* there for want of another */
+    const size_t n = strlen(o->db);
+    if (n && strncmp(cache, o->db, n) == 0 && cache[n] == '/') /* there for want of another */
         OT_RETURN_UNLESS_OK(ot_context_make(cache, err));
     const ot_build_options build = {
         .target = &o->target, .device = &o->device, .row = o->row, .cache_dir = cache};

@@ -5,6 +5,7 @@
 
 #include "answer/answer.h"
 #include "base/fenv.h"
+#include "bring/bring.h"
 
 typedef struct form {
     const char *name;
@@ -63,18 +64,23 @@ static void write_header(const ot_answer *answer, ot_text *to)
     }
 }
 
-/* A real knob of somebody's kernel is kept as we write such a number; a word that only looks like
- * one, `1.10`, stays a text. */
-static bool is_number(const char *word)
+/* Whether the word of somebody's knob is one of its real values, and written as JSON has numbers.
+ * What is given in quotes, '1.10', is a text. */
+static bool is_number(const ot_answer *answer, const optune_entity *e)
 {
-    double value;
-    ot_text text = {0};
-    if (!ot_parse_real(word, &value))
-        return false;
-    ot_text_add_real(&text, value);
-    const bool same = strcmp(ot_text_str(&text), word) == 0 && *word != '.';
-    ot_text_release(&text);
-    return same;
+    const ot_brought *b = ot_brought_of_op(answer->op->name);
+    for (int k = 0; b && k < b->n_knobs; k++) {
+        const ot_brought_knob *knob = &b->knob[k];
+        for (int i = 0; strcmp(knob->name, e->name) == 0 && i < knob->list.n; i++)
+            if (strcmp(knob->text[i], e->word) == 0 &&
+                knob->list.item[i].kind == OT_VALUE_REAL) {
+                json_t *number = json_loads(e->word, JSON_DECODE_ANY, NULL);
+                const bool is = json_is_number(number);
+                json_decref(number);
+                return is;
+            }
+    }
+    return false;
 }
 
 static void write_json(const ot_answer *answer, ot_text *to)
@@ -88,7 +94,7 @@ static void write_json(const ot_answer *answer, ot_text *to)
         ot_text_add(to, i ? ", " : "");
         ot_text_add_json(to, e->name);
         ot_text_add(to, list ? ": [" : ": ");
-        if (!list && e->scalar == OPTUNE_SCALAR_WORD && !is_number(e->word))
+        if (!list && e->scalar == OPTUNE_SCALAR_WORD && !is_number(answer, e))
             ot_text_add_json(to, e->word);
         else if (!list && e->scalar == OPTUNE_SCALAR_BOOL)
             ot_text_add(to, e->v[0] ? "true" : "false");

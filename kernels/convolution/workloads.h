@@ -64,6 +64,7 @@ static const char *const samples[] = {
     "conv2d(f32[1,1,1,1], const f32[1,1,1,1])",
     "conv2d(f16[1,16,13,14], const f16[24,16,3,3], padding=[1,1,1,1])",
     "conv2d(bf16[2,24,9,9], const bf16[32,24,1,1], out_dtype=f32)",
+    "conv2d(bf16[1,12,11,13], const bf16[20,12,1,1])",
     "conv2d(f16[1,3,17,15], const f16[16,3,3,3], strides=[2,2], padding=[1,1,1,1], "
     "out_dtype=f32)",
     "conv2d(bf16[2,12,9,11], const bf16[10,6,3,2], strides=[2,1], padding=[0,1,2,1], "

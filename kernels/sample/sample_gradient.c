@@ -261,7 +261,7 @@ static int pixels_of(optune_grad *grad, const grid_read *r, const optune_tensor 
 
 static int needs_constants(optune_err *err)
 {
-    return optune_fail(err, OPTUNE_ETYPE, "this gradient needs constant dims");
+    return optune_fail(err, OPTUNE_EUNSUPPORTED, "this gradient needs constant dims");
 }
 
 int sample_grid_gradient(optune_grad *grad, const optune_call *call, optune_err *err)

@@ -28,17 +28,6 @@ static int describe(const char *lib)
     return 0;
 }
 
-/* What it is does not matter, only that this process is still there behind it. */
-static int try_driver(const char *name)
-{
-    optune_target target;
-    optune_device device;
-    optune_err err = {0};
-    if (ot_target_parse(name, &target, &err) >= 0)
-        ot_target_probe(&target, &device, &err);
-    return 0;
-}
-
 static int compile(const char *target, char **word, int n)
 {
     const optune_target_row *row = ot_target_find(target);
@@ -75,7 +64,7 @@ int main(int argc, char **argv)
     int code = 2;
     ot_driver_expendable();
     if (argc == 3 && strcmp(argv[1], "--driver") == 0)
-        _exit(try_driver(argv[2]));
+        _exit(ot_driver_tried(argv[2]));
     if (argc == 3 && strcmp(argv[1], "--compile") == 0)
         _exit(serve_compiles(argv[2]));
     if (argc >= 3 && strcmp(argv[1], "--compile") == 0) {

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "bring/bring.h"
+#include "run/strays.h"
 #include "run/worker/worker_contest.h"
 
 static const double PEAK_S = 60;
@@ -504,7 +505,7 @@ static void settle_in(void)
             errno = 0; /* it is as likely as others, then */
         close(score);
     }
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    ot_strays_adopt();
     prctl(PR_SET_DUMPABLE, 0);
 }
 

@@ -283,6 +283,13 @@ static void values_as_they_are_written(void **state)
     assert_true(json_number_value(
                     json_object_get(json_object_get(workload(json), "metrics"), "v")) == 11);
     json_decref(json);
+    /* Elsewhere a number is one, and a truth value, too; what was in quotes is a text. */
+    o = optune(TUNE, "--format", "json", "--knob", "v=1.10", "--knob", "b=True,False", "--knob",
+               "e=1e-3", "--knob", "z=007", "--read", "cost {c}", "--objective", "c", "--",
+               script, "{v},{b},{e},{z}");
+    check_contains(ot_text_str(&o.out),
+                   "\"v\": 1.10, \"b\": true, \"e\": 1e-3, \"z\": \"007\"");
+    release(&o);
 }
 
 static void words_that_are_wrong(void **state)

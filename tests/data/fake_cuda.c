@@ -129,7 +129,9 @@ static int listed(const char *name, const char *fault)
     const char *all = getenv("FAKE_CUDA_FAULTS");
     snprintf(one, sizeof one, "%s:%s", name ? name : "-", fault);
     const char *at = all ? strstr(all, one) : NULL;
-    return at && (at == all || at[-1] == ',');
+    while (at && at != all && at[-1] != ',')
+        at = strstr(at + 1, one);
+    return at != NULL;
 }
 
 static int has_fault(const launch *l, const char *fault)

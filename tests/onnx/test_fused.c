@@ -113,6 +113,20 @@ static void activations_by_name(void **state)
     onnx_contrib(&g, "FusedGemm", "x w", &attrs);
     assert_true(onnx_read(&g, 17, &graph, &err) < 0);
     check_contains(err.text, "activation 'Clip' with 0 parameters is not supported");
+    onnx_input(&g, "x", ONNX_FLOAT, "4,1");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1", one, sizeof one);
+    attr_text(&attrs, "activation", "HardSigmoid");
+    attr_real(&attrs, "activation_beta", of[1]);
+    onnx_contrib(&g, "FusedGemm", "x w", &attrs);
+    assert_true(onnx_read(&g, 17, &graph, &err) < 0);
+    check_contains(err.text, "'activation_beta' without 'activation_alpha' is not supported");
+    onnx_input(&g, "x", ONNX_FLOAT, "4,1");
+    onnx_initializer(&g, "w", ONNX_FLOAT, "1,1", one, sizeof one);
+    attr_text(&attrs, "activation", "Selu");
+    attr_real(&attrs, "activation_alpha", 1);
+    attr_real(&attrs, "activation_gamma", 2);
+    onnx_contrib(&g, "FusedGemm", "x w", &attrs);
+    onnx_gives(&g, 17, own, 4, (const float[]){2, -2 * 0.63212056f, 2, 6}, 1e-6f);
     ot_text_release(&attrs);
 }
 

@@ -29,6 +29,7 @@ static int setup(void **state)
     assert_return_code(chmod(path.s, 0700), 0);
     setenv("OPTUNE_WORKER", path.s, 1);
     setenv("XDG_CACHE_HOME", dir, 1);
+    unsetenv("OPTUNE_CACHE");
     ot_text_release(&script);
     ot_text_release(&path);
     return 0;

@@ -104,7 +104,7 @@ void lay_data(void *const *arg)
     u32 *laid = arg[1];
     PARALLEL_FOR_N(2)
     for (i64 n = 0; n < N; n++)
-        for (i64 v = 0; v < CEIL_DIV(SPAN(OH), VLEN); v++) {
+        for (i64 v = 0; v < BLOCKS * DOT_NR / VLEN; v++) { /* zeros behind the last row */
             const IN_T *image = data + n * ((i64)CI * H * W);
             const i64 q = v * VLEN;
             u32 *to = laid + (n * BLOCKS + q / DOT_NR) * BLOCK_WORDS + q % DOT_NR;
