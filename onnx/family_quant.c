@@ -40,8 +40,8 @@ value *ot_onnx_along(ot_onnx_node *n, value *x, value *by, int64_t axis)
     return ot_onnx_reshape(n, by, rank, to);
 }
 
-/* Cut to the range of an integer of at most 32 bits. */
-static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype)
+/* Cut to the range, or to that of the integer. */
+static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype, const double range[2])
 {
     const bool sign = dtype.code == OPTUNE_DTYPE_INT;
     if ((!sign && dtype.code != OPTUNE_DTYPE_UINT) || dtype.bits > 16) {
@@ -49,7 +49,8 @@ static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype)
         return NULL;
     }
     const double most = ldexp(1, dtype.bits - sign) - 1, least = sign ? -most - 1 : 0;
-    x = ot_onnx_call(n, "clip", 1, &x, "a_min=%.1f, a_max=%.1f", least, most);
+    x = ot_onnx_call(n, "clip", 1, &x, "a_min=%.1f, a_max=%.1f", range ? range[0] : least,
+                     range ? range[1] : most);
     return x ? ot_onnx_as(n, x, dtype) : NULL;
 }
 
@@ -58,15 +59,16 @@ value *ot_onnx_quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
 {
     value *all = ot_onnx_1(n, "round", ot_onnx_2(n, "divide", x, scale));
     all = ot_onnx_as(n, all, f32); /* where the sum has room */
-    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype);
+    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype, NULL);
 }
 
 value *ot_onnx_requantised(ot_onnx_node *n, value *sum, value *const by[3], value *zero,
-                           optune_dtype dtype)
+                           optune_dtype dtype, const double range[2])
 {
     value *factor = ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", by[0], by[1]), by[2]);
     value *all = ot_onnx_2(n, "multiply", ot_onnx_as(n, sum, f32), factor);
-    return cut(n, ot_onnx_2(n, "add", ot_onnx_1(n, "round", all), zero), dtype);
+    all = ot_onnx_1(n, "round", all);
+    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype, range);
 }
 
 static int quantize(ot_onnx_node *n)
@@ -129,30 +131,20 @@ static bool many_scales(ot_onnx_node *n, const value *x, const value *by, int64_
     return same;
 }
 
-static int dequantize(ot_onnx_node *n)
+value *ot_onnx_real_of(ot_onnx_node *n, value *x, value *scale, value *zero)
 {
-    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
-    const int64_t axis = ot_onnx_int(n, "axis", 1);
-    if (!x || !scale)
-        return n->err->status;
-    value *weight = ot_onnx_dequantised(n, x, scale, zero);
-    if (weight || n->err->status < 0)
-        return ot_onnx_give(n, 0, weight);
     const optune_dtype dtype = ot_onnx_type(n->m, scale)->dtype;
-    const optune_dtype own = ot_onnx_type(n->m, x)->dtype;
-    if (own.code != OPTUNE_DTYPE_INT && own.code != OPTUNE_DTYPE_UINT)
-        return ot_onnx_refuse(n, "only integers are supported");
-    const int64_t block = ot_onnx_int(n, "block_size", 0);
+    const int64_t axis = ot_onnx_int(n, "axis", 1), block = ot_onnx_int(n, "block_size", 0);
     int64_t whole[OPTUNE_MAX_RANK];
     const int rank = ot_onnx_rank(n, x);
     if (block && (rank < 0 || !ot_onnx_dims(n, x, whole)))
-        return n->err->status;
+        return NULL;
     scale = ot_onnx_as(n, scale, f32);
     zero = zero ? ot_onnx_as(n, zero, f32) : NULL;
     value *all = ot_onnx_as(n, x, f32);
     if (block && (!many_scales(n, x, scale, axis, block) ||
                   (zero && !many_scales(n, x, zero, axis, block))))
-        return n->err->status;
+        return NULL;
     if (block) {
         scale = in_blocks(n, scale, rank, axis, 1);
         zero = zero ? in_blocks(n, zero, rank, axis, 1) : NULL;
@@ -162,11 +154,28 @@ static int dequantize(ot_onnx_node *n)
         zero = zero ? ot_onnx_along(n, x, zero, axis) : NULL;
     }
     if (n->err->status < 0)
-        return n->err->status;
+        return NULL;
     all = zero ? ot_onnx_2(n, "subtract", all, zero) : all;
     all = ot_onnx_2(n, "multiply", all, scale);
     all = block ? ot_onnx_reshape(n, all, rank, whole) : all;
-    return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
+    return all ? ot_onnx_as(n, all, dtype) : NULL;
+}
+
+static int dequantize(ot_onnx_node *n)
+{
+    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
+    if (!x || !scale)
+        return n->err->status;
+    value *all = ot_onnx_dequantised(n, x, scale, zero);
+    if (!all && n->err->status >= 0)
+        all = ot_onnx_dequantised_later(n, x, scale, zero);
+    const int code = ot_onnx_type(n->m, x)->dtype.code;
+    if (!all && n->err->status >= 0 && code != OPTUNE_DTYPE_INT && code != OPTUNE_DTYPE_UINT)
+        return ot_onnx_refuse(n, "only integers are supported");
+    if (!all && n->err->status >= 0)
+        all = ot_onnx_real_of(n, x, scale, zero);
+    ot_onnx_note_integers(n, all, x, scale, zero);
+    return ot_onnx_give(n, 0, all);
 }
 
 value *ot_onnx_quantised_itself(ot_onnx_node *n, value *x, value **scale, value **zero)
@@ -222,7 +231,8 @@ static value *side(ot_onnx_node *n, int at, int zero_at, int axis)
 static value *product(ot_onnx_node *n, int right, int right_zero)
 {
     value *b = side(n, right, right_zero, -1);
-    value *sum = b ? ot_onnx_narrow_product(n, ot_onnx_need(n, 0), ot_onnx_in(n, 2), b) : NULL;
+    value *sum =
+        b ? ot_onnx_narrow_product(n, ot_onnx_need(n, 0), ot_onnx_in(n, 2), b, NULL) : NULL;
     if (sum || n->err->status < 0)
         return sum;
     value *a = side(n, 0, 2, -2);
@@ -248,7 +258,7 @@ static int linear_product(ot_onnx_node *n)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
     value *shift = ot_onnx_along(n, sum, ot_onnx_as(n, zero, f32), -1);
     return ot_onnx_give(
-        n, 0, ot_onnx_requantised(n, sum, by, shift, ot_onnx_type(n->m, zero)->dtype));
+        n, 0, ot_onnx_requantised(n, sum, by, shift, ot_onnx_type(n->m, zero)->dtype, NULL));
 }
 
 static const ot_onnx_op ops[] = {
