@@ -487,7 +487,7 @@ ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
                                    ot_onnx_value *zero, ot_onnx_value *weight,
                                    ot_onnx_value *bias);
 
-/* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
+/* ---- quant.c: numbers as small integers ------------------------------------------------------ */
 /* One number, or one for each place along the axis, against x. */
 ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,
                              int64_t axis);

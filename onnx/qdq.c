@@ -431,11 +431,17 @@ bool ot_onnx_as_integers(ot_onnx_node *n)
         const char *op;
         bool (*make)(ot_onnx_node *n);
     } all[] = {
-        {"Conv", integer_conv},    {"MatMul", integer_product},
-        {"Gemm", integer_product}, {"Reshape", moved},
-        {"Transpose", moved},      {"Flatten", moved},
-        {"Squeeze", moved},        {"Unsqueeze", moved},
-        {"MaxPool", largest},      {"QuantizeLinear", back_again},
+        {"Conv", integer_conv},
+        {"MatMul", integer_product},
+        {"Gemm", integer_product},
+        {"Reshape", moved},
+        {"Transpose", moved},
+        {"Flatten", moved},
+        {"Squeeze", moved},
+        {"Unsqueeze", moved},
+        {"MaxPool", largest},
+        {"QuantizeLinear", back_again},
+        {"com.microsoft::QuantizeLinear", back_again},
     };
     const value *first = n->proto->n_input ? ot_onnx_in(n, 0) : NULL;
     if (!first || !first->integers)
