@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers as small integers and back: y = round(x / scale) + zero, cut to the range of the integer.
- * What is multiplied as integers is summed as such, in 32 bits.
+ * Operators to small integers and back, and products of them, which are summed in 32 bits.
  */
-#include <math.h>
-
 #include "onnx/onnx.h"
 
 typedef ot_onnx_value value;
@@ -12,62 +9,6 @@ typedef ot_onnx_value value;
 static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
 static const optune_dtype i32 = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
 static const optune_dtype u8 = {.code = OPTUNE_DTYPE_UINT, .bits = 8, .lanes = 1};
-
-value *ot_onnx_along(ot_onnx_node *n, value *x, value *by, int64_t axis)
-{
-    int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK];
-    const int rank = x && by ? ot_onnx_rank(n, x) : -1;
-    const int more = rank < 0 ? -1 : ot_onnx_rank(n, by);
-    if (more == 0)
-        return by;
-    if (more < 0 || !ot_onnx_dims(n, by, dim))
-        return NULL;
-    if (more == 1 && dim[0] == 1)
-        return ot_onnx_reshape(n, by, 0, NULL);
-    const int at = more == 1 ? ot_onnx_axis(n, axis, rank) : -1;
-    if (at < 0 || !ot_onnx_dims_at(n, x, 1u << at, whole)) {
-        if (n->err->status >= 0)
-            ot_onnx_refuse(n, "scales in blocks are not supported");
-        return NULL;
-    }
-    if (whole[at] != dim[0]) {
-        ot_onnx_refuse(n, "%lld scales for %lld places", (long long)dim[0],
-                       (long long)whole[at]);
-        return NULL;
-    }
-    for (int d = 0; d < rank; d++)
-        to[d] = d == at ? dim[0] : 1;
-    return ot_onnx_reshape(n, by, rank, to);
-}
-
-/* Cut to the range of an integer of at most 32 bits. */
-static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype)
-{
-    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
-    if ((!sign && dtype.code != OPTUNE_DTYPE_UINT) || dtype.bits > 16) {
-        ot_onnx_refuse(n, "only integers of 8 and 16 bits are supported");
-        return NULL;
-    }
-    const double most = ldexp(1, dtype.bits - sign) - 1, least = sign ? -most - 1 : 0;
-    x = ot_onnx_call(n, "clip", 1, &x, "a_min=%.1f, a_max=%.1f", least, most);
-    return x ? ot_onnx_as(n, x, dtype) : NULL;
-}
-
-value *ot_onnx_quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
-                         optune_dtype dtype)
-{
-    value *all = ot_onnx_1(n, "round", ot_onnx_2(n, "divide", x, scale));
-    all = ot_onnx_as(n, all, f32); /* where the sum has room */
-    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype);
-}
-
-value *ot_onnx_requantised(ot_onnx_node *n, value *sum, value *const by[3], value *zero,
-                           optune_dtype dtype)
-{
-    value *factor = ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", by[0], by[1]), by[2]);
-    value *all = ot_onnx_2(n, "multiply", ot_onnx_as(n, sum, f32), factor);
-    return cut(n, ot_onnx_2(n, "add", ot_onnx_1(n, "round", all), zero), dtype);
-}
 
 static int quantize(ot_onnx_node *n)
 {
@@ -93,104 +34,21 @@ static int quantize(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_quantised(n, ot_onnx_as(n, x, in), scale, zero, dtype));
 }
 
-/* One more dim behind the axis: the places of a block, which share a scale. */
-static value *in_blocks(ot_onnx_node *n, value *x, int rank, int64_t axis, int64_t block)
-{
-    int64_t dim[OPTUNE_MAX_RANK + 1], to[OPTUNE_MAX_RANK + 1];
-    const int at = x ? ot_onnx_axis(n, axis, rank) : -1;
-    if (at < 0 || !ot_onnx_dims(n, x, dim))
-        return NULL;
-    if (ot_onnx_rank(n, x) != rank || rank == OPTUNE_MAX_RANK || block < 1 || dim[at] % block) {
-        ot_onnx_refuse(n, "%lld places in blocks of %lld", (long long)dim[at],
-                       (long long)block);
-        return NULL;
-    }
-    for (int d = 0; d < rank; d++)
-        to[d + (d > at)] = dim[d];
-    to[at] = dim[at] / block;
-    to[at + 1] = block;
-    return ot_onnx_reshape(n, x, rank + 1, to);
-}
-
-/* A scale for each block, and for each place along other axes: nothing is broadcast. */
-static bool many_scales(ot_onnx_node *n, const value *x, const value *by, int64_t axis,
-                        int64_t block)
-{
-    int64_t dim[OPTUNE_MAX_RANK], has[OPTUNE_MAX_RANK];
-    const int rank = ot_onnx_rank(n, x), at = ot_onnx_axis(n, axis, rank);
-    if (at < 0 || !ot_onnx_dims(n, x, dim) || !ot_onnx_dims(n, by, has))
-        return false;
-    bool same = ot_onnx_rank(n, by) == rank;
-    for (int d = 0; d < rank && same; d++)
-        same = has[d] * (d == at ? block : 1) == dim[d];
-    if (!same)
-        ot_onnx_refuse(n, "its scales or zero points are not one for each block of %lld",
-                       (long long)block);
-    return same;
-}
-
 static int dequantize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
-    const int64_t axis = ot_onnx_int(n, "axis", 1);
     if (!x || !scale)
         return n->err->status;
-    value *weight = ot_onnx_dequantised(n, x, scale, zero);
-    if (weight || n->err->status < 0)
-        return ot_onnx_give(n, 0, weight);
-    const optune_dtype dtype = ot_onnx_type(n->m, scale)->dtype;
-    const optune_dtype own = ot_onnx_type(n->m, x)->dtype;
-    if (own.code != OPTUNE_DTYPE_INT && own.code != OPTUNE_DTYPE_UINT)
+    value *all = ot_onnx_dequantised(n, x, scale, zero);
+    if (!all && n->err->status >= 0)
+        all = ot_onnx_dequantised_later(n, x, scale, zero);
+    const int code = ot_onnx_type(n->m, x)->dtype.code;
+    if (!all && n->err->status >= 0 && code != OPTUNE_DTYPE_INT && code != OPTUNE_DTYPE_UINT)
         return ot_onnx_refuse(n, "only integers are supported");
-    const int64_t block = ot_onnx_int(n, "block_size", 0);
-    int64_t whole[OPTUNE_MAX_RANK];
-    const int rank = ot_onnx_rank(n, x);
-    if (block && (rank < 0 || !ot_onnx_dims(n, x, whole)))
-        return n->err->status;
-    scale = ot_onnx_as(n, scale, f32);
-    zero = zero ? ot_onnx_as(n, zero, f32) : NULL;
-    value *all = ot_onnx_as(n, x, f32);
-    if (block && (!many_scales(n, x, scale, axis, block) ||
-                  (zero && !many_scales(n, x, zero, axis, block))))
-        return n->err->status;
-    if (block) {
-        scale = in_blocks(n, scale, rank, axis, 1);
-        zero = zero ? in_blocks(n, zero, rank, axis, 1) : NULL;
-        all = in_blocks(n, all, rank, axis, block);
-    } else {
-        scale = ot_onnx_along(n, x, scale, axis);
-        zero = zero ? ot_onnx_along(n, x, zero, axis) : NULL;
-    }
-    if (n->err->status < 0)
-        return n->err->status;
-    all = zero ? ot_onnx_2(n, "subtract", all, zero) : all;
-    all = ot_onnx_2(n, "multiply", all, scale);
-    all = block ? ot_onnx_reshape(n, all, rank, whole) : all;
-    return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
-}
-
-value *ot_onnx_quantised_itself(ot_onnx_node *n, value *x, value **scale, value **zero)
-{
-    const int rank = ot_onnx_rank(n, x);
-    value *ends[2];
-    for (int i = 0; i < 2 && rank >= 0; i++) {
-        value *end = rank ? ot_onnx_1(n, i ? "max" : "min", x) : x;
-        ends[i] = end ? ot_onnx_2(n, i ? "maximum" : "minimum", end, ot_onnx_number(n, end, 0))
-                      : NULL;
-    }
-    value *span = rank < 0 ? NULL : ot_onnx_2(n, "subtract", ends[1], ends[0]);
-    *scale = span ? ot_onnx_2(n, "divide", span, ot_onnx_number(n, span, 255)) : NULL;
-    if (!*scale)
-        return NULL;
-    value *none = ot_onnx_2(n, "equal", *scale, ot_onnx_number(n, *scale, 0));
-    value *const in[] = {none, ot_onnx_number(n, *scale, 1), *scale};
-    value *by = ot_onnx_call(n, "where", 3, in, NULL);
-    value *middle = ot_onnx_2(n, "divide", ot_onnx_1(n, "negative", ends[0]), by);
-    middle = ot_onnx_call(n, "clip", 1, &middle, "a_min=0.0, a_max=255.0");
-    middle = ot_onnx_1(n, "round", middle);
-    *scale = by;
-    *zero = middle ? ot_onnx_as(n, middle, u8) : NULL;
-    return ot_onnx_quantised(n, x, by, middle, u8);
+    if (!all && n->err->status >= 0)
+        all = ot_onnx_real_of(n, x, scale, zero);
+    ot_onnx_note_integers(n, all, x, scale, zero);
+    return ot_onnx_give(n, 0, all);
 }
 
 static int quantize_itself(ot_onnx_node *n)
@@ -222,7 +80,8 @@ static value *side(ot_onnx_node *n, int at, int zero_at, int axis)
 static value *product(ot_onnx_node *n, int right, int right_zero)
 {
     value *b = side(n, right, right_zero, -1);
-    value *sum = b ? ot_onnx_narrow_product(n, ot_onnx_need(n, 0), ot_onnx_in(n, 2), b) : NULL;
+    value *sum =
+        b ? ot_onnx_narrow_product(n, ot_onnx_need(n, 0), ot_onnx_in(n, 2), b, NULL) : NULL;
     if (sum || n->err->status < 0)
         return sum;
     value *a = side(n, 0, 2, -2);
@@ -248,7 +107,7 @@ static int linear_product(ot_onnx_node *n)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
     value *shift = ot_onnx_along(n, sum, ot_onnx_as(n, zero, f32), -1);
     return ot_onnx_give(
-        n, 0, ot_onnx_requantised(n, sum, by, shift, ot_onnx_type(n->m, zero)->dtype));
+        n, 0, ot_onnx_requantised(n, sum, by, shift, ot_onnx_type(n->m, zero)->dtype, NULL));
 }
 
 static const ot_onnx_op ops[] = {

@@ -17,8 +17,8 @@ static value *less_zero(ot_onnx_node *n, value *x, int zero_at)
                         : wide;
 }
 
-/* Sums over windows of input 0, with two dims to slide over. */
-static value *sums(ot_onnx_node *n, int weight_at, int zero_at, int weight_zero_at,
+/* Sums over windows of input 0, with two dims to slide over, and a bias (NULL: 0). */
+static value *sums(ot_onnx_node *n, int weight_at, int zero_at, int weight_zero_at, value *bias,
                    ot_onnx_window *slide)
 {
     int64_t dim[OPTUNE_MAX_RANK];
@@ -41,19 +41,20 @@ static value *sums(ot_onnx_node *n, int weight_at, int zero_at, int weight_zero_
         return NULL;
     }
     weight = less_zero(n, weight, weight_zero_at);
-    value *all = ot_onnx_narrow_conv(n, slide, zero, weight);
+    value *all = ot_onnx_narrow_conv(n, slide, zero, weight, bias);
     if (all || n->err->status < 0)
         return all;
     value *x = less_zero(n, slide->data, zero_at);
     if (rank == 3)
         weight = ot_onnx_call(n, "expand_dims", 1, &weight, "axis=2");
-    return ot_onnx_exact_conv(n, x, weight, ot_onnx_window_text(n, slide));
+    all = ot_onnx_exact_conv(n, x, weight, ot_onnx_window_text(n, slide));
+    return all && bias ? ot_onnx_2(n, "add", all, ot_onnx_along(n, all, bias, 1)) : all;
 }
 
 static int integer_conv(ot_onnx_node *n)
 {
     ot_onnx_window slide;
-    value *all = sums(n, 1, 2, 3, &slide);
+    value *all = sums(n, 1, 2, 3, NULL, &slide);
     return ot_onnx_give(n, 0, all ? ot_onnx_unslide(n, &slide, all) : NULL);
 }
 
@@ -61,10 +62,9 @@ static int linear_conv(ot_onnx_node *n)
 {
     static const int scale_at[] = {1, 4, 6};
     ot_onnx_window slide;
-    value *all = sums(n, 3, 2, 5, &slide), *bias = ot_onnx_in(n, 8);
+    value *bias = ot_onnx_in(n, 8);
+    value *all = sums(n, 3, 2, 5, bias ? ot_onnx_as(n, bias, i32) : NULL, &slide);
     value *zero = all ? ot_onnx_need(n, 7) : NULL, *by[3] = {NULL};
-    if (zero && bias)
-        all = ot_onnx_2(n, "add", all, ot_onnx_along(n, all, ot_onnx_as(n, bias, i32), 1));
     for (int i = 0; i < 3 && all && zero && n->err->status >= 0; i++) {
         by[i] = ot_onnx_need(n, scale_at[i]);
         by[i] = by[i] ? ot_onnx_along(n, all, ot_onnx_as(n, by[i], f32), 1) : NULL;
@@ -72,7 +72,7 @@ static int linear_conv(ot_onnx_node *n)
     if (!all || !zero || n->err->status < 0)
         return n->err->status;
     value *shift = ot_onnx_along(n, all, ot_onnx_as(n, zero, f32), 1);
-    all = ot_onnx_requantised(n, all, by, shift, ot_onnx_type(n->m, zero)->dtype);
+    all = ot_onnx_requantised(n, all, by, shift, ot_onnx_type(n->m, zero)->dtype, NULL);
     return ot_onnx_give(n, 0, all ? ot_onnx_unslide(n, &slide, all) : NULL);
 }
 

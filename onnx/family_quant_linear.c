@@ -170,7 +170,8 @@ static value *product(ot_onnx_node *n, int zero_at, int right, int right_zero_at
     const bool turn_b = turns && ot_onnx_int(n, "transB", 0) != 0;
     value *x = ot_onnx_need(n, 0);
     value *b = x ? less_zero(n, ot_onnx_need(n, right), right_zero_at, -1, turn_b) : NULL;
-    value *sum = b && !turn_a ? ot_onnx_narrow_product(n, x, ot_onnx_in(n, zero_at), b) : NULL;
+    value *sum =
+        b && !turn_a ? ot_onnx_narrow_product(n, x, ot_onnx_in(n, zero_at), b, NULL) : NULL;
     if (sum || !b || n->err->status < 0)
         return sum;
     value *a = less_zero(n, x, zero_at, -2, turn_a);
@@ -230,7 +231,7 @@ static int dynamic_product(ot_onnx_node *n)
     value *b = a ? less_zero(n, ot_onnx_need(n, 1), 3, -1, false) : NULL;
     if (!b || !zero)
         return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
-    value *sum = ot_onnx_narrow_product(n, a, zero, b);
+    value *sum = ot_onnx_narrow_product(n, a, zero, b, NULL);
     if (!sum && n->err->status >= 0) {
         a = ot_onnx_2(n, "subtract", ot_onnx_as(n, a, i32), ot_onnx_as(n, zero, i32));
         sum = ot_onnx_exact_product(n, a, b);

@@ -214,6 +214,15 @@ static int check_kinds(ot_onnx_node *n)
     return OPTUNE_OK;
 }
 
+/* Of what nodes can do with integers only. */
+static int settle_inputs(ot_onnx_node *n)
+{
+    int status = OPTUNE_OK;
+    for (size_t i = 0; i < n->proto->n_input && status >= 0; i++)
+        status = ot_onnx_settle(n->m, ot_onnx_in(n, (int)i), n->err);
+    return status;
+}
+
 static void take_node(ot_onnx *m, int i);
 
 /* Node i before those in front of it; its inputs must be there. */
@@ -239,7 +248,11 @@ static int make(ot_onnx_node *n)
         if (*ot_onnx_text_of(n->proto->attribute[i]->ref_attr_name))
             return ot_onnx_refuse(n, "its attribute '%.60s' is a function's, and it is in none",
                                   ot_onnx_text_of(n->proto->attribute[i]->name));
-    const int status = check_kinds(n);
+    int status = check_kinds(n);
+    if (status >= 0 && ot_onnx_as_integers(n))
+        return OPTUNE_OK;
+    if (status >= 0)
+        status = n->err->status < 0 ? n->err->status : settle_inputs(n);
     if (status < 0)
         return status;
     if (ot_onnx_has_sizes(n))
@@ -384,12 +397,15 @@ static int take_outputs(ot_onnx *m, optune_err *err)
     for (size_t i = 0; i < g->n_output; i++) {
         const char *name = ot_onnx_text_of(g->output[i]->name);
         ot_onnx_value *value = ot_onnx_named(m, name);
+        int status = ot_onnx_settle(m, value, err);
+        if (status < 0)
+            return status;
         if (m->g->left_out && !is_there(m, value))
             continue;
         if (!value)
             return optune_fail(err, OPTUNE_EDAMAGED,
                                "%.200s: output '%.100s' is made by no node", m->path, name);
-        int status = output_node(m, value, name, err);
+        status = output_node(m, value, name, err);
         if (status >= 0)
             status = optune_graph_output(m->g, status, err);
         if (status < 0)
@@ -433,6 +449,8 @@ static int take_body(ot_onnx_node *n, int n_in, ot_onnx_value *const *in, int n_
                                  "output '%.100s' of its body is made by no node", name);
         else if (out[i]->failed)
             return 1;
+        else
+            status = ot_onnx_settle(m, out[i], n->err);
     }
     return status;
 }

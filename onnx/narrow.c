@@ -88,43 +88,51 @@ static bool right_of(ot_onnx_node *n, value *w, int64_t rows, int64_t terms, int
     return fits && n->err->status >= 0;
 }
 
-/* `all` less the zero times the sums, which have the shape that is broadcast to it. */
-static value *less(ot_onnx_node *n, value *all, const left *l, value *sums, int rank,
-                   const int64_t *shape)
+/* `all` less the zero times the sums, plus the bias (NULL: 0), which both have the shape that is
+ * broadcast to it. */
+static value *less(ot_onnx_node *n, value *all, const left *l, value *sums, value *bias,
+                   int rank, const int64_t *shape)
 {
-    if (l->known && l->number == 0)
-        return all;
-    value *zero = l->known ? ot_onnx_number(n, sums, l->number) : l->zero;
-    value *by = ot_onnx_2(n, "multiply", sums, zero);
-    return ot_onnx_2(n, "subtract", all, ot_onnx_reshape(n, by, rank, shape));
+    value *by = bias;
+    if (!l->known || l->number != 0) {
+        value *zero =
+            l->known ? ot_onnx_number(n, sums, -l->number) : ot_onnx_1(n, "negative", l->zero);
+        by = ot_onnx_2(n, "multiply", sums, zero);
+        by = by && bias ? ot_onnx_2(n, "add", by, bias) : by;
+    }
+    return by                   ? ot_onnx_2(n, "add", all, ot_onnx_reshape(n, by, rank, shape))
+           : n->err->status < 0 ? NULL
+                                : all;
 }
 
-ot_onnx_value *ot_onnx_narrow_product(ot_onnx_node *n, value *a, value *zero, value *b)
+ot_onnx_value *ot_onnx_narrow_product(ot_onnx_node *n, value *a, value *zero, value *b,
+                                      value *bias)
 {
     int64_t dim[OPTUNE_MAX_RANK], wide[OPTUNE_MAX_RANK];
     left l;
     value *bytes, *sums;
     const optune_tensor *of = a ? ot_onnx_type(n->m, a) : NULL;
     if (!of || of->rank < 2 || !b || ot_onnx_rank(n, b) != 2 || !b->data ||
-        !ot_onnx_dims(n, b, dim) || !left_of(n, a, zero, &l))
+        !ot_onnx_dims(n, b, dim) || !optune_tensor_known(of))
         return NULL;
     const int rank = of->rank;
     for (int d = 0; d < rank; d++)
         wide[d] = of->dim[d].min;
     if (!optune_tensor_elements(of) || wide[rank - 1] != dim[0] ||
         !right_of(n, b, dim[1], dim[0], 1, dim[1], 2, (const int64_t[]){dim[1], dim[0]}, &bytes,
-                  &sums))
+                  &sums) ||
+        !left_of(n, a, zero, &l))
         return NULL;
     wide[rank - 1] = dim[1];
     value *rows = ot_onnx_reshape(n, l.x, 2, (const int64_t[]){-1, dim[0]});
     value *const in[] = {rows, bytes};
     value *all = rows ? ot_onnx_call(n, "dense", 2, in, "out_dtype=i32") : NULL;
-    all = less(n, all, &l, sums, 1, (const int64_t[]){dim[1]});
+    all = less(n, all, &l, sums, bias, 1, (const int64_t[]){dim[1]});
     return ot_onnx_reshape(n, all, rank, wide);
 }
 
 ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide, value *zero,
-                                   value *w)
+                                   value *w, value *bias)
 {
     int64_t dim[OPTUNE_MAX_RANK];
     left l;
@@ -132,13 +140,14 @@ ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
     ot_onnx_window at = *slide;
     const int64_t *pad = at.pad;
     if (!w || !w->data || ot_onnx_rank(n, w) != 4 || !ot_onnx_dims(n, w, dim) ||
-        dim[1] < 8 || /* of few channels of a group others make more */
-        !left_of(n, slide->data, zero, &l))
+        dim[1] < 8) /* of few channels of a group others make more */
         return NULL;
     const bool pads = pad[0] || pad[1] || pad[2] || pad[3];
     const int64_t terms = dim[1] * dim[2] * dim[3];
-    if ((pads && !l.known) || !optune_tensor_elements(ot_onnx_type(n->m, slide->data)) ||
-        !right_of(n, w, dim[0], terms, terms, 1, 4, dim, &bytes, &sums))
+    if ((pads && zero && !zero->data) ||
+        !optune_tensor_elements(ot_onnx_type(n->m, slide->data)) ||
+        !right_of(n, w, dim[0], terms, terms, 1, 4, dim, &bytes, &sums) ||
+        !left_of(n, slide->data, zero, &l)) /* the last, as it makes calls */
         return NULL;
     at.data = l.x;
     if (pads && l.number != 0) {
@@ -153,5 +162,5 @@ ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
     value *all = at.data ? ot_onnx_call(n, "conv2d", 2, in, "%s, out_dtype=i32",
                                         ot_onnx_window_text(n, &at))
                          : NULL;
-    return less(n, all, &l, sums, 3, (const int64_t[]){dim[0], 1, 1});
+    return less(n, all, &l, sums, bias, 3, (const int64_t[]){dim[0], 1, 1});
 }

@@ -18,6 +18,7 @@ enum { OT_ONNX_OPSET = 28 };
 
 typedef struct ot_onnx_nbits ot_onnx_nbits;
 typedef struct ot_onnx_sequence ot_onnx_sequence;
+typedef struct ot_onnx_integers ot_onnx_integers;
 typedef struct ot_onnx_value {
     optune_tensor type;  /* of a constant; else ot_onnx_type knows */
     void *data;          /* a constant's elements, or NULL */
@@ -31,7 +32,9 @@ typedef struct ot_onnx_value {
     const optune_dim *sizes;    /* a list of sizes without `data`: numbers, and what only a run
                                 knows; or NULL */
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
-    ot_onnx_sequence *sequence; /* several values, and no tensor; or NULL */
+    const ot_onnx_integers *integers; /* that it was dequantised from; or NULL */
+    bool later;                       /* it is not computed yet: see ot_onnx_settle */
+    ot_onnx_sequence *sequence;       /* several values, and no tensor; or NULL */
     struct ot_onnx_value *
         *more;  /* of what a call gives on constants: outputs 1, 2 ...; or NULL */
     int node;   /* in the graph; -1: not there yet */
@@ -477,15 +480,17 @@ ot_onnx_value *ot_onnx_exact_conv(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_val
                                   const char *attrs);
 
 /* ---- narrow.c: the same by kernels of 8-bit integers --------------------------------------- */
-/* A product of `a`, of 8 bits, less its zero (NULL: 0), and of `b` in 32-bit integers less its own.
- * NULL: it is not for them, or the node has failed. */
+/* A product of `a`, of 8 bits, less its zero (NULL: 0), and of `b` in 32-bit integers less its own,
+ * and a bias of those for each column (NULL: 0). NULL: it is not for them, or the node has
+ * failed. */
 ot_onnx_value *ot_onnx_narrow_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *zero,
-                                      ot_onnx_value *b);
+                                      ot_onnx_value *b, ot_onnx_value *bias);
 /* Likewise a convolution of the window's data. */
 ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
-                                   ot_onnx_value *zero, ot_onnx_value *weight);
+                                   ot_onnx_value *zero, ot_onnx_value *weight,
+                                   ot_onnx_value *bias);
 
-/* ---- family_quant.c: numbers as small integers ----------------------------------------------- */
+/* ---- quant.c: numbers as small integers ------------------------------------------------------ */
 /* One number, or one for each place along the axis, against x. */
 ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,
                              int64_t axis);
@@ -495,14 +500,43 @@ ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_valu
                                  ot_onnx_value *zero, optune_dtype dtype);
 
 /* round(sum by[0] by[1] / by[2]) + zero of a sum of products of integers, the scales made one
- * factor first: what others round that way lies on ties, too. */
+ * factor first: what others round that way lies on ties, too. `zero` NULL: 0. `range`: the least
+ * and the most it gives, NULL: the dtype's. */
 ot_onnx_value *ot_onnx_requantised(ot_onnx_node *n, ot_onnx_value *sum,
                                    ot_onnx_value *const by[3], ot_onnx_value *zero,
-                                   optune_dtype dtype);
+                                   optune_dtype dtype, const double range[2]);
+
+/* (x - zero) scale in the scale's dtype, by one scale or one for each place along the node's axis.
+ * `zero` NULL: 0. */
+ot_onnx_value *ot_onnx_real_of(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
+                               ot_onnx_value *zero);
 
 /* By what the values themselves span, 0 included: the integers; their scale and their zero. */
 ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
                                         ot_onnx_value **scale, ot_onnx_value **zero);
+
+/* ---- qdq.c: operators between DequantizeLinear and QuantizeLinear ---------------------------- */
+/* What a value was dequantised from: constant scales and zeros (NULL: 0), one, or a list along the
+ * axis; and the node that does it. */
+struct ot_onnx_integers {
+    ot_onnx_value *x, *scale, *zero;
+    int64_t axis;
+    const ot_onnx_proto *proto;
+    const ot_onnx_op *op;
+    int index;
+};
+/* What a DequantizeLinear with these inputs gives, which is computed when it is settled; NULL: it
+ * must be computed now. */
+ot_onnx_value *ot_onnx_dequantised_later(ot_onnx_node *n, ot_onnx_value *x,
+                                         ot_onnx_value *scale, ot_onnx_value *zero);
+/* Of a constant it was given `all`. */
+void ot_onnx_note_integers(ot_onnx_node *n, ot_onnx_value *all, ot_onnx_value *x,
+                           ot_onnx_value *scale, ot_onnx_value *zero);
+/* Computes what was put off; needed before anything but ot_onnx_as_integers looks at the value,
+ * which may be NULL. */
+int ot_onnx_settle(ot_onnx *m, ot_onnx_value *value, optune_err *err);
+/* The node, and what is behind it, on integers; false: it is computed on floats, or has failed. */
+bool ot_onnx_as_integers(ot_onnx_node *n);
 
 /* ---- family_quant_linear.c: products of small integers that are floats again ---------------- */
 /* Which inputs of a node are what: its first one, 8-bit integers, times `right`, with the zeros and

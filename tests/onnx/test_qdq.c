@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators with DequantizeLinear in front and QuantizeLinear behind: what they give is what their
+ * integers make, worked out here, and which of them are summed as integers.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "graph/graph.h"
+#include "support/onnx_file.h"
+
+enum { U8 = 2, I8 = 3, I32 = 6, ROWS = 2, IN = 5, OUT = 3 };
+
+static void number(ot_text *g, const char *name, float value)
+{
+    onnx_initializer(g, name, ONNX_FLOAT, "", &value, sizeof value);
+}
+
+static void zero(ot_text *g, const char *name, int type, int value)
+{
+    const uint8_t byte = (uint8_t)value;
+    onnx_initializer(g, name, type, "", &byte, 1);
+}
+
+/* Calls of `op` whose first input has so many bits. */
+static int calls(const optune_graph *g, const char *op, int bits)
+{
+    int n = 0;
+    for (int i = 0; i < g->n; i++)
+        n += g->node[i].kind == OT_NODE_CALL && !strcmp(g->node[i].call->op->name, op) &&
+             ot_graph_type_of(g, g->node[i].in[0])->dtype.bits == bits;
+    return n;
+}
+
+/* x as integers by steps of a half from `middle` on, and what they stand for: "d". */
+static void begin(ot_text *g, const char *dims, int type, int middle)
+{
+    onnx_input(g, "x", ONNX_FLOAT, dims);
+    number(g, "half", 0.5f);
+    zero(g, "middle", type, middle);
+    onnx_node(g, "QuantizeLinear", "in", "x half middle", "q", NULL);
+    onnx_node(g, "DequantizeLinear", "out", "q half middle", "d", NULL);
+}
+
+static optune_graph *read_graph(ot_text *text, int64_t opset)
+{
+    optune_graph *g = NULL;
+    optune_err err = {0};
+    if (onnx_read(text, opset, &g, &err) < 0)
+        fail_msg("%s", err.text);
+    return g;
+}
+
+static void gives(const optune_graph *g, const float *x, int n, const double *want)
+{
+    optune_values *values = NULL;
+    optune_err err = {0};
+    check_ok(optune_graph_evaluate(g, &(const void *){x}, NULL, &values, &err));
+    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
+    const float *y = optune_values_data(values, 0);
+    for (int i = 0; i < n; i++)
+        if ((double)y[i] != want[i])
+            fail_msg("element %d is %.9g, not %.9g", i, (double)y[i], want[i]);
+    optune_values_free(values);
+}
+
+static double clamp(double x, double low, double high)
+{
+    return fmin(fmax(x, low), high);
+}
+
+static int byte(int type, int value)
+{
+    return type == U8 ? value : value - 128;
+}
+
+typedef struct product {
+    const char *label;
+    int x_type, w_type, y_type, w_zero;
+    bool by_column, gemm, bias, odd_bias; /* odd: of a scale that is not the sum's */
+    const char *over;                     /* between the product and what rounds it */
+    bool rounded, narrow;
+    int64_t opset;
+} product;
+
+static const float steps[OUT] = {0.25f, 0.5f, 0.125f};
+
+static void one_product(const product *p)
+{
+    const int x_zero = byte(p->x_type, 120), y_zero = byte(p->y_type, 110);
+    const int least = p->y_type == U8 ? 0 : -128;
+    float x[ROWS * IN];
+    uint8_t w[IN * OUT];
+    double want[ROWS * OUT];
+    static const int32_t bias[OUT] = {7, -9, 40};
+    static const float axis_steps[2][OUT] = {{0.125f, 0.25f, 0.0625f}, {1, 1, 1}};
+    ot_text g = {0}, attrs = {0};
+    print_message("%s\n", p->label);
+    for (int i = 0; i < ROWS * IN; i++)
+        x[i] = (float)(i * 7 % 11 - 4) / 2;
+    for (int i = 0; i < IN * OUT; i++)
+        w[i] = (uint8_t)(p->w_zero + i * 5 % 13 - 7);
+    for (int r = 0; r < ROWS; r++)
+        for (int c = 0; c < OUT; c++) {
+            double sum = 0;
+            for (int k = 0; k < IN; k++) {
+                const int at = p->gemm ? c * IN + k : k * OUT + c;
+                sum += 2 * (double)x[r * IN + k] * (at * 5 % 13 - 7);
+            }
+            sum *= 0.5 * (double)steps[p->by_column ? c : 0];
+            if (p->bias)
+                sum += bias[c] * (p->odd_bias    ? 1
+                                  : p->by_column ? (double)axis_steps[0][c]
+                                                 : 0.125);
+            if (p->over)
+                sum = clamp(sum, 0, !strcmp(p->over, "Clip") ? 6 : HUGE_VAL);
+            want[r * OUT + c] =
+                p->rounded
+                    ? (clamp(rint(sum / 0.25) + y_zero, least, least + 255) - y_zero) * 0.25
+                    : sum;
+        }
+    begin(&g, "2,5", p->x_type, x_zero);
+    onnx_initializer(&g, "w", p->w_type, p->gemm ? "3,5" : "5,3", w, sizeof w);
+    onnx_initializer(&g, "sw", ONNX_FLOAT, p->by_column ? "3" : "", steps,
+                     p->by_column ? sizeof steps : 4);
+    if (p->by_column)
+        onnx_initializer(
+            &g, "zw", p->w_type, "3",
+            (uint8_t[]){(uint8_t)p->w_zero, (uint8_t)p->w_zero, (uint8_t)p->w_zero}, 3);
+    else
+        zero(&g, "zw", p->w_type, p->w_zero);
+    number(&g, "sy", 0.25f);
+    zero(&g, "zy", p->y_type, y_zero);
+    number(&g, "none", 0);
+    number(&g, "six", 6);
+    if (p->by_column)
+        attr_int(&attrs, "axis", p->gemm ? 0 : -1);
+    onnx_node(&g, "DequantizeLinear", "weight", "w sw zw", "dw", &attrs);
+    if (p->bias) {
+        onnx_initializer(&g, "b", I32, "3", bias, sizeof bias);
+        onnx_initializer(&g, "sb", ONNX_FLOAT, p->by_column ? "3" : "",
+                         p->odd_bias ? axis_steps[1] : axis_steps[0],
+                         p->by_column ? sizeof steps : 4);
+        if (p->by_column)
+            attr_int(&attrs, "axis", 0);
+        onnx_node(&g, "DequantizeLinear", "bias", "b sb", "db", &attrs);
+    }
+    if (p->gemm)
+        attr_int(&attrs, "transB", 1);
+    const char *to = p->over ? "p" : p->rounded ? "o" : "y";
+    onnx_node(&g, p->gemm ? "Gemm" : "MatMul", "only", p->bias ? "d dw db" : "d dw", to,
+              &attrs);
+    if (p->over)
+        onnx_node(&g, p->over, "over", !strcmp(p->over, "Clip") ? "p none six" : "p",
+                  p->rounded ? "o" : "y", NULL);
+    if (p->rounded) {
+        onnx_node(&g, "QuantizeLinear", "last", "o sy zy", "z", NULL);
+        onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
+    }
+    optune_graph *graph = read_graph(&g, p->opset);
+    assert_int_equal(calls(graph, "dense", 8), p->narrow);
+    gives(graph, x, ROWS * OUT, want);
+    optune_graph_close(graph);
+    ot_text_release(&attrs);
+}
+
+static void products(void **state)
+{
+    static const product all[] = {
+        {.label = "unsigned, one scale",
+         .x_type = U8,
+         .w_type = I8,
+         .y_type = U8,
+         .rounded = true,
+         .narrow = true,
+         .opset = 13},
+        {.label = "signed by column, a bias, ReLU",
+         .x_type = I8,
+         .w_type = I8,
+         .y_type = I8,
+         .by_column = true,
+         .gemm = true,
+         .bias = true,
+         .over = "Relu",
+         .rounded = true,
+         .narrow = true,
+         .opset = 13},
+        {.label = "an unsigned weight, Clip",
+         .x_type = U8,
+         .w_type = U8,
+         .y_type = I8,
+         .w_zero = 128,
+         .over = "Clip",
+         .rounded = true,
+         .narrow = true,
+         .opset = 17},
+        {.label = "a float again, by column",
+         .x_type = U8,
+         .w_type = I8,
+         .y_type = U8,
+         .by_column = true,
+         .gemm = true,
+         .bias = true,
+         .narrow = true,
+         .opset = 21},
+        {.label = "a bias of another scale",
+         .x_type = U8,
+         .w_type = I8,
+         .y_type = U8,
+         .gemm = true,
+         .bias = true,
+         .odd_bias = true,
+         .rounded = true,
+         .narrow = true,
+         .opset = 13},
+        {.label = "a weight that has no room",
+         .x_type = U8,
+         .w_type = U8,
+         .y_type = U8,
+         .w_zero = 7,
+         .rounded = true,
+         .narrow = true,
+         .opset = 10},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++)
+        one_product(&all[i]);
+}
+
+/* x [1,64,2,2] under windows of 3x3 that meet its zero, of 64 channels each. */
+static void convolution(void **state)
+{
+    enum { C = 64, K = 3, SIDE = 2, PIXELS = SIDE * SIDE };
+    static const int64_t pads[] = {1, 1, 1, 1};
+    static float x[C * PIXELS], by[C];
+    static int8_t w[C][C][K][K];
+    static int32_t bias[C];
+    static double want[C * PIXELS];
+    static const uint8_t none[C];
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < C * PIXELS; i++)
+        x[i] = (float)(i * 7 % 13 - 5) / 2;
+    for (int o = 0; o < C; o++) {
+        by[o] = o % 2 ? 0.25f : 0.5f;
+        bias[o] = o * 3 - 50;
+        for (int i = 0; i < C * K * K; i++)
+            w[o][i / (K * K)][i / K % K][i % K] = (int8_t)((o * 5 + i * 3) % 11 - 5);
+    }
+    for (int o = 0; o < C; o++)
+        for (int p = 0; p < PIXELS; p++) {
+            double sum = bias[o];
+            for (int c = 0; c < C; c++)
+                for (int k = 0; k < K * K; k++) {
+                    const int row = p / SIDE + k / K - 1, column = p % SIDE + k % K - 1;
+                    if (row >= 0 && row < SIDE && column >= 0 && column < SIDE)
+                        sum += w[o][c][k / K][k % K] * 2 *
+                               (double)x[c * PIXELS + row * SIDE + column];
+                }
+            want[o * PIXELS + p] =
+                2 * (clamp(rint(sum * 0.5 * (double)by[o] / 2) + 30, 30, 255) - 30);
+        }
+    begin(&g, "1,64,2,2", U8, 100);
+    onnx_initializer(&g, "w", I8, "64,64,3,3", w, sizeof w);
+    onnx_initializer(&g, "sw", ONNX_FLOAT, "64", by, sizeof by);
+    onnx_initializer(&g, "zw", I8, "64", none, sizeof none);
+    onnx_initializer(&g, "b", I32, "64", bias, sizeof bias);
+    for (int o = 0; o < C; o++)
+        by[o] *= 0.5f;
+    onnx_initializer(&g, "sb", ONNX_FLOAT, "64", by, sizeof by);
+    number(&g, "sy", 2);
+    zero(&g, "zy", U8, 30);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "DequantizeLinear", "weight", "w sw zw", "dw", &attrs);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "DequantizeLinear", "bias", "b sb", "db", &attrs);
+    attr_ints(&attrs, "pads", 4, pads);
+    onnx_node(&g, "Conv", "only", "d dw db", "c", &attrs);
+    onnx_node(&g, "Relu", "over", "c", "o", NULL);
+    onnx_node(&g, "QuantizeLinear", "last", "o sy zy", "z", NULL);
+    onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
+    optune_graph *graph = read_graph(&g, 13);
+    assert_int_equal(calls(graph, "conv2d", 8), 1);
+    gives(graph, x, C * PIXELS, want);
+    optune_graph_close(graph);
+    ot_text_release(&attrs);
+}
+
+/* What moves elements, or takes the largest, moves the integers: one rounding, however many are
+ * written. */
+static void moves(void **state)
+{
+    static const float x[] = {1, -2, 3.2f, 0.5f};
+    static const int64_t window[] = {1, 2}, shape[] = {2, 1}, flip[] = {1, 0};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    begin(&g, "1,1,2,2", I8, 3);
+    attr_ints(&attrs, "kernel_shape", 2, window);
+    onnx_node(&g, "MaxPool", "pool", "d", "m", &attrs);
+    onnx_node(&g, "QuantizeLinear", "q1", "m half middle", "mq", NULL);
+    onnx_node(&g, "DequantizeLinear", "d1", "mq half middle", "md", NULL);
+    onnx_initializer(&g, "shape", ONNX_INT64, "2", shape, sizeof shape);
+    onnx_node(&g, "Reshape", "flat", "md shape", "f", NULL);
+    onnx_node(&g, "QuantizeLinear", "q2", "f half middle", "fq", NULL);
+    onnx_node(&g, "DequantizeLinear", "d2", "fq half middle", "fd", NULL);
+    attr_ints(&attrs, "perm", 2, flip);
+    onnx_node(&g, "Transpose", "turn", "fd", "t", &attrs);
+    onnx_node(&g, "Add", "both", "t fd", "y", NULL); /* its other reader, as floats */
+    optune_graph *graph = read_graph(&g, 13);
+    assert_int_equal(calls(graph, "round", 32), 1);
+    gives(graph, x, 4, (const double[]){2, 4, 4, 6});
+    optune_graph_close(graph);
+    /* another scale behind: rounded again */
+    begin(&g, "1,1,2,2", I8, 3);
+    number(&g, "one", 1);
+    onnx_node(&g, "Flatten", "flat", "d", "f", NULL);
+    onnx_node(&g, "QuantizeLinear", "q1", "f one middle", "fq", NULL);
+    onnx_node(&g, "DequantizeLinear", "d1", "fq one middle", "y", NULL);
+    graph = read_graph(&g, 13);
+    assert_int_equal(calls(graph, "round", 32), 2);
+    gives(graph, x, 4, (const double[]){1, -2, 3, 0});
+    optune_graph_close(graph);
+    ot_text_release(&attrs);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products),
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(moves),
+    };
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
+}
