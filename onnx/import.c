@@ -300,6 +300,15 @@ static bool read_already(const ot_onnx *m, const char *name)
     return use.node >= 0 && m->at->done[use.node];
 }
 
+/* It cannot be read; what it would have read is there all the same for who takes a part. */
+static void pass_over(ot_onnx_node *n)
+{
+    ot_onnx_note(n->m, n->proto, n->err);
+    *n->err = (optune_err){0};
+    if (n->m->partial)
+        settle_inputs(n);
+}
+
 static void take_node(ot_onnx *m, int i)
 {
     optune_err why = {0};
@@ -312,7 +321,7 @@ static void take_node(ot_onnx *m, int i)
     if (status == 1 && row_of_node(&n)) {
         if (m->partial) {
             ot_onnx_refuse(&n, "it depends on what is left out");
-            ot_onnx_note(m, n.proto, &why);
+            pass_over(&n);
         }
         fail_outputs(&n); /* the node before it is what is named */
         return;
@@ -324,7 +333,7 @@ static void take_node(ot_onnx *m, int i)
             !read_already(m, n.proto->output[k]))
             status = ot_onnx_refuse(&n, "its output %zu is not supported", k + 1);
     if (status < 0)
-        ot_onnx_note(m, n.proto, &why);
+        pass_over(&n);
     fail_outputs(&n);
 }
 

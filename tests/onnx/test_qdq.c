@@ -323,12 +323,33 @@ static void moves(void **state)
     ot_text_release(&attrs);
 }
 
+/* Of a part the floats that nobody reads any more are an output. */
+static void floats_of_a_part(void **state)
+{
+    optune_graph *graph = NULL;
+    optune_err err = {0};
+    ot_text g = {0}, model = {0};
+    char path[512];
+    (void)state;
+    begin(&g, "2", U8, 9);
+    onnx_node(&g, "Multinomial", "dice", "d", "y", NULL);
+    onnx_output(&g, "y");
+    onnx_model(&g, 13, &model);
+    snprintf(path, sizeof path, "%s/part.onnx", onnx_folder);
+    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
+    check_ok(optune_graph_read_partial(path, NULL, 0, &graph, &err));
+    gives(graph, (const float[]){1, -7}, 2, (const double[]){1, -4.5});
+    optune_graph_close(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),
         cmocka_unit_test(convolution),
         cmocka_unit_test(moves),
+        cmocka_unit_test(floats_of_a_part),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
