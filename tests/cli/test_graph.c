@@ -140,7 +140,7 @@ static void what_has_no_table_is_told(void **state)
         assert_non_null(json_object_get(table, "call"));
         assert_int_equal(json_array_size(json_object_get(json, "workloads")), i == 3);
         json_decref(json);
-        o = optune("run", "--graph", file, "--time", "10", "--trials", "1");
+        o = optune("run", "--graph", file, "--time", "100", "--trials", "1");
         assert_int_equal(o.code, 0);
         check_contains(ot_text_str(&o.out), "\n  no table: ");
         check_contains(ot_text_str(&o.out), problem[i]);
@@ -156,14 +156,14 @@ static void tables_are_rows(void **state)
 {
     (void)state;
     const char *file = write_graph(network);
-    outcome o = optune("run", "--graph", file, "--time", "20", "--trials", "1", "--csv");
+    outcome o = optune("run", "--graph", file, "--time", "200", "--trials", "1", "--csv");
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "workload,winner,time us,");
     check_contains(ot_text_str(&o.out),
                    "\n\"dense(f32[?n:1..64,32], const f32[32,32])\",dense");
     check_contains(ot_text_str(&o.out), "dispatch table, ");
     release(&o);
-    o = optune("run", "--graph", file, "--time", "20", "--trials", "1", "--markdown");
+    o = optune("run", "--graph", file, "--time", "200", "--trials", "1", "--markdown");
     check_contains(ot_text_str(&o.out),
                    "\n| dense(f32[?n:1..64,32], const f32[32,32]) | dense");
     release(&o);
