@@ -26,7 +26,6 @@ typedef struct env {
     pid_t pid;
     int users;
     bool read_only; /* this process may only read: there is no mdb */
-    bool met_all;   /* each page was looked at, under the write lock */
     bool torn;      /* another store came into its place while it was opened */
     bool twin; /* a process of the same number, as containers have them, reads: LMDB knows one
                      * place for both, so what is read here is read without a place */
@@ -36,6 +35,8 @@ typedef struct env {
     ot_sight *sight;
     _Atomic int64_t behind, behind_ms; /* catch_up.c: of which commit, and since when */
     ot_write_lock *write_lock;
+    bool
+        met_all; /* each page was looked at; under the write lock, apart from what readers read */
     unsigned forks;
     char path[4096]; /* DIR/store */
     char dir[4096];
