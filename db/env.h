@@ -35,8 +35,7 @@ typedef struct env {
     ot_sight *sight;
     _Atomic int64_t behind, behind_ms; /* catch_up.c: of which commit, and since when */
     ot_write_lock *write_lock;
-    bool
-        met_all; /* each page was looked at; under the write lock, apart from what readers read */
+    bool met_all; /* each page was looked at; the write lock's, apart from readers' */
     unsigned forks;
     char path[4096]; /* DIR/store */
     char dir[4096];
