@@ -85,9 +85,9 @@ bool ot_text_is_plain(const char *s); /* one line of what is shown */
  * when it is not finite. */
 void ot_text_add_real(ot_text *t, double value);
 void ot_text_add_int(ot_text *t, int64_t value); /* in decimal */
-size_t ot_identifier_length(const char *s);      /* of the one it begins with; 0: none */
-bool ot_is_identifier(const char *s);            /* as C has them; NULL is none */
-bool ot_is_row_name(const char *s); /* of letters, digits and "_-.+"; NULL is none */
+size_t ot_identifier_length(const char *s); /* of the one it begins with; 0: none */
+bool ot_is_identifier(const char *s);       /* as C has them; NULL is none */
+bool ot_is_row_name(const char *s);         /* of letters, digits and "_-.+"; NULL is none */
 /* Copies s into to[size]; false, and an empty string, when it does not fit. */
 bool ot_copy(char *to, size_t size, const char *s);
 bool ot_parse_int(const char *s, int64_t *value);               /* whole text, no overflow */
@@ -127,8 +127,9 @@ bool ot_parse_real(const char *s, double *value); /* whole text, decimal, finite
 /* ---- arena.c: many allocations, one release ---------------------------------------------- */
 typedef struct ot_arena {
     struct ot_block *block;
-} ot_arena;                                         /* zero to start */
-void *ot_arena_alloc(ot_arena *arena, size_t size); /* zeroed, 16-aligned; never NULL */
+} ot_arena; /* zero to start */
+void *ot_arena_alloc(ot_arena *arena,
+                     size_t size); /* zeroed, 16-aligned; never NULL */
 /* The same, and holds anything: for who writes all that is read of it. */
 void *ot_arena_raw(ot_arena *arena, size_t size);
 char *ot_arena_copy(ot_arena *arena, const char *s); /* NULL gives NULL */
@@ -294,7 +295,7 @@ bool ot_entity_equal(const optune_entity *a, const optune_entity *b);
  * an entity whose kind is set. */
 void ot_config_print_value(const optune_entity *entity, ot_text *to);
 size_t ot_config_read_value(const char *text, size_t n, optune_entity *entity);
-const char *ot_knob_kind_word(int kind);  /* "sp" ... */
+const char *ot_knob_kind_word(int kind); /* "sp" ... */
 int ot_knob_kind_named(const char *word); /* -1: none */
 /* For people: `tile_x=[1,8] unroll=true`. */
 void ot_config_print_short(const optune_config *config, ot_text *to);
@@ -319,7 +320,7 @@ typedef struct ot_child {
     double started;  /* ot_now() */
     double deadline; /* ot_now() by which it is killed; 0: none */
     bool ended, timed_out;
-    int status; /* as waitpid gives it, when ended; 0 where another part of the process took it */
+    int status;    /* as waitpid gives it, when ended; 0 where others of this process took it */
     bool answered; /* a server, the last request */
     int answer;    /* 0 to 255, when answered */
 } ot_child;

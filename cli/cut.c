@@ -75,9 +75,8 @@ void ot_end_by_cut(const siginfo_t *info)
     put("optune: ");
     if (!put_file((uintptr_t)info->si_addr))
         put("a file");
-    put(" was cut off while it was read, or its disk is full or failed; of a database `optune "
-        "db rebuild` "
-        "makes the store anew from its logs\n");
+    put(" was cut off while it was read, or its disk is full or failed; of a database "
+        "`optune db rebuild` makes the store anew from its logs\n");
     _exit(OT_EXIT_FAILED);
 }
 

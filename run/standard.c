@@ -215,8 +215,7 @@ static int apart(setup *s, shared *to, int (*deed)(setup *s, shared *to, optune_
                  double most_s, optune_err *err)
 {
     static pid_t before[OT_MOST_STRAYS];
-    const bool sweeps =
-        ot_strays_adopted(); /* in a program of somebody's, children are its own */
+    const bool sweeps = ot_strays_adopted(); /* elsewhere children are others' */
     const int n = sweeps ? ot_children_of_this(before, OT_MOST_STRAYS) : 0;
     const pid_t pid = fork();
     if (pid == 0)

@@ -179,6 +179,22 @@ static void waiting_for_any(void **state)
 
 /* ---- messages ---------------------------------------------------------------------------- */
 
+/* The kernel takes the status of each child of such a program, and nothing waits for it. */
+static void others_take_the_status(void **state)
+{
+    (void)state;
+    enum { LIMIT_S = 5 };
+    optune_err err = {0};
+    ot_text text = {0};
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    const int status =
+        ot_run_program((char *[]){(char *)"echo", (char *)"here", NULL}, LIMIT_S, &text, &err);
+    signal(SIGCHLD, before);
+    check_ok(status);
+    assert_string_equal(text.s, "here\n");
+    ot_text_release(&text);
+}
+
 static void messages_round_trip(void **state)
 {
     (void)state;
@@ -262,6 +278,7 @@ int main(void)
         cmocka_unit_test(standard_files_may_be_closed),
         cmocka_unit_test(long_output_is_bounded),
         cmocka_unit_test(waiting_for_any),
+        cmocka_unit_test(others_take_the_status),
         cmocka_unit_test(messages_round_trip),
         cmocka_unit_test(large_messages),
         cmocka_unit_test(bad_messages),
