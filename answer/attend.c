@@ -9,6 +9,10 @@
  * as a whole, attention is one call: its scores then never leave the caches, however many there
  * are; convolutions are where a core's cache does not hold what is between them. Where one way was
  * measured, that one stays.
+ *
+ * Costs are of different minutes, and a sum of parts is no word on the whole: where turns of the
+ * whole graph said which ways are faster (tuner/sites.c), these are used. That stands in a record
+ * of the graph as it is untuned, as layouts do (layouts.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -225,55 +229,135 @@ static int choose(const optune_partition *plain, const optune_partition *whole, 
     return status;
 }
 
+static void choose_untuned(choice *c)
+{
+    for (int k = 0; k < c->n_ways; k++)
+        c->way[k].chosen = c->way[k].unmeasured;
+}
+
+/* The partition of the ways that are chosen: one of the two, or *own. */
+static int open_ways(optune_partition *plain, optune_partition *whole, const choice *c,
+                     optune_partition **own, optune_partition **used, optune_err *err)
+{
+    int taken = 0;
+    for (int k = 0; k < c->n_ways; k++)
+        taken += c->way[k].chosen;
+    *own = NULL;
+    *used = taken ? whole : plain;
+    if (!taken || taken == c->n_ways)
+        return OPTUNE_OK;
+    const int status = open_chosen(plain, c, -1, own, err);
+    *used = *own;
+    return status;
+}
+
+/* As many ways as there are, each told. */
+static bool read_ways(const char *text, choice *c)
+{
+    bool good = strlen(text) == (size_t)c->n_ways;
+    for (int k = 0; k < c->n_ways && good; k++)
+        good = text[k] == '0' || text[k] == '1';
+    for (int k = 0; k < c->n_ways && good; k++)
+        c->way[k].chosen = text[k] == '1';
+    return good;
+}
+
+/* What turns of the whole said last; false: nothing. */
+static bool recall(optune_partition *plain, optune_partition *whole, choice *c)
+{
+    optune_partition *own, *untuned;
+    char text[OPTUNE_NAME_SIZE], *lines = NULL;
+    choose_untuned(c);
+    if (open_ways(plain, whole, c, &own, &untuned, NULL) >= 0)
+        lines = ot_anchor_lines(untuned, OT_SITES);
+    const bool turned =
+        lines && ot_lines_get(lines, OT_SITES, text, sizeof text) && read_ways(text, c);
+    free(lines);
+    optune_partition_close(own);
+    return turned;
+}
+
+static int choose_by(optune_partition *plain, optune_partition *whole, choice *c,
+                     ot_sites_by by, ot_attending *told, optune_err *err)
+{
+    if (by == OT_SITES_UNTUNED) {
+        choose_untuned(c);
+        return OPTUNE_OK;
+    }
+    int status = OPTUNE_OK;
+    const bool turned = by == OT_SITES_USED && recall(plain, whole, c);
+    choice costs = *c;
+    costs.way = ot_alloc((size_t)(c->n_ways + 1) * sizeof *costs.way);
+    memcpy(costs.way, c->way, (size_t)c->n_ways * sizeof *c->way);
+    status = choose(plain, whole, &costs, told, err);
+    if (!turned)
+        memcpy(c->way, costs.way, (size_t)c->n_ways * sizeof *c->way);
+    for (int kind = 0; kind < OT_SITE_KINDS; kind++)
+        told[kind].turned = turned;
+    free(costs.way);
+    return status;
+}
+
+static void tell(const choice *c, ot_attending *told, optune_partition *p)
+{
+    char *sites = ot_arena_alloc(&p->arena, (size_t)c->n_ways + 1);
+    for (int i = 0; i < c->n; i++) {
+        told[c->site[i].kind].sites++;
+        told[c->site[i].kind].fused += c->way[c->of[i]].chosen;
+    }
+    for (int k = 0; k < c->n_ways; k++)
+        sites[k] = c->way[k].chosen ? '1' : '0';
+    sites[c->n_ways] = '\0';
+    p->sites = sites;
+    p->attending = told[OT_SITE_ATTENTION];
+    p->chaining = told[OT_SITE_CHAIN];
+}
+
 /* Instead of a graph as it is the one with sites as calls, where that is faster as far as is
  * known. */
-static int attend(optune_partition **partition, optune_err *err)
+static int attend(optune_partition **partition, ot_sites_by by, optune_err *err)
 {
-    optune_partition *plain = *partition, *whole = NULL, *best = NULL;
+    optune_partition *plain = *partition, *whole = NULL, *mixed = NULL, *used = NULL;
     choice c = {0};
     ot_attending told[OT_SITE_KINDS] = {0};
-    int status = OPTUNE_OK, taken = 0;
+    int status = OPTUNE_OK;
     find_sites(plain, &c);
     join_ways(&c);
     if (c.n)
         status = open_chosen(plain, &c, -1, &whole, err);
-    if (status >= 0)
-        status = choose(plain, whole, &c, told, err);
-    for (int i = 0; i < c.n; i++) {
-        told[c.site[i].kind].sites++;
-        told[c.site[i].kind].fused += c.way[c.of[i]].chosen;
-    }
-    for (int k = 0; k < c.n_ways; k++)
-        taken += c.way[k].chosen;
-    if (status >= 0 && taken && taken < c.n_ways)
-        status = open_chosen(plain, &c, -1, &best, err);
+    if (status >= 0 && c.n)
+        status = choose_by(plain, whole, &c, by, told, err);
+    if (status >= 0 && c.n)
+        status = open_ways(plain, whole, &c, &mixed, &used, err);
     if (status >= 0 && c.n) {
-        optune_partition *const other[] = {plain, whole, best};
-        const int used = !taken ? 0 : taken == c.n_ways ? 1 : 2;
-        other[used]->attending = told[OT_SITE_ATTENTION];
-        other[used]->chaining = told[OT_SITE_CHAIN];
-        for (int i = 0; i < 2; i++)
-            if (i != used)
-                add_workloads(other[used], other[i]);
-        for (int i = 0; i < 3; i++)
-            if (i != used)
-                optune_partition_close(other[i]);
-        *partition = other[used];
-    } else if (status < 0) {
-        optune_partition_close(whole);
-        optune_partition_close(best);
-        optune_partition_close(plain);
-        *partition = NULL;
+        tell(&c, told, used);
+        if (used != plain)
+            add_workloads(used, plain);
+        if (used != whole)
+            add_workloads(used, whole);
+        *partition = used;
     }
+    optune_partition *const all[] = {plain, whole, mixed};
+    for (int i = 0; i < OT_COUNT(all) && (c.n || status < 0); i++)
+        if (all[i] != used || status < 0)
+            optune_partition_close(all[i]);
+    if (status < 0)
+        *partition = NULL;
     release_choice(&c);
     return status;
+}
+
+int ot_partition_open_by(optune *o, optune_graph *graph, ot_sites_by by,
+                         optune_partition **partition, optune_err *err)
+{
+    const int status = ot_partition_open_given(o, graph, partition, err);
+    return status < 0 ? status : attend(partition, by, err);
 }
 
 int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err)
 {
-    const int status = ot_partition_open_given(o, graph, partition, err);
-    return status < 0 ? status : attend(partition, err);
+    return ot_partition_open_by(o, graph, OT_SITES_USED, partition, err);
 }
 
 bool ot_partition_outdated(const optune_partition *p)
@@ -282,8 +366,7 @@ bool ot_partition_outdated(const optune_partition *p)
     if (!p || !(p->attending.sites + p->chaining.sites) ||
         ot_partition_open_plain(p->o, p->given, &now, NULL) < 0)
         return false;
-    const bool other =
-        now->attending.fused != p->attending.fused || now->chaining.fused != p->chaining.fused;
+    const bool other = strcmp(now->sites, p->sites) != 0;
     optune_partition_close(now);
     return other;
 }

@@ -17,9 +17,10 @@ static void say(const ot_attending *told, ot_site_kind kind, ot_text *to)
     ot_format(called, sizeof called, "%.4g", told->called * 1e6);
     ot_format(spelled, sizeof spelled, "%.4g", told->spelled * 1e6);
     if (told->called > 0)
-        ot_text_printf(to, ": %s us so, %s us %s\n", called, spelled, parts[kind]);
+        ot_text_printf(to, ": %s us so, %s us %s", called, spelled, parts[kind]);
     else
-        ot_text_add(to, ", not measured both ways\n");
+        ot_text_add(to, ", not measured both ways");
+    ot_text_add(to, told->turned ? "; turns of the whole decided\n" : "\n");
 }
 
 void ot_attending_say(const optune_partition *p, ot_text *to)
@@ -32,8 +33,8 @@ json_t *ot_attending_json(const ot_attending *told, ot_site_kind kind)
 {
     if (!told->sites)
         return json_null();
-    return json_pack("{s:i, s:i, s:o, s:o}", "found", told->sites, "as_one", told->fused,
-                     "as_one_s", told->called > 0 ? json_real(told->called) : json_null(),
-                     parts_key[kind],
+    return json_pack("{s:i, s:i, s:b, s:o, s:o}", "found", told->sites, "as_one", told->fused,
+                     "by_turns", (int)told->turned, "as_one_s",
+                     told->called > 0 ? json_real(told->called) : json_null(), parts_key[kind],
                      told->called > 0 ? json_real(told->spelled) : json_null());
 }

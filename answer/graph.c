@@ -206,6 +206,7 @@ int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *for
     (*partition)->attended = plain->attended;
     (*partition)->attending = plain->attending;
     (*partition)->chaining = plain->chaining;
+    (*partition)->sites = plain->sites ? ot_arena_copy(&(*partition)->arena, plain->sites) : NULL;
     if (plain->attended)
         plain->attended->users++;
     return OPTUNE_OK;

@@ -40,6 +40,7 @@ typedef struct ot_attending {
     int sites, fused; /* found, and where a row computes it; of these as one call */
     /* Seconds of what differs, both measured in one situation; else 0. */
     double spelled, called;
+    bool turned; /* turns of the whole graph decided, not these */
 } ot_attending;
 
 struct optune_partition {
@@ -50,6 +51,7 @@ struct optune_partition {
     ot_attended *attended;  /* or NULL */
     ot_attending attending; /* attention */
     ot_attending chaining;  /* 1x1 convolutions in front of depthwise ones */
+    const char *sites;      /* by kind of equal sites, in their order: '1', as one call; '0' */
     ot_relaid relaid;
     ot_layouts layouts;
     ot_groups groups;
@@ -76,6 +78,14 @@ int ot_partition_open_given(optune *o, optune_graph *graph, optune_partition **p
  * was recorded of its layouts. */
 int ot_partition_open_plain(optune *o, optune_graph *graph, optune_partition **partition,
                             optune_err *err);
+/* The same by some of what says which sites are calls. */
+typedef enum ot_sites_by {
+    OT_SITES_USED,     /* turns of the whole, else costs */
+    OT_SITES_MEASURED, /* costs */
+    OT_SITES_UNTUNED   /* as if nothing was measured */
+} ot_sites_by;
+int ot_partition_open_by(optune *o, optune_graph *graph, ot_sites_by by,
+                         optune_partition **partition, optune_err *err);
 /* The same graph with group i of `plain` in form[i], asked about under the same model's policy. */
 int ot_partition_open_relaid(const optune_partition *plain, const ot_blocks *form,
                              optune_partition **partition, optune_err *err);
@@ -100,15 +110,17 @@ json_t *ot_attending_json(const ot_attending *told, ot_site_kind kind); /* new r
 /* Constants have the elements that the caller's graph has now. */
 void ot_partition_share(optune_partition *p);
 
-/* Names of the lines of a record that say how a graph was laid out. */
-#define OT_LAYOUTS "layouts"
+/* Names of lines of a record that say how a graph was laid out, beside OT_LAYOUTS. */
 #define OT_LAYOUTS_PLAIN "layouts_plain"
 #define OT_LAYOUTS_BLOCKED "layouts_blocked"
 #define OT_LAYOUTS_TRANSFORMS "layouts_transforms"
 #define OT_LAYOUTS_TRANSFORMS_S "layouts_transforms_s"
 
-/* layouts.c: the group whose records in the graph say how the whole was laid out; -1: none. */
+/* anchor.c: the group whose records in the graph say what was found of the whole; -1: none. */
 int ot_layouts_anchor(const optune_partition *plain);
+/* Of these the newest that has a line of this name, its lines; NULL: none, or a kernel has changed
+ * since. The caller frees it. */
+char *ot_anchor_lines(optune_partition *plain, const char *name);
 /* What they say: of a graph as it is, and in which forms it was faster. */
 bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *told);
 /* Each group that runs has been measured. */

@@ -16,14 +16,6 @@
 
 enum { FORMS_SIZE = 16384 };
 
-int ot_layouts_anchor(const optune_partition *plain)
-{
-    for (int i = 0; i < plain->groups.n && *plain->in_graph; i++)
-        if (plain->places.idle[i] == OT_RUNS && ot_call_static(plain->groups.group[i].call))
-            return i;
-    return -1;
-}
-
 /* ---- lines of a record ------------------------------------------------------------------- */
 
 static double number_of(const char *lines, const char *name)
@@ -64,28 +56,10 @@ static bool read_lines(const optune_partition *plain, const char *lines, ot_bloc
 
 bool ot_layouts_recall(optune_partition *plain, ot_blocks *form, ot_layouts *told)
 {
-    const int anchor = ot_layouts_anchor(plain);
+    char *lines = ot_anchor_lines(plain, OT_LAYOUTS);
     *told = (ot_layouts){0};
-    if (anchor < 0)
-        return false;
-    optune *o = plain->o;
-    const optune_task task = {plain->groups.group[anchor].call, &o->target, &o->device};
-    ot_arena arena = {0};
-    ot_fact *fact = NULL;
-    char *text = ot_alloc(FORMS_SIZE);
-    int n = 0, newest = -1;
-    if (ot_context_facts_at(o, &task, plain->in_graph, &arena, &fact, &n, NULL) < 0)
-        n = 0;
-    for (int i = 0; i < n; i++)
-        if (fact[i].record.counters &&
-            ot_lines_get(fact[i].record.counters, OT_LAYOUTS, text, FORMS_SIZE) &&
-            (newest < 0 || fact[i].record.time > fact[newest].record.time))
-            newest = i;
-    const bool known = newest >= 0 &&
-                       (fact[newest].currency != OT_STALE || fact[newest].overtaken) &&
-                       read_lines(plain, fact[newest].record.counters, form, told);
-    free(text);
-    ot_arena_release(&arena);
+    const bool known = lines && read_lines(plain, lines, form, told);
+    free(lines);
     return known;
 }
 

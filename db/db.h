@@ -155,9 +155,12 @@ int ot_store_rebuild(const char *dir, const ot_rebuilding *how, ot_store_stats *
                      int64_t *refused, optune_err *err);
 
 /* ---- prune.c: records that go, from the logs and then from the store --------------------- */
-/* The line among a record's counters, under a graph's policy, that says that this was chosen for
- * the graph: the newest such record of a question decides, not its cost. */
+/* Lines among a record's counters, under a graph's policy, of which the newest of a question
+ * decides, not its cost: that this was chosen for the graph, which layouts the graph has, which of
+ * its sites are one call. */
 #define OT_CHOSEN "chosen"
+#define OT_LAYOUTS "layouts"
+#define OT_SITES "sites"
 typedef struct ot_pruned {
     int64_t history, failures; /* records that went */
     int64_t lines, logs;       /* lines of logs that went, and logs that were written anew */

@@ -14,13 +14,25 @@ typedef struct trial {
     ot_digest question, digest;
     uint64_t config; /* of implementation and config */
     double time;
-    bool good, final, chosen;
+    bool good, final;
+    unsigned decides; /* a bit for each of `deciding` that it has */
 } trial;
+
+static const char *const deciding[] = {OT_CHOSEN, OT_LAYOUTS, OT_SITES};
 
 typedef struct trials {
     trial *trial;
     int64_t n, capacity;
 } trials;
+
+static unsigned decides(const optune_record *r)
+{
+    char text[1 << 14]; /* a graph's layouts are long */
+    unsigned bits = 0;
+    for (int i = 0; i < OT_COUNT(deciding) && r->counters; i++)
+        bits |= ot_lines_get(r->counters, deciding[i], text, sizeof text) ? 1u << i : 0;
+    return bits;
+}
 
 static int collect(void *arg, const optune_record *r)
 {
@@ -33,7 +45,6 @@ static int collect(void *arg, const optune_record *r)
     }
     const ot_question asked = {
         .device = r->device, .target = r->target, .call = r->call, .policy = r->policy};
-    char text[8];
     ot_text config = {0};
     ot_text_printf(&config, "%s\n%s\n%s\n", r->impl ? r->impl : "", r->digest ? r->digest : "",
                    r->depends ? r->depends : "");
@@ -45,7 +56,7 @@ static int collect(void *arg, const optune_record *r)
         .time = r->time,
         .good = r->outcome == OPTUNE_OUTCOME_OK,
         .final = r->final,
-        .chosen = r->counters && ot_lines_get(r->counters, OT_CHOSEN, text, sizeof text)};
+        .decides = decides(r)};
     ot_text_release(&config);
     return OPTUNE_OK;
 }
@@ -88,19 +99,28 @@ static void end_question(ot_pruning *p, const trial **old, int64_t *n, int64_t h
     *n = 0;
 }
 
-/* When the choice for a graph was made that counts: of the question whose first trial `at` is. */
-static double newest_choice(const trials *all, int64_t at)
+/* When the choices for a graph were made that count: of the question whose first trial `at` is. */
+static void newest_choices(const trials *all, int64_t at, double time[OT_COUNT(deciding)])
 {
     const trial *first = &all->trial[at];
-    double time = -INFINITY;
+    for (int k = 0; k < OT_COUNT(deciding); k++)
+        time[k] = -INFINITY;
     for (int64_t i = at; i < all->n; i++) {
         const trial *t = &all->trial[i];
         if (memcmp(&t->question, &first->question, sizeof t->question) != 0)
             break;
-        if (t->good && t->chosen && t->time > time)
-            time = t->time;
+        for (int k = 0; k < OT_COUNT(deciding); k++)
+            if (t->good && t->decides >> k & 1 && t->time > time[k])
+                time[k] = t->time;
     }
-    return time;
+}
+
+static bool is_choice(const trial *t, const double time[OT_COUNT(deciding)])
+{
+    bool is = false;
+    for (int k = 0; k < OT_COUNT(deciding); k++)
+        is = is || (t->decides >> k & 1 && t->time >= time[k]);
+    return is;
 }
 
 /* Of each config's measurements the newest stays, or several where they are of one time; of those
@@ -111,7 +131,7 @@ static void choose(ot_pruning *p, const trials *all, int64_t history, double day
     const double since = ot_unix_time() - days * 86400;
     const trial **old = ot_alloc((size_t)(all->n + 1) * sizeof *old);
     int64_t n_old = 0;
-    double newest = 0, choice = 0; /* of its kind; of its question */
+    double newest = 0, choice[OT_COUNT(deciding)]; /* of its kind; of its question */
     p->gone = ot_alloc((size_t)(all->n + 1) * sizeof *p->gone);
     if (all->n)
         qsort(all->trial, (size_t)all->n, sizeof *all->trial, by_kind);
@@ -119,11 +139,11 @@ static void choose(ot_pruning *p, const trials *all, int64_t history, double day
         const trial *t = &all->trial[i];
         if (!i || memcmp(&t->question, &t[-1].question, sizeof t->question) != 0) {
             end_question(p, old, &n_old, history);
-            choice = newest_choice(all, i);
+            newest_choices(all, i, choice);
         }
         if (!i || !same_kind(t, t - 1))
             newest = t->time;
-        if (t->good && history >= 0 && t->time < newest && !(t->chosen && t->time >= choice))
+        if (t->good && history >= 0 && t->time < newest && !is_choice(t, choice))
             old[n_old++] = t;
         if (!t->good && !t->final && days >= 0 && t->time < since)
             p->gone[p->n_gone++] = (ot_going){.digest = t->digest};

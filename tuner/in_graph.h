@@ -39,8 +39,9 @@ typedef struct ot_seat { /* a distinct workload */
     ot_arena arena;
 } ot_seat;
 
-/* in_graph_enter.c: who competes for a workload: first what is chosen until now, then each
- * implementation's best, what else is near, and what is a little slower but holds fewer bytes. */
+/* in_graph_enter.c: who competes for a workload: first what is chosen until now, then what would be
+ * untuned, each implementation's best, what else is near, and what is a little slower but holds
+ * fewer bytes. */
 int ot_seat_enter(ot_run *run, const optune_partition *partition, ot_seat *seat,
                   optune_err *err);
 /* Bytes of constants that a kernel of this plan holds: packed, or where they are. */

@@ -72,10 +72,30 @@ static void enter_facts(ot_seat *s, const optune_task *task, const ot_choice *ch
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < n; i++) {
             const optune_record *r = &fact[i].record;
-            const optune_impl *impl = competes(task, choice, &fact[i], least * (pass ? NEAR : FAR));
+            const optune_impl *impl =
+                competes(task, choice, &fact[i], least * (pass ? NEAR : FAR));
             if (impl && of_impl(s, impl) < (pass ? MOST_OF_ONE : 1))
                 enter(s, impl, &r->config, r->error, MOST);
         }
+}
+
+/* What the graph would be computed with untuned, however slow its trials were: so the whole is
+ * never slower for having been tuned. */
+static void enter_untuned(ot_seat *s, const optune_task *task, const ot_choice *choice,
+                          const ot_fact *fact, int n)
+{
+    const int row = ot_choice_default(task, choice);
+    const optune_impl *impl = row < 0 ? NULL : choice->row[row].candidate.impl;
+    optune_space *space = NULL;
+    optune_config *config = ot_alloc(sizeof *config);
+    if (impl && ot_space_open(task, impl, &space, NULL) >= 0 &&
+        ot_space_fallback(space, config, NULL))
+        for (int i = 0; i < n; i++)
+            if (competes(task, choice, &fact[i], INFINITY) == impl &&
+                ot_config_equal(&fact[i].record.config, config))
+                enter(s, impl, config, fact[i].record.error, MOST);
+    ot_space_close(space);
+    free(config);
 }
 
 /* ---- what is held ------------------------------------------------------------------------ */
@@ -174,6 +194,7 @@ int ot_seat_enter(ot_run *run, const optune_partition *partition, ot_seat *s, op
         if (n)
             qsort(fact, (size_t)n, sizeof *fact, cheaper);
         if (ot_choice_measured(choice)) {
+            enter_untuned(s, &task, choice, fact, n);
             enter_facts(s, &task, choice, fact, n);
             enter_lighter(s, &task, choice, fact, n);
         }

@@ -146,16 +146,17 @@ static json_t *run_json(const ot_run_rows *rows, const ot_run *run)
     json_t *list = json_array();
     for (int i = 0; i < total->workloads; i++)
         json_array_append_new(list, row_json(total, &rows->row[i]));
-    return json_pack(
-        "{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:s, s:o, s:o, s:o, s:o}", "op",
-        total->op, "target", total->target, "device", total->device, "search", total->search,
-        "new_trials", total->new_trials, "failures", total->failures, "interrupted",
-        (int)total->interrupted, "seconds", total->seconds, "peak_flops", total->peak_flops,
-        "peak_bandwidth", total->peak_bandwidth, "peak_tensor", total->peak_tensor,
-        "counters_why",
-        total->counters_why ? total->counters_why : "", "disturbance",
-        text_or_null(total->disturbance), "graph", ot_in_graph_json(&run->in_graph), "layouts",
-        ot_layouts_json(&run->layouts.told), "workloads", list);
+    return json_pack("{s:s?, s:s, s:s, s:s, s:i, s:i, s:b, s:f, s:f, s:f, s:f, s:s, s:o, s:o, "
+                     "s:o, s:o, s:o}",
+                     "op", total->op, "target", total->target, "device", total->device,
+                     "search", total->search, "new_trials", total->new_trials, "failures",
+                     total->failures, "interrupted", (int)total->interrupted, "seconds",
+                     total->seconds, "peak_flops", total->peak_flops, "peak_bandwidth",
+                     total->peak_bandwidth, "peak_tensor", total->peak_tensor, "counters_why",
+                     total->counters_why ? total->counters_why : "", "disturbance",
+                     text_or_null(total->disturbance), "graph",
+                     ot_in_graph_json(&run->in_graph), "sites", ot_in_sites_json(&run->sites),
+                     "layouts", ot_layouts_json(&run->layouts.told), "workloads", list);
 }
 
 optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
@@ -182,10 +183,11 @@ optune_result *ot_run_result(ot_run *run, const ot_tuned *tuned, int *missing,
     ot_text table = {0};
     ot_run_rows *rows = ot_run_rows_of(run, all, tuned);
     ot_run_table(rows, NULL, run->options->table, run->options->width, &table);
-    if (!run->options->table || !strcmp(run->options->table, "text"))
+    if (!run->options->table || !strcmp(run->options->table, "text")) {
         ot_in_graph_say(&run->in_graph, &table);
-    if (!run->options->table || !strcmp(run->options->table, "text"))
+        ot_in_sites_say(&run->sites, &table);
         ot_in_layouts_say(&run->layouts, &table);
+    }
     optune_result *result = ot_result_new(table.s, run_json(rows, run));
     ot_result_keep(result, rows, ot_run_rows_drop);
     for (int i = 0; i < n; i++) {

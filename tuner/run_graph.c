@@ -110,11 +110,11 @@ static optune_result *nothing_constant(const optune *o, const char *search, doub
     ot_text target = {0};
     ot_target_print(&o->target, true, &target);
     json_t *json =
-        json_pack("{s:n, s:s, s:s, s:s, s:f, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:o}", "op",
+        json_pack("{s:n, s:s, s:s, s:s, s:f, s:n, s:n, s:n, s:s, s:n, s:n, s:n, s:n, s:o}", "op",
                   "target", ot_text_str(&target), "device", o->device.key, "search",
                   search ? search : OT_DEFAULT_SEARCH, "seconds", ot_now() - began,
                   "peak_flops", "peak_bandwidth", "peak_tensor", "counters_why", "",
-                  "disturbance", "graph", "layouts", "workloads", json_array());
+                  "disturbance", "graph", "sites", "layouts", "workloads", json_array());
     ot_text_release(&target);
     return ot_result_new(NULL, json);
 }

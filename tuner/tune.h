@@ -129,6 +129,14 @@ typedef struct ot_in_layouts {
     char problem[OPTUNE_ERR_SIZE];
 } ot_in_layouts;
 
+/* sites.c: how the graph did with its sites as calls, or not, as costs say and as untuned. */
+typedef struct ot_in_sites {
+    int turns;               /* that were taken between two such graphs */
+    double untuned, best;    /* seconds of the whole, in the turns of the best that was found */
+    bool kept;               /* which is used: it is faster than untuned */
+    char problem[OPTUNE_ERR_SIZE];
+} ot_in_sites;
+
 /* run.c: what one run shares among its workloads. */
 typedef struct ot_run {
     optune *o;
@@ -163,6 +171,7 @@ typedef struct ot_run {
     ot_watch watch;
     const char *memory_root; /* see ot_memory_available */
     double held;             /* bytes that the worker holds for its present workload */
+    ot_in_sites sites;
     ot_in_graph in_graph;
     ot_in_layouts layouts;
     ot_metrics metrics;
@@ -286,6 +295,13 @@ int ot_in_graph_finals(ot_run *run, struct optune_partition *partition, double e
 void ot_in_graph_say(const ot_in_graph *told,
                      ot_text *to);                 /* for people; nothing unless done */
 json_t *ot_in_graph_json(const ot_in_graph *told); /* new reference */
+
+/* sites.c: until about `end`, where costs would have other sites of the graph computed as one call
+ * than a handle that knows none: both take turns, and the faster one is used from then on. */
+int ot_sites_finals(ot_run *run, const struct optune_partition *partition, double end,
+                    optune_err *err);
+void ot_in_sites_say(const ot_in_sites *told, ot_text *to); /* nothing without turns */
+json_t *ot_in_sites_json(const ot_in_sites *told);          /* new reference */
 
 /* layouts.c: seconds of a run of so many (negative: no limit) that are kept for other layouts of
  * the graph; 0 where it has none. */

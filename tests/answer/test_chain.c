@@ -153,6 +153,41 @@ static void what_is_faster_is_used(void **state)
     }
 }
 
+/* Costs were measured in other minutes than one another: turns of the whole decide, until another
+ * kernel stands where they were taken or they tell of another graph. */
+static void turns_of_the_whole_decide(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *db, *lines, *digest;
+        bool turned, first, second;
+    } tries[] = {
+        {"said", "sites=01\n", NULL, true, false, true},
+        {"parts", "sites=00\n", NULL, true, false, false},
+        {"all", "sites=11\n", NULL, true, true, true},
+        {"other graph", "sites=011\n", NULL, false, true, false},
+        {"nonsense", "sites=0y\n", NULL, false, true, false},
+        {"changed", "sites=01\n", "00000000000000000000000000000000", false, true, false},
+    };
+    for (int i = 0; i < OT_COUNT(tries); i++) {
+        optune_err err = {0};
+        plant(tries[i].db, 1e-4, 1e-2, 1e-3);
+        divided_say(tries[i].db, text, OT_SITES_UNTUNED, tries[i].lines, 0, tries[i].digest);
+        divided at = divided_open(tries[i].db, text);
+        if (divided_has(&at, first) != tries[i].first ||
+            divided_has(&at, second) != tries[i].second)
+            print_error("%s\n", tries[i].db);
+        assert_int_equal(divided_has(&at, first), tries[i].first);
+        assert_int_equal(divided_has(&at, second), tries[i].second);
+        check_ok(optune_partition_select(at.p, &err));
+        assert_int_equal(strstr(optune_partition_text(at.p, false),
+                                "; turns of the whole decided\n") != NULL,
+                         tries[i].turned);
+        divided_execute(&at);
+        divided_close(&at);
+    }
+}
+
 /* What a handle learns while a partition is open is seen. */
 static void it_is_looked_at_again(void **state)
 {
@@ -171,6 +206,7 @@ int main(void)
         cmocka_unit_test(of_a_team_the_first_cache_decides),
         cmocka_unit_test(where_tiles_compute_it_the_first_cache_decides),
         cmocka_unit_test(what_is_faster_is_used),
+        cmocka_unit_test(turns_of_the_whole_decide),
         cmocka_unit_test(it_is_looked_at_again),
     };
     return cmocka_run_group_tests(tests, measure, tuning_teardown);

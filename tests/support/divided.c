@@ -67,6 +67,33 @@ void divided_cost(optune_record *r, double cost, double sample[7])
     r->high = interval.high;
 }
 
+void divided_say(const char *db, const char *text, ot_sites_by by, const char *lines,
+                 double age, const char *digest)
+{
+    optune_err err = {0};
+    tuning_records all;
+    optune *o = tuning_open(db);
+    optune_graph *g = divided_parse(text);
+    optune_partition *p = NULL;
+    check_ok(ot_partition_open_by(o, g, by, &p, &err));
+    tuning_read("tuned", &all);
+    for (int i = 0; i < all.n; i++)
+        if (!strcmp(all.record[i].call, p->row[ot_layouts_anchor(p)].text)) {
+            optune_record forged = all.record[i];
+            forged.policy = p->in_graph;
+            forged.counters = lines;
+            forged.final = true;
+            forged.time -= age;
+            forged.digest = digest ? digest : forged.digest;
+            forged_put(db, &forged, 1, &o->device);
+            break;
+        }
+    ot_arena_release(&all.arena);
+    optune_partition_close(p);
+    optune_graph_close(g);
+    optune_close(o);
+}
+
 void divided_plant(const char *db, const divided_price *price, int n, double others)
 {
     tuning_records all;

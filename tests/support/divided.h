@@ -3,6 +3,7 @@
 #ifndef OPTUNE_TESTS_DIVIDED_H
 #define OPTUNE_TESTS_DIVIDED_H
 
+#include "answer/graph.h"
 #include "optune/graph.h"
 #include "support/tuning.h"
 
@@ -29,6 +30,10 @@ typedef struct divided_price {
     double cost;
 } divided_price;
 void divided_plant(const char *db, const divided_price *price, int n, double others);
+/* In tuning_dir/DB a record of tuning_dir/tuned of the anchor of the graph with these sites as
+ * calls, measured in it `age` seconds earlier, that says so; `digest` NULL: the record's. */
+void divided_say(const char *db, const char *text, ot_sites_by by, const char *lines,
+                 double age, const char *digest);
 /* Seven samples around so many seconds, which `sample` holds for as long as the record is used. */
 void divided_cost(optune_record *r, double cost, double sample[7]);
 
