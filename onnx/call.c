@@ -231,6 +231,16 @@ ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double
     return value;
 }
 
+ot_onnx_value *ot_onnx_nothing(ot_onnx_node *n, optune_dtype dtype, int rank,
+                               const int64_t *dim)
+{
+    ot_onnx_value *value = NULL;
+    optune_tensor type = {.dtype = dtype, .rank = rank};
+    for (int d = 0; d < rank; d++)
+        type.dim[d] = optune_dim_of(dim[d]);
+    return ot_onnx_room(n->m, &type, &value, n->err) < 0 ? NULL : value;
+}
+
 ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i)
 {
     if (!value)
@@ -269,6 +279,21 @@ static ot_onnx_value *reshape_nothing(ot_onnx_node *n, const optune_tensor *from
 
 ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                const int64_t *dim)
+{
+    const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
+    bool none = false, told = true;
+    for (int d = 0; d < rank; d++) {
+        none = none || dim[d] == 0;
+        told = told && dim[d] >= 0;
+    }
+    return from && rank <= OPTUNE_MAX_RANK && none && told && optune_tensor_known(from) &&
+                   !optune_tensor_elements(from)
+               ? ot_onnx_nothing(n, from->dtype, rank, dim)
+               : ot_onnx_reshape_keeping(n, value, rank, dim);
+}
+
+ot_onnx_value *ot_onnx_reshape_keeping(ot_onnx_node *n, ot_onnx_value *value, int rank,
+                                       const int64_t *dim)
 {
     const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
     if (from && rank <= OPTUNE_MAX_RANK && optune_tensor_known(from) &&

@@ -118,14 +118,45 @@ static void gather(ot_onnx_node *n, gathered *all, value *part)
     all->part[all->n++] = part;
 }
 
+/* Number i of a list that may be left out, or 0; false: the node has failed. */
+static bool axis_of(ot_onnx_node *n, const char *name, int i, int rank, int *axis)
+{
+    ot_onnx_list list;
+    if (ot_onnx_ints(n, name, &list) < 0)
+        return false;
+    *axis = i < list.n ? ot_onnx_axis(n, list.i[i], rank) : 0;
+    return *axis >= 0;
+}
+
+/* What no turn gave: nothing, of the type that the body tells of its output, which is number `scan`
+ * of what a Scan gathers (a Loop's: -1); dims without a number are 0. NULL: the body tells none, or
+ * the node has failed. */
+static value *no_turns(ot_onnx_node *n, const ot_onnx_graph *body, int out, int scan)
+{
+    const ot_onnx_info *told = out < (int)body->n_output ? body->output[out] : NULL;
+    const Onnx__TypeProto *type = told ? told->type : NULL;
+    int64_t dim[OPTUNE_MAX_RANK] = {0};
+    optune_dtype dtype;
+    int axis = 0;
+    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ||
+        !type->tensor_type->shape || type->tensor_type->shape->n_dim >= OPTUNE_MAX_RANK) {
+        ot_onnx_refuse(n, "it has no turn, and its body tells no shape of what it gathers");
+        return NULL;
+    }
+    const Onnx__TensorShapeProto *shape = type->tensor_type->shape;
+    if (ot_onnx_dtype(type->tensor_type->elem_type, &dtype, n->err) < 0 ||
+        (scan >= 0 && !axis_of(n, "scan_output_axes", scan, (int)shape->n_dim + 1, &axis)))
+        return NULL;
+    for (int d = 0; d < (int)shape->n_dim; d++)
+        if (shape->dim[d]->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+            dim[d + (d >= axis)] = shape->dim[d]->dim_value > 0 ? shape->dim[d]->dim_value : 0;
+    return ot_onnx_nothing(n, dtype, (int)shape->n_dim + 1, dim);
+}
+
 /* All parts one behind the other along a new axis; `back`: the last first. */
 static value *stacked(ot_onnx_node *n, const gathered *all, int axis, bool back)
 {
     value **part = ot_arena_alloc(&n->m->arena, (size_t)(all->n + 1) * sizeof(value *));
-    if (!all->n) {
-        ot_onnx_refuse(n, "it has no turn, and gathers the outputs of its turns");
-        return NULL;
-    }
     for (int i = 0; i < all->n; i++)
         part[back ? all->n - 1 - i : i] =
             ot_onnx_call(n, "expand_dims", 1, &all->part[i], "axis=%d", axis);
@@ -210,21 +241,13 @@ static int loop(ot_onnx_node *n)
         status = ot_onnx_give(n, k, state[k + 1]);
     for (int k = n_carried; k < n_given && status >= 0; k++)
         if (ot_onnx_wants(n, k))
-            status = ot_onnx_give(n, k, stacked(n, &scans[k], 0, false));
+            status = ot_onnx_give(n, k,
+                                  scans[k].n ? stacked(n, &scans[k], 0, false)
+                                             : no_turns(n, body, k + 1, -1));
     return status;
 }
 
 /* ---- Scan --------------------------------------------------------------------------------- */
-
-/* Number i of a list that may be left out, or 0; false: the node has failed. */
-static bool axis_of(ot_onnx_node *n, const char *name, int i, int rank, int *axis)
-{
-    ot_onnx_list list;
-    if (ot_onnx_ints(n, name, &list) < 0)
-        return false;
-    *axis = i < list.n ? ot_onnx_axis(n, list.i[i], rank) : 0;
-    return *axis >= 0;
-}
 
 static bool goes_back(ot_onnx_node *n, const char *name, int i)
 {
@@ -312,9 +335,10 @@ static int scan(ot_onnx_node *n)
         }
         status = ot_onnx_give(
             n, k,
-            k < n_state ? in[k]
-                        : stacked(n, &scans[k], axis,
-                                  goes_back(n, "scan_output_directions", k - n_state)));
+            k < n_state   ? in[k]
+            : !scans[k].n ? no_turns(n, body, k, k - n_state)
+                          : stacked(n, &scans[k], axis,
+                                    goes_back(n, "scan_output_directions", k - n_state)));
     }
     return status;
 }

@@ -51,11 +51,23 @@ static ot_onnx_value *biased(ot_onnx_node *n, ot_onnx_value *value, ot_onnx_valu
                      ot_onnx_reshape(n, bias, 1 + behind, (const int64_t[]){-1, 1, 1, 1}));
 }
 
+/* The weight; of operators that have its input channels last, with them in front of the window. */
+static ot_onnx_value *weight_of(ot_onnx_node *n)
+{
+    ot_onnx_value *weight = ot_onnx_need(n, 1);
+    if (!weight || !n->op->arg)
+        return weight;
+    if (ot_onnx_rank(n, weight) == 4)
+        return ot_onnx_transpose(n, weight, 4, (const int[]){0, 3, 1, 2});
+    ot_onnx_refuse(n, "a weight of %d dims: only 4 are supported", ot_onnx_rank(n, weight));
+    return NULL;
+}
+
 /* The weight with two dims to slide over, and its dims; `most` of them. */
 static ot_onnx_value *plane_weight(ot_onnx_node *n, int most, int64_t dim[OPTUNE_MAX_RANK],
                                    int *rank)
 {
-    ot_onnx_value *weight = ot_onnx_need(n, 1);
+    ot_onnx_value *weight = weight_of(n);
     if (!weight || !ot_onnx_dims(n, weight, dim))
         return NULL;
     *rank = ot_onnx_rank(n, weight);
@@ -233,6 +245,8 @@ static const ot_onnx_op ops[] = {
     {"Conv", conv, NULL},
     {"ConvTranspose", conv_transpose, NULL},
     {"com.microsoft::FusedConv", fused_conv, NULL},
+    {"com.microsoft::NhwcFusedConv", fused_conv, NULL},
+    {"com.microsoft::NhwcConv", fused_conv, "channels last"},
     {NULL, NULL, NULL},
 };
 

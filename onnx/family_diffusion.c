@@ -57,10 +57,10 @@ static value *grouped(ot_onnx_node *n, value *x)
         return NULL;
     }
     static const int64_t channels[] = {-1, 1, 1};
-    value *rows = ot_onnx_reshape(n, x, 3, (const int64_t[]){0, groups, -1});
+    value *rows = ot_onnx_reshape_keeping(n, x, 3, (const int64_t[]){0, groups, -1});
     dim[0] = 0;
-    x = ot_onnx_reshape(n, rows ? ot_onnx_standardised(n, rows, "2", 1e-5, NULL) : NULL, 4,
-                        dim);
+    x = ot_onnx_reshape_keeping(n, rows ? ot_onnx_standardised(n, rows, "2", 1e-5, NULL) : NULL,
+                                4, dim);
     x = ot_onnx_2(n, "multiply", x, ot_onnx_reshape(n, ot_onnx_wide(n, scale), 3, channels));
     x = ot_onnx_2(n, "add", x, ot_onnx_reshape(n, ot_onnx_wide(n, shift), 3, channels));
     x = activation ? ot_onnx_1(n, "silu", x) : x;

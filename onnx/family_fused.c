@@ -84,19 +84,21 @@ static int product(ot_onnx_node *n)
     return ot_onnx_give(n, 0, all);
 }
 
-/* The layer normalisation of a sum over its last dim, as output 0 of this dtype. */
-static int give_normalised(ot_onnx_node *n, value *sum, value *scale, value *shift,
-                           optune_dtype dtype)
+ot_onnx_value *ot_onnx_layer_normalised(ot_onnx_node *n, value *sum, value *scale, value *shift,
+                                        optune_dtype dtype)
 {
     value *wide = sum ? ot_onnx_wide(n, sum) : NULL;
     const int rank = wide ? ot_onnx_rank(n, wide) : -1;
-    if (rank < 1)
-        return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "its input has no dims");
+    if (rank < 1) {
+        if (n->err->status >= 0)
+            ot_onnx_refuse(n, "its input has no dims");
+        return NULL;
+    }
     const int64_t last = rank - 1;
     value *all = ot_onnx_standardised(n, wide, ot_onnx_text(n->m, 1, &last), 1e-12, NULL);
     all = ot_onnx_2(n, "multiply", all, ot_onnx_wide(n, scale));
     all = shift && all ? ot_onnx_2(n, "add", all, ot_onnx_wide(n, shift)) : all;
-    return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
+    return ot_onnx_as(n, all, dtype);
 }
 
 /* The layer normalisation of a sum, which is output 3. */
@@ -108,51 +110,9 @@ static int skip_layer_norm(ot_onnx_node *n)
         return n->err->status;
     value *sum = ot_onnx_2(n, "add", x, skip);
     sum = bias ? ot_onnx_2(n, "add", sum, bias) : sum;
-    const int status = give_normalised(n, sum, scale, shift, ot_onnx_type(n->m, x)->dtype);
+    const int status = ot_onnx_give(
+        n, 0, ot_onnx_layer_normalised(n, sum, scale, shift, ot_onnx_type(n->m, x)->dtype));
     return status >= 0 && ot_onnx_wants(n, 3) ? ot_onnx_give(n, 3, sum) : status;
-}
-
-/* Rows of a table [rows,H] that indices count from 0 on. */
-static value *rows(ot_onnx_node *n, value *table, value *index)
-{
-    return table && index ? ot_onnx_call(n, "take", 2, (value *const[]){table, index}, "axis=0")
-                          : NULL;
-}
-
-/* How many keys of each batch the mask [B,S] keeps, or zeros where there is none. */
-static value *kept(ot_onnx_node *n, value *mask, value *ids)
-{
-    value *one = mask ? ot_onnx_2(n, "equal", mask, ot_onnx_number(n, mask, 1)) : NULL;
-    value *all = mask ? ot_onnx_call(n, "cast", 1, &one, "dtype=i32")
-                      : ot_onnx_2(n, "subtract", ids, ids);
-    return ot_onnx_call(n, "sum", 1, &all, "axis=[1]");
-}
-
-/* The layer normalisation of the sum of words, places and, where they are given, segments. */
-static int embed_layer_norm(ot_onnx_node *n)
-{
-    enum { IDS, SEGMENTS, WORD, PLACE, SEGMENT, SCALE, SHIFT, MASK, PLACES };
-    value *ids = ot_onnx_need(n, IDS), *word = ot_onnx_need(n, WORD);
-    value *place = ot_onnx_need(n, PLACE), *scale = ot_onnx_need(n, SCALE);
-    value *at = ot_onnx_in(n, PLACES), *segments = ot_onnx_in(n, SEGMENTS);
-    int64_t dim[OPTUNE_MAX_RANK];
-    if (!ids || !word || !place || !scale)
-        return n->err->status;
-    if (ot_onnx_rank(n, ids) != 2)
-        return ot_onnx_refuse(n, "indices of %d dims, not 2", ot_onnx_rank(n, ids));
-    if (segments && !ot_onnx_in(n, SEGMENT))
-        return ot_onnx_refuse(n, "segments without their table");
-    if (!at && !ot_onnx_dims_at(n, ids, 1u << 1, dim))
-        return n->err->status;
-    value *sum = ot_onnx_2(n, "add", rows(n, word, ids),
-                           at ? rows(n, place, at) : ot_onnx_part(n, place, 0, 0, dim[1]));
-    if (segments)
-        sum = ot_onnx_2(n, "add", sum, rows(n, ot_onnx_in(n, SEGMENT), segments));
-    int status =
-        give_normalised(n, sum, scale, ot_onnx_in(n, SHIFT), ot_onnx_type(n->m, word)->dtype);
-    if (status >= 0 && ot_onnx_wants(n, 1))
-        status = ot_onnx_give(n, 1, kept(n, ot_onnx_in(n, MASK), ids));
-    return status >= 0 && ot_onnx_wants(n, 2) ? ot_onnx_give(n, 2, sum) : status;
 }
 
 #define MS "com.microsoft::"
@@ -167,7 +127,6 @@ static const ot_onnx_op ops[] = {
     {MS "FusedMatMul", product, NULL},
     {MS "TransposeMatMul", product, NULL},
     {MS "SkipLayerNormalization", skip_layer_norm, NULL},
-    {MS "EmbedLayerNormalization", embed_layer_norm, NULL},
     {NULL, NULL, NULL},
 };
 

@@ -46,8 +46,7 @@ value *ot_onnx_nbits_product(ot_onnx_node *n, value *a, const ot_onnx_nbits *w)
 
 /* ---- MatMulNBits ------------------------------------------------------------------------- */
 
-/* Zero points of whole bytes from rows of packed ones. */
-static value *unpacked_zeros(ot_onnx_node *n, value *packed, int64_t rows, int64_t groups)
+value *ot_onnx_unpacked(ot_onnx_node *n, value *packed, int64_t rows, int64_t groups)
 {
     const optune_tensor type = {.dtype = ot_onnx_type(n->m, packed)->dtype,
                                 .rank = 2,
@@ -56,6 +55,12 @@ static value *unpacked_zeros(ot_onnx_node *n, value *packed, int64_t rows, int64
     const uint8_t *from = packed->data ? ot_onnx_look(n, packed) : NULL;
     if (!packed->data)
         ot_onnx_refuse(n, "zero points of 4 bits that are not constant");
+    if (from && optune_tensor_elements(&packed->type) != rows * row_bytes(4, groups)) {
+        ot_onnx_refuse(n, "%lld bytes of zero points for %lld rows of %lld",
+                       (long long)optune_tensor_elements(&packed->type), (long long)rows,
+                       (long long)row_bytes(4, groups));
+        return NULL;
+    }
     if (!from || ot_onnx_room(n->m, &type, &all, n->err) < 0)
         return NULL;
     uint8_t *to = all->data;
@@ -82,7 +87,7 @@ static value *zeros(ot_onnx_node *n, const ot_onnx_nbits *w, int64_t groups)
                        (long long)w->n, (long long)columns);
         return NULL;
     }
-    return bytes && w->bits == 4 ? unpacked_zeros(n, zero, w->n, groups)
+    return bytes && w->bits == 4 ? ot_onnx_unpacked(n, zero, w->n, groups)
                                  : ot_onnx_reshape(n, zero, 2, (const int64_t[]){w->n, groups});
 }
 

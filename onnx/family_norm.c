@@ -117,13 +117,13 @@ static int group_normalization(ot_onnx_node *n)
     if (rank < 3 || groups < 1 || dim[1] % groups)
         return ot_onnx_refuse(n, "%lld groups do not divide its channels", (long long)groups);
     ot_onnx_value *rows =
-        ot_onnx_reshape(n, ot_onnx_wide(n, data), 3, (const int64_t[]){0, groups, -1});
+        ot_onnx_reshape_keeping(n, ot_onnx_wide(n, data), 3, (const int64_t[]){0, groups, -1});
     rows = rows ? ot_onnx_standardised(n, rows, "2", 1e-5, NULL) : NULL;
     dim[0] = 0;
     if (n->m->opset >= 21)
-        return ot_onnx_give(n, 0, channelwise(n, ot_onnx_reshape(n, rows, rank, dim)));
+        return ot_onnx_give(n, 0, channelwise(n, ot_onnx_reshape_keeping(n, rows, rank, dim)));
     /* Scales and shifts are the groups', too, before. */
-    return ot_onnx_give(n, 0, ot_onnx_reshape(n, channelwise(n, rows), rank, dim));
+    return ot_onnx_give(n, 0, ot_onnx_reshape_keeping(n, channelwise(n, rows), rank, dim));
 }
 
 /* The mean over neighbouring channels is pooling over columns of an image [C, H * W]. */
@@ -151,13 +151,14 @@ static int lrn(ot_onnx_node *n)
         return ot_onnx_refuse(n, "size %lld over %d dims", (long long)size, rank);
     const int64_t image[] = {dim[0], 1, dim[1], -1};
     ot_onnx_value *wide = ot_onnx_wide(n, data);
-    ot_onnx_value *square = ot_onnx_reshape(n, ot_onnx_2(n, "multiply", wide, wide), 4, image);
+    ot_onnx_value *square =
+        ot_onnx_reshape_keeping(n, ot_onnx_2(n, "multiply", wide, wide), 4, image);
     ot_onnx_value *mean =
         ot_onnx_call(n, "avg_pool2d", 1, &square,
                      "pool_size=[%lld,1], padding=[%lld,0,%lld,0], "
                      "count_include_pad=true",
                      (long long)size, (long long)((size - 1) / 2), (long long)(size / 2));
-    ot_onnx_value *base = scaled(n, ot_onnx_reshape(n, mean, rank, dim),
+    ot_onnx_value *base = scaled(n, ot_onnx_reshape_keeping(n, mean, rank, dim),
                                  ot_onnx_number(n, wide, ot_onnx_real(n, "alpha", 1e-4)),
                                  ot_onnx_number(n, wide, ot_onnx_real(n, "bias", 1)));
     ot_onnx_value *by = raised(n, base, ot_onnx_real(n, "beta", 0.75));

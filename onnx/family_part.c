@@ -238,19 +238,55 @@ static int pad(ot_onnx_node *n)
                                      ot_onnx_text(n->m, rank, after), value));
 }
 
+/* An axis many times over: broadcast along a new one in front of it. */
+static ot_onnx_value *many_times(ot_onnx_node *n, ot_onnx_value *data, int axis, int64_t times)
+{
+    int64_t dim[OPTUNE_MAX_RANK + 1], whole[OPTUNE_MAX_RANK];
+    const int rank = ot_onnx_rank(n, data);
+    if (!ot_onnx_dims(n, data, whole))
+        return NULL;
+    if (rank == OPTUNE_MAX_RANK || times > OPTUNE_MAX_DIM) {
+        ot_onnx_refuse(n, "%lld repeats of %d dims", (long long)times, rank);
+        return NULL;
+    }
+    for (int d = 0; d <= rank; d++)
+        dim[d] = d < axis ? whole[d] : d == axis ? times : whole[d - 1];
+    data = ot_onnx_call(n, "expand_dims", 1, &data, "axis=%d", axis);
+    data = ot_onnx_call(n, "broadcast_to", 1, &data, "shape=[%s]",
+                        ot_onnx_text(n->m, rank + 1, dim));
+    whole[axis] *= times;
+    return ot_onnx_reshape(n, data, rank, whole);
+}
+
 static int tile(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0), *repeats = ot_onnx_need(n, 1);
+    int64_t dim[OPTUNE_MAX_RANK];
     ot_onnx_list list;
+    bool none = false;
     const int rank = data && repeats ? ot_onnx_rank(n, data) : -1;
     if (rank < 0 || ot_onnx_list_of(n, repeats, "repeats", &list) < 0)
         return n->err->status;
     if (list.n != rank)
         return ot_onnx_refuse(n, "'repeats' has %d values for %d dims", list.n, rank);
+    for (int d = 0; d < rank; d++) {
+        if (list.i[d] < 0)
+            return ot_onnx_refuse(n, "%lld repeats", (long long)list.i[d]);
+        none = none || list.i[d] == 0;
+    }
+    if (none) {
+        if (!ot_onnx_dims(n, data, dim))
+            return n->err->status;
+        for (int d = 0; d < rank; d++)
+            dim[d] *= list.i[d];
+        return ot_onnx_give(n, 0,
+                            ot_onnx_nothing(n, ot_onnx_type(n->m, data)->dtype, rank, dim));
+    }
     for (int d = rank - 1; d >= 0 && data; d--) {
-        if (list.i[d] < 1 || list.i[d] > MOST_PARTS)
-            return ot_onnx_refuse(n, "%lld repeats; 1 to %d are supported",
-                                  (long long)list.i[d], (int)MOST_PARTS);
+        if (list.i[d] > MOST_PARTS) {
+            data = many_times(n, data, d, list.i[d]);
+            continue;
+        }
         ot_onnx_value *part[MOST_PARTS];
         for (int i = 0; i < (int)list.i[d]; i++)
             part[i] = data;
@@ -303,6 +339,26 @@ static int gather_slices(ot_onnx_node *n, ot_onnx_value *data, ot_onnx_value *in
                                   : ot_onnx_call(n, "squeeze", 1, &all, "axis=[%d]", axis));
 }
 
+/* No index of an axis that has nothing; false: there is something, or the node has failed. */
+static bool gathers_nothing(ot_onnx_node *n, ot_onnx_value *data, const ot_onnx_value *indices,
+                            int axis, ot_onnx_value **all)
+{
+    int64_t dim[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK];
+    const optune_tensor *type = ot_onnx_type(n->m, data), *at = ot_onnx_type(n->m, indices);
+    if (type->dim[axis].max != 0 || !optune_tensor_known(at) || optune_tensor_elements(at) ||
+        !ot_onnx_dims(n, data, dim))
+        return false;
+    int k = 0;
+    for (int d = 0; d < axis; d++)
+        to[k++] = dim[d];
+    for (int d = 0; d < at->rank; d++)
+        to[k++] = at->dim[d].min;
+    for (int d = axis + 1; d < type->rank; d++)
+        to[k++] = dim[d];
+    *all = ot_onnx_nothing(n, type->dtype, k, to);
+    return true;
+}
+
 /* Whether the indices are one slice after another, or so few of them. */
 static bool are_slices(const ot_onnx_value *indices)
 {
@@ -328,6 +384,9 @@ static int gather(ot_onnx_node *n)
         return n->err->status;
     if (rank - 1 + more > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "a result of %d dims", rank - 1 + more);
+    ot_onnx_value *nothing = NULL;
+    if (gathers_nothing(n, data, indices, axis, &nothing) || n->err->status < 0)
+        return ot_onnx_give(n, 0, nothing);
     if (are_slices(indices))
         return gather_slices(n, data, indices, axis);
     return ot_onnx_give(

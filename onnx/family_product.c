@@ -270,10 +270,19 @@ static int matmul(ot_onnx_node *n)
     return a && b ? ot_onnx_give(n, 0, ot_onnx_product(n, a, b)) : n->err->status;
 }
 
+/* Of 16-bit integers, summed in 32 bits, which wrap. */
+static int wide_matmul(ot_onnx_node *n)
+{
+    static const optune_dtype i32 = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
+    ot_onnx_value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
+    return a && b ? ot_onnx_give(
+                        n, 0, ot_onnx_product(n, ot_onnx_as(n, a, i32), ot_onnx_as(n, b, i32)))
+                  : n->err->status;
+}
+
 static const ot_onnx_op ops[] = {
-    {"Gemm", gemm, NULL},
-    {"com.microsoft::FusedGemm", gemm, NULL},
-    {"MatMul", matmul, NULL},
+    {"Gemm", gemm, NULL},     {"com.microsoft::FusedGemm", gemm, NULL},
+    {"MatMul", matmul, NULL}, {"com.microsoft::MatMulInteger16", wide_matmul, NULL},
     {NULL, NULL, NULL},
 };
 

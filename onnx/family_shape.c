@@ -35,7 +35,8 @@ static int reshape(ot_onnx_node *n)
     const ot_onnx_value *shape = ot_onnx_in(n, 1);
     if (data && shape && shape->sizes) {
         const int told = ot_onnx_shape_list(n, shape, ot_onnx_type(n->m, data), &list);
-        return told < 0 ? told : ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
+        return told < 0 ? told
+                        : ot_onnx_give(n, 0, ot_onnx_reshape_keeping(n, data, list.n, list.i));
     }
     const int status = data ? ot_onnx_list_at(n, "shape", 1, &list) : n->err->status;
     if (status < 0)
@@ -50,7 +51,10 @@ static int reshape(ot_onnx_node *n)
     for (int d = 0; d < list.n && all; d++)
         if (list.i[d] == 0 && ot_onnx_int(n, "allowzero", 0))
             return ot_onnx_refuse(n, "a dim of 0 where its input has elements");
-    return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, list.n, list.i));
+    return ot_onnx_give(n, 0,
+                        ot_onnx_int(n, "allowzero", 0)
+                            ? ot_onnx_reshape(n, data, list.n, list.i)
+                            : ot_onnx_reshape_keeping(n, data, list.n, list.i));
 }
 
 static int flatten(ot_onnx_node *n)
@@ -64,7 +68,8 @@ static int flatten(ot_onnx_node *n)
     if (axis < 0 || axis > rank)
         return ot_onnx_refuse(n, "there is no axis %lld in %d dims", (long long)axis, rank);
     if (axis == 1 && rank > 1) /* whatever the batch is */
-        return ot_onnx_give(n, 0, ot_onnx_reshape(n, data, 2, (const int64_t[]){0, -1}));
+        return ot_onnx_give(n, 0,
+                            ot_onnx_reshape_keeping(n, data, 2, (const int64_t[]){0, -1}));
     if (!ot_onnx_dims_at(n, data, 0, dim))
         return n->err->status;
     int64_t to[] = {1, 1};
@@ -213,10 +218,11 @@ static ot_onnx_value *depth_to_any_space(ot_onnx_node *n, ot_onnx_value *data, i
     const int64_t split[2][6] = {{0, 0, 0, b, b, c}, {0, 0, 0, c, b, b}};
     static const int axes[2][6] = {{0, 2, 4, 5, 1, 3}, {0, 2, 5, 3, 1, 4}};
     ot_onnx_value *all = ot_onnx_transpose(n, data, 4, (const int[]){0, 2, 3, 1});
-    all = ot_onnx_transpose(n, ot_onnx_reshape(n, all, 6, split[crd]), 6, axes[crd]);
-    all = ot_onnx_reshape(n, all, 5, (const int64_t[]){0, 0, 0, 0, -1}); /* N, W, b, C, H b */
+    all = ot_onnx_transpose(n, ot_onnx_reshape_keeping(n, all, 6, split[crd]), 6, axes[crd]);
+    all = ot_onnx_reshape_keeping(n, all, 5,
+                                  (const int64_t[]){0, 0, 0, 0, -1}); /* N, W, b, C, H b */
     all = ot_onnx_transpose(n, all, 5, (const int[]){0, 3, 4, 1, 2});
-    return ot_onnx_reshape(n, all, 4, (const int64_t[]){0, 0, 0, -1});
+    return ot_onnx_reshape_keeping(n, all, 4, (const int64_t[]){0, 0, 0, -1});
 }
 
 /* A dim of block * block * C as C and the block, whose rows and columns join the image's. */
@@ -235,10 +241,10 @@ static int depth_to_space(ot_onnx_node *n)
         return ot_onnx_give(n, 0, depth_to_any_space(n, data, b, c, crd));
     const int64_t split[2][6] = {{0, b, b, c, h, w}, {0, c, b, b, h, w}};
     static const int axes[2][6] = {{0, 3, 4, 1, 5, 2}, {0, 1, 4, 2, 5, 3}};
-    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, split[crd]);
+    ot_onnx_value *all = ot_onnx_reshape_keeping(n, data, 6, split[crd]);
     all = ot_onnx_transpose(n, all, 6, axes[crd]);
-    return ot_onnx_give(n, 0,
-                        ot_onnx_reshape(n, all, 4, (const int64_t[]){0, c, h * b, w * b}));
+    return ot_onnx_give(
+        n, 0, ot_onnx_reshape_keeping(n, all, 4, (const int64_t[]){0, c, h * b, w * b}));
 }
 
 static int space_to_depth(ot_onnx_node *n)
@@ -252,12 +258,13 @@ static int space_to_depth(ot_onnx_node *n)
     if (rank != 4 || b < 1 || dim[2] % b || dim[3] % b)
         return ot_onnx_refuse(n, "blocks of %lld do not divide its image", (long long)b);
     const int64_t c = dim[1], h = dim[2] / b, w = dim[3] / b;
-    ot_onnx_value *all = ot_onnx_reshape(n, data, 6, (const int64_t[]){0, c, h, b, w, b});
+    ot_onnx_value *all =
+        ot_onnx_reshape_keeping(n, data, 6, (const int64_t[]){0, c, h, b, w, b});
     const bool crd = !strcmp(ot_onnx_word(n, "mode", "DCR"), "CRD");
     static const int axes[2][6] = {{0, 3, 5, 1, 2, 4}, {0, 1, 3, 5, 2, 4}};
     all = ot_onnx_transpose(n, all, 6, axes[crd]);
-    return ot_onnx_give(n, 0,
-                        ot_onnx_reshape(n, all, 4, (const int64_t[]){0, b * b * c, h, w}));
+    return ot_onnx_give(
+        n, 0, ot_onnx_reshape_keeping(n, all, 4, (const int64_t[]){0, b * b * c, h, w}));
 }
 
 static const ot_onnx_op ops[] = {

@@ -200,14 +200,21 @@ static const ot_onnx_op *row_of_node(const ot_onnx_node *n)
                       : ot_arena_printf(&n->m->arena, "%.60s::%.60s", domain, name));
 }
 
-/* Elements of 4 bits lie here as bytes, which means them to one operator alone; sequences mean
- * something to few. */
+/* Elements of 4 bits lie here as bytes, which few operators know. */
+static bool reads_nibbles(const ot_onnx_op *op)
+{
+    return !strcmp(op->name, "DequantizeLinear") ||
+           !strcmp(op->name, "com.microsoft::GatherBlockQuantized");
+}
+
+/* Sequences mean something to few, too. */
 static int check_kinds(ot_onnx_node *n)
 {
     for (size_t i = 0; i < n->proto->n_input; i++) {
         const ot_onnx_value *value = ot_onnx_in(n, (int)i);
-        if (value && value->nibbles && strcmp(n->op->name, "DequantizeLinear"))
-            return ot_onnx_refuse(n, "elements of 4 bits, which DequantizeLinear alone reads");
+        if (value && value->nibbles && !reads_nibbles(n->op))
+            return ot_onnx_refuse(n, "elements of 4 bits, which DequantizeLinear and "
+                                     "GatherBlockQuantized alone read");
         if (value && value->sequence && !ot_onnx_takes_sequences(n->op))
             return ot_onnx_refuse(n, "input %zu is a sequence", i + 1);
     }

@@ -27,7 +27,7 @@ typedef struct ot_onnx_value {
     bool held;
     bool lent;   /* they are the graph's */
     bool failed; /* made by a node that could not be read */
-    /* A constant of 4 bits, an element a byte here: DequantizeLinear alone reads it. */
+    /* A constant of 4 bits, an element a byte here, which few operators read. */
     bool nibbles;
     const optune_dim *sizes;    /* a list of sizes without `data`: numbers, and what only a run
                                 knows; or NULL */
@@ -299,10 +299,17 @@ ot_onnx_value *ot_onnx_as(ot_onnx_node *n, ot_onnx_value *value, optune_dtype dt
 ot_onnx_value *ot_onnx_wide(ot_onnx_node *n, ot_onnx_value *value);
 /* A constant of a value's dtype and no dims. */
 ot_onnx_value *ot_onnx_number(ot_onnx_node *n, const ot_onnx_value *like, double number);
+/* A constant of these dims, one of which is 0. */
+ot_onnx_value *ot_onnx_nothing(ot_onnx_node *n, optune_dtype dtype, int rank,
+                               const int64_t *dim);
 /* Output i of a call that has several. */
 ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i);
+/* As these dims, of which one may follow (-1). */
 ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                const int64_t *dim);
+/* Likewise, but a dim of 0 is what the value has in its place. */
+ot_onnx_value *ot_onnx_reshape_keeping(ot_onnx_node *n, ot_onnx_value *value, int rank,
+                                       const int64_t *dim);
 ot_onnx_value *ot_onnx_transpose(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                  const int *axes);
 /* The part from `begin` to before `end` of one axis. */
@@ -364,6 +371,11 @@ ot_onnx_value *ot_onnx_activated(ot_onnx_node *n, ot_onnx_value *x, const char *
                                  const double *of);
 /* family_arithmetic.c: fails where an integer constant holds a 0, by which nothing is divided. */
 int ot_onnx_divisor(ot_onnx_node *n, ot_onnx_value *by);
+/* family_fused.c: the layer normalisation of a sum over its last dim, in this dtype. `shift` NULL:
+ * 0. */
+ot_onnx_value *ot_onnx_layer_normalised(ot_onnx_node *n, ot_onnx_value *sum,
+                                        ot_onnx_value *scale, ot_onnx_value *shift,
+                                        optune_dtype dtype);
 /* family_product.c: as MatMul has it. */
 ot_onnx_value *ot_onnx_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b);
 
@@ -382,6 +394,10 @@ struct ot_onnx_nbits {
 /* a times it, over a's last dim. */
 ot_onnx_value *ot_onnx_nbits_product(ot_onnx_node *n, ot_onnx_value *a,
                                      const ot_onnx_nbits *weight);
+/* Constant integers of 4 bits, two a byte and the lower one first, in `rows` rows of `columns` that
+ * begin at bytes, as one a byte [rows,columns]. */
+ot_onnx_value *ot_onnx_unpacked(ot_onnx_node *n, ot_onnx_value *packed, int64_t rows,
+                                int64_t columns);
 /* What a DequantizeLinear gives, where a product alone reads it, with these inputs: a value with
  * `nbits`. NULL: it is something else, or the node has failed. `zero` may be NULL. */
 ot_onnx_value *ot_onnx_dequantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,

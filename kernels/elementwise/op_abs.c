@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* abs: |data|. NaN stays NaN; the smallest integer stays itself. */
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/gradient.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, s_abs(x0));
@@ -18,11 +19,9 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     const int dy = optune_grad_adjoint(grad, 0);
     const int positive = optune_grad_binary(grad, "greater", x, optune_grad_scalar(grad, x, 0));
     const int minus = optune_grad_unary(grad, "negative", dy);
-    const int away =
-        optune_grad_call(grad, "where", 3, (const int[]){positive, dy, minus}, NULL);
+    const int away = host_choose(grad, positive, dy, minus);
     const int zero = optune_grad_scalar(grad, dy, 0);
-    optune_grad_add(grad, 0,
-                    optune_grad_call(grad, "where", 3, (const int[]){x, away, zero}, NULL));
+    optune_grad_add(grad, 0, host_choose(grad, x, away, zero));
     return OPTUNE_OK;
 }
 

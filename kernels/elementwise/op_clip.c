@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clip: data limited to a_min .. a_max. NaN stays NaN. */
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/gradient.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(expression, 0, s_min(s_max(x0, a0), a1));
@@ -36,8 +37,7 @@ static int gradient(optune_grad *grad, const optune_call *call, optune_err *err)
     const int dy = optune_grad_adjoint(grad, 0);
     const int zero = optune_grad_scalar(grad, dy, 0);
     const int inside = optune_grad_binary(grad, "equal", x, optune_grad_output(grad, 0));
-    optune_grad_add(grad, 0,
-                    optune_grad_call(grad, "where", 3, (const int[]){inside, dy, zero}, NULL));
+    optune_grad_add(grad, 0, host_choose(grad, inside, dy, zero));
     return OPTUNE_OK;
 }
 

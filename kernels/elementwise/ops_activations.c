@@ -8,6 +8,7 @@
  *   silu         data sigmoid(data)
  */
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/gradient.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(leaky, 1, s_select(x0 < 0, x0 *a0, x0));
@@ -36,20 +37,15 @@ static int below_zero(optune_grad *grad)
     return optune_grad_binary(grad, "less", x, optune_grad_scalar(grad, x, 0));
 }
 
-static int choose(optune_grad *grad, int condition, int x, int y)
-{
-    return optune_grad_call(grad, "where", 3, (const int[]){condition, x, y}, NULL);
-}
-
 /* dy, times alpha below 0 */
 static int of_leaky(optune_grad *grad, const optune_call *call, optune_err *err)
 {
     (void)err;
     const int dy = optune_grad_adjoint(grad, 0);
     const int alpha = optune_grad_scalar(grad, dy, optune_call_attr(call, "alpha")->f);
-    optune_grad_add(
-        grad, 0,
-        choose(grad, below_zero(grad), optune_grad_binary(grad, "multiply", dy, alpha), dy));
+    optune_grad_add(grad, 0,
+                    host_choose(grad, below_zero(grad),
+                                optune_grad_binary(grad, "multiply", dy, alpha), dy));
     return OPTUNE_OK;
 }
 
@@ -62,14 +58,15 @@ static int of_sloped(optune_grad *grad, const optune_call *call, optune_err *err
     if (optune_grad_wants(grad, 0))
         optune_grad_add(
             grad, 0,
-            choose(grad, below,
-                   optune_grad_binary(grad, "multiply", dy, optune_grad_input(grad, 1)), dy));
+            host_choose(grad, below,
+                        optune_grad_binary(grad, "multiply", dy, optune_grad_input(grad, 1)),
+                        dy));
     if (optune_grad_wants(grad, 1))
         optune_grad_add(
             grad, 1,
-            choose(grad, below,
-                   optune_grad_binary(grad, "multiply", dy, optune_grad_input(grad, 0)),
-                   optune_grad_scalar(grad, dy, 0)));
+            host_choose(grad, below,
+                        optune_grad_binary(grad, "multiply", dy, optune_grad_input(grad, 0)),
+                        optune_grad_scalar(grad, dy, 0)));
     return OPTUNE_OK;
 }
 

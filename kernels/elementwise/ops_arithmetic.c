@@ -8,6 +8,7 @@
  */
 #include "kernels/elementwise/binary.h"
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/gradient.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(plus, 0, x0 + x1);
@@ -71,12 +72,6 @@ static int of_divide(optune_grad *grad, const optune_call *call, optune_err *err
     return OPTUNE_OK;
 }
 
-/* a where `when` is not 0, else b */
-static int choose(optune_grad *grad, int when, int a, int b)
-{
-    return optune_grad_call(grad, "where", 3, (const int[]){when, a, b}, NULL);
-}
-
 /* d lhs = dy rhs lhs^(rhs-1), and 0 where rhs is 0, also of lhs 0; d rhs = dy output log(lhs), and
  * 0 where lhs is 0 and rhs not below it: 0 to any of these powers is the same. */
 static int of_power(optune_grad *grad, const optune_call *call, optune_err *err)
@@ -89,14 +84,15 @@ static int of_power(optune_grad *grad, const optune_call *call, optune_err *err)
     const int slope =
         optune_grad_binary(grad, "multiply", b, optune_grad_binary(grad, "power", a, less));
     if (optune_grad_wants(grad, 0))
-        optune_grad_add(grad, 0,
-                        optune_grad_binary(grad, "multiply", dy, choose(grad, b, slope, zero)));
+        optune_grad_add(
+            grad, 0,
+            optune_grad_binary(grad, "multiply", dy, host_choose(grad, b, slope, zero)));
     if (!optune_grad_wants(grad, 1))
         return OPTUNE_OK;
     const int growth = optune_grad_binary(grad, "multiply", optune_grad_output(grad, 0),
                                           optune_grad_unary(grad, "log", a));
     const int below = optune_grad_binary(grad, "less", b, zero);
-    const int known = choose(grad, a, growth, choose(grad, below, growth, zero));
+    const int known = host_choose(grad, a, growth, host_choose(grad, below, growth, zero));
     optune_grad_add(grad, 1, optune_grad_binary(grad, "multiply", dy, known));
     return OPTUNE_OK;
 }

@@ -2,6 +2,7 @@
 /* maximum, minimum: the larger, the smaller of lhs and rhs, broadcast. NaN when either is NaN, as
  * NumPy's. */
 #include "kernels/elementwise/binary.h"
+#include "kernels/host/gradient.h"
 #include "kernels/host/scalar.h"
 
 OPTUNE_SCALAR(larger, 0, s_max(x0, x1));
@@ -15,11 +16,9 @@ static int chosen(optune_grad *grad, const char *first_is)
     const int zero = optune_grad_scalar(grad, dy, 0);
     const int first = optune_grad_binary(grad, first_is, a, b);
     if (optune_grad_wants(grad, 0))
-        optune_grad_add(
-            grad, 0, optune_grad_call(grad, "where", 3, (const int[]){first, dy, zero}, NULL));
+        optune_grad_add(grad, 0, host_choose(grad, first, dy, zero));
     if (optune_grad_wants(grad, 1))
-        optune_grad_add(
-            grad, 1, optune_grad_call(grad, "where", 3, (const int[]){first, zero, dy}, NULL));
+        optune_grad_add(grad, 1, host_choose(grad, first, zero, dy));
     return OPTUNE_OK;
 }
 

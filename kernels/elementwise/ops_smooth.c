@@ -18,6 +18,7 @@
  * gelu_tanh and swish far below 0.
  */
 #include "kernels/elementwise/unary.h"
+#include "kernels/host/gradient.h"
 #include "kernels/host/region_lines.h"
 #include "kernels/host/scalar.h"
 #include "kernels/host/tensor.h"
@@ -156,13 +157,10 @@ static int hardswish_gradient(optune_grad *grad, const optune_call *call, optune
     (void)err;
     const int x = optune_grad_input(grad, 0), line = plus(grad, scaled(grad, x, 1. / 3), 0.5);
     const int low = optune_grad_binary(grad, "less", x, optune_grad_scalar(grad, x, -3));
-    const int high =
-        optune_grad_binary(grad, "greater", x, optune_grad_scalar(grad, x, 3));
-    const int rest = optune_grad_call(
-        grad, "where", 3, (const int[]){high, optune_grad_scalar(grad, x, 1), line}, NULL);
-    return unary_times_slope(
-        grad, optune_grad_call(grad, "where", 3,
-                               (const int[]){low, optune_grad_scalar(grad, x, 0), rest}, NULL));
+    const int high = optune_grad_binary(grad, "greater", x, optune_grad_scalar(grad, x, 3));
+    const int rest = host_choose(grad, high, optune_grad_scalar(grad, x, 1), line);
+    return unary_times_slope(grad,
+                             host_choose(grad, low, optune_grad_scalar(grad, x, 0), rest));
 }
 
 static int softplus_gradient(optune_grad *grad, const optune_call *call, optune_err *err)
@@ -197,10 +195,8 @@ static int elu_gradient(optune_grad *grad, const optune_call *call, optune_err *
     const int x = optune_grad_input(grad, 0), y = optune_grad_output(grad, 0);
     const int low = optune_grad_binary(grad, "less", x, optune_grad_scalar(grad, x, 0));
     const int below = scaled(grad, plus(grad, y, gamma * alpha), steep);
-    return unary_times_slope(
-        grad,
-        optune_grad_call(grad, "where", 3,
-                         (const int[]){low, below, optune_grad_scalar(grad, x, gamma)}, NULL));
+    return unary_times_slope(grad,
+                             host_choose(grad, low, below, optune_grad_scalar(grad, x, gamma)));
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */

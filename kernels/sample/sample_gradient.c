@@ -7,6 +7,7 @@
  */
 #include <stdarg.h>
 
+#include "kernels/host/gradient.h"
 #include "kernels/sample/sample.h"
 
 enum { MOST_TAPS = 4, MOST_AXES = 3, TEXT = 128 };
@@ -32,17 +33,6 @@ static int with_number(optune_grad *grad, const char *op, int value, double numb
 static int times(optune_grad *grad, int a, int b)
 {
     return optune_grad_binary(grad, "multiply", a, b);
-}
-
-static int chosen(optune_grad *grad, int condition, int x, int y)
-{
-    return optune_grad_call(grad, "where", 3, (const int[]){condition, x, y}, NULL);
-}
-
-/* The value where the condition holds, else 0. */
-static int kept(optune_grad *grad, int condition, int value)
-{
-    return chosen(grad, condition, value, optune_grad_scalar(grad, value, 0));
 }
 
 static int both(optune_grad *grad, int a, int b)
@@ -168,8 +158,8 @@ static taps taps_of(optune_grad *grad, const optune_call *call, int at, int64_t 
             with_number(grad, "subtract", with_number(grad, "multiply", u, (double)extent), 1),
             2);
     const int lowest = optune_grad_scalar(grad, u, -0x1p30);
-    u = chosen(grad, at_least(grad, u, -0x1p30), with_number(grad, "minimum", u, 0x1p30),
-               lowest);
+    u = host_choose(grad, at_least(grad, u, -0x1p30), with_number(grad, "minimum", u, 0x1p30),
+                    lowest);
     const int low = optune_grad_unary(grad, t.n == 1 ? "round" : "floor", u);
     const int far = optune_grad_binary(grad, "subtract", u, low);
     for (int k = 0; k < t.n; k++) {
@@ -178,8 +168,8 @@ static taps taps_of(optune_grad *grad, const optune_call *call, int at, int64_t 
         pixel[k] = inside(grad, call, pixel[k], extent, &there);
         weigh(grad, t.n, k, far, &weight[k], &slope[k]);
         if (*optune_call_word(call, "padding_mode") == 'z') {
-            weight[k] = kept(grad, there, weight[k]);
-            slope[k] = kept(grad, there, slope[k]);
+            weight[k] = host_keep(grad, there, weight[k]);
+            slope[k] = host_keep(grad, there, slope[k]);
         }
         pixel[k] = shaped(grad, pixel[k], 3, rows, places, (int64_t)1);
         weight[k] = shaped(grad, weight[k], 3, rows, places, (int64_t)1);
@@ -345,7 +335,8 @@ static box_side side_of(optune_grad *grad, const optune_call *call, int rois, in
     int length = optune_grad_binary(grad, "subtract", end[1], end[0]);
     const int grows =
         half ? optune_grad_binary(grad, "equal", length, length) : at_least(grad, length, 1);
-    length = half ? length : chosen(grad, grows, length, optune_grad_scalar(grad, length, 1));
+    length =
+        half ? length : host_choose(grad, grows, length, optune_grad_scalar(grad, length, 1));
     /* Which part of the box lies in front of each place: [1,places]. */
     const int one = optune_grad_scalar(grad, length, 1);
     int part = optune_grad_call(grad, "broadcast_to", 1, &one, "shape=[1,%" PRId64 "]", places);
@@ -354,18 +345,18 @@ static box_side side_of(optune_grad *grad, const optune_call *call, int rois, in
         with_number(grad, "divide", with_number(grad, "subtract", part, 0.5), (double)places);
     int u = optune_grad_binary(grad, "add", end[0], times(grad, length, part));
     const int there = both(grad, at_least(grad, u, -1), at_most(grad, u, (double)extent));
-    u = with_number(grad, "maximum", kept(grad, there, u), 0);
+    u = with_number(grad, "maximum", host_keep(grad, there, u), 0);
     const double last = (double)(extent - 1);
     const int floor = with_number(grad, "minimum", optune_grad_unary(grad, "floor", u), last);
     const int next = with_number(grad, "minimum", with_number(grad, "add", floor, 1), last);
     /* The last pixel is read alone. */
     const int between = both(grad, there, optune_grad_binary(grad, "greater", next, floor));
-    const int far = kept(grad, between, optune_grad_binary(grad, "subtract", u, floor));
+    const int far = host_keep(grad, between, optune_grad_binary(grad, "subtract", u, floor));
     const int before = optune_grad_binary(grad, "subtract", one, far);
     const int moves = both(grad, between, with_number(grad, "greater", u, 0));
-    const int slope = kept(grad, moves, optune_grad_unary(grad, "ones_like", u));
+    const int slope = host_keep(grad, moves, optune_grad_unary(grad, "ones_like", u));
     int pair[3][2] = {{floor, next},
-                      {kept(grad, there, before), kept(grad, there, far)},
+                      {host_keep(grad, there, before), host_keep(grad, there, far)},
                       {optune_grad_unary(grad, "negative", slope), slope}};
     int all[3];
     for (int i = 0; i < 3; i++) {
@@ -376,7 +367,7 @@ static box_side side_of(optune_grad *grad, const optune_call *call, int rois, in
     s.at = as_index(grad, shaped(grad, all[0], 3, boxes, s.bins, s.reads));
     s.weight = shaped(grad, all[1], 3, boxes, s.bins, s.reads);
     /* A box that is as long as it may be short does not grow with its end. */
-    const int with_end = kept(grad, grows, part);
+    const int with_end = host_keep(grad, grows, part);
     const int with_start = optune_grad_binary(grad, "subtract", one, with_end);
     const int moved = with_number(grad, "multiply", all[2], scale);
     s.by_end = times(grad, moved, shaped(grad, with_end, 3, boxes, places, (int64_t)1));
@@ -421,8 +412,8 @@ int sample_boxes_gradient(optune_grad *grad, const optune_call *call, optune_err
     /* The pixels of all images, channels in front: [channels,n*h*w]. */
     int image = optune_grad_call(grad, "cast", 1, (const int[]){optune_grad_input(grad, 2)},
                                  "dtype=i64");
-    image = chosen(grad, with_number(grad, "less", image, 0),
-                   with_number(grad, "add", image, (double)n), image);
+    image = host_choose(grad, with_number(grad, "less", image, 0),
+                        with_number(grad, "add", image, (double)n), image);
     image = with_number(grad, "minimum", with_number(grad, "maximum", image, 0), (double)n - 1);
     image = shaped(grad, with_number(grad, "multiply", image, (double)(h * w)), 2, boxes,
                    (int64_t)1);

@@ -7,6 +7,7 @@ package's evaluator. A model is made of its number alone.
     python3 scripts/onnx_random chain 0 200               3 to 12 operators behind each other
     python3 scripts/onnx_random net 0 50 --compiled       small networks over images and lines
     python3 scripts/onnx_random attn 0 50 --compiled      attention in the ways that exporters have
+    python3 scripts/onnx_random graph 0 1000              odd structure: bodies, no elements, ...
 
 Says of each that is WRONG, or disputed (the evaluator agrees with us), and keeps it in --keep.
 Exit code 1: one was wrong. It needs onnx, onnxruntime and numpy; without them it says so and ends
@@ -29,13 +30,14 @@ except ImportError as missing:
     sys.exit(0)
 import compositions  # noqa: E402
 from models import Skip  # noqa: E402
-from ours import compiled, differ, evaluated, optune  # noqa: E402
+from ours import bound, compiled, differ, evaluated, optune  # noqa: E402
 
 
 def judged(model, path, feeds, want, handle):
     """ok, WRONG, disputed or refused; and why."""
     try:
-        got = compiled(handle, path, feeds) if handle else evaluated(path, feeds, want)
+        bind = bound(model, feeds)
+        got = compiled(handle, path, feeds, bind) if handle else evaluated(path, feeds, want, bind)
     except optune.Error as why:
         return "refused", str(why).split(".onnx: ")[-1]
     except AssertionError as why:
@@ -55,7 +57,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["single", "chain", "net", "attn"])
+    parser.add_argument("kind", choices=["single", "chain", "net", "attn", "graph"])
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--compiled", action="store_true", help="not by references")

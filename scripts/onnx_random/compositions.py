@@ -294,7 +294,13 @@ def act(r, v):
 
 def make(kind, seed, only, opset):
     import attention
+    import structures
 
-    return {"single": single, "chain": chain, "net": net, "attn": attention.make}[kind](
-        seed, only, opset
-    )
+    kinds = {
+        "single": single,
+        "chain": chain,
+        "net": net,
+        "attn": attention.make,
+        "graph": structures.make,
+    }
+    return kinds[kind](seed, only, opset)

@@ -202,4 +202,6 @@ class R:
         ir = 3 if self.opset == 7 else 4 if self.opset < 10 else 8 if self.opset < 19 else 10
         if ir == 3:
             ir = 4
-        return h.make_model(g, opset_imports=[h.make_opsetid("", self.opset)], ir_version=ir)
+        opsets = [h.make_opsetid("", self.opset)]
+        opsets += [h.make_opsetid(d, 1) for d in sorted({n.domain for n in self.nodes} - {""})]
+        return h.make_model(g, opset_imports=opsets, ir_version=ir)

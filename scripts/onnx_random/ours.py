@@ -10,7 +10,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
 import optune  # noqa: E402
-from optune._library import Err, check, encode, lib, opened  # noqa: E402
+from optune._library import Binding, Err, check, encode, lib, opened  # noqa: E402
 
 
 class Dim(ctypes.Structure):  # optune_dim
@@ -30,8 +30,19 @@ lib.optune_values_free.restype = None
 lib.optune_values_free.argtypes = [ctypes.c_void_p]
 
 
-def evaluated(path, feeds, wants):
-    graph = opened(lib.optune_graph_read_bound, encode(path), None, 0)
+def bound(model, feeds):
+    """What the names of the inputs' dims stand for."""
+    return {
+        d.dim_param: n
+        for x in model.graph.input
+        for d, n in zip(x.type.tensor_type.shape.dim, feeds[x.name].shape)
+        if d.dim_param
+    }
+
+
+def evaluated(path, feeds, wants, bind):
+    given = (Binding * len(bind))(*[Binding(encode(d), n) for d, n in bind.items()])
+    graph = opened(lib.optune_graph_read_bound, encode(path), given, len(given))
     values, err = ctypes.c_void_p(), Err()
     try:
         arrays = [np.ascontiguousarray(a) for a in feeds.values()]
@@ -53,8 +64,8 @@ def evaluated(path, feeds, wants):
         lib.optune_graph_close(graph)
 
 
-def compiled(handle, path, feeds):
-    with handle.graph(path) as graph:
+def compiled(handle, path, feeds, bind):
+    with handle.graph(path, bind=bind) as graph:
         got = graph(*feeds.values())
         return list(got) if isinstance(got, (list, tuple)) else [got]
 

@@ -168,6 +168,24 @@ static void loops_are_written_out(void **state)
     }
 }
 
+/* What its turns would have given is nothing, in the shape that the body tells. */
+static void loops_of_no_turn(void **state)
+{
+    static const int64_t none = 0;
+    ot_text g = {0};
+    optune_graph *graph;
+    optune_err err;
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_initializer(&g, "none", ONNX_INT64, "", &none, sizeof none);
+    loop(&g, "none - x", "i none");
+    check_ok(reads(&g, NULL, 0, &graph, &err));
+    const optune_tensor *kept = optune_graph_output_type(graph, 1);
+    assert_int_equal(kept->rank, 1);
+    assert_int_equal(kept->dim[0].max, 0);
+    gives(graph, (const void *const[]){x}, 0, N, x);
+}
+
 static void loops_without_an_end_in_sight(void **state)
 {
     static const int64_t many = (int64_t)1 << 62;
@@ -385,6 +403,7 @@ int main(void)
         cmocka_unit_test(an_unknown_choice_is_made_by_elements),
         cmocka_unit_test(a_failure_inside_is_named_once),
         cmocka_unit_test(loops_are_written_out),
+        cmocka_unit_test(loops_of_no_turn),
         cmocka_unit_test(loops_without_an_end_in_sight),
         cmocka_unit_test(scans_go_both_ways),
         cmocka_unit_test(bodies_lie_in_bodies),

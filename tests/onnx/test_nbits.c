@@ -165,7 +165,7 @@ static void dequantised(void **state)
     onnx_initializer(&g, "w", INT4, "4,2", by_column, 4);
     onnx_node(&g, "Cast", "c", "w", "c", NULL);
     onnx_node(&g, "MatMul", "y", "x c", "y", NULL);
-    refused(&g, "4 bits, which DequantizeLinear alone reads");
+    refused(&g, "4 bits, which DequantizeLinear and GatherBlockQuantized alone read");
     ot_text_release(&g);
     ot_text_release(&attrs);
 }

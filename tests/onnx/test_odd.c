@@ -466,9 +466,55 @@ static void many_parts(void **state)
     ot_text_release(&names);
 }
 
+/* Products, shapes and repeats of tensors that have no elements. */
+static void nothing(void **state)
+{
+    static const int64_t none[] = {2, 0}, twice = 2;
+    static const struct {
+        const char *op, *x, *with, *attr;
+        int rank;
+        int64_t dim[4];
+    } all[] = {
+        {"MatMul", "0,1,0,3", "1,1,3,3", NULL, 4, {0, 1, 0, 3}},
+        {"MatMul", "0,0,3", "3,4", NULL, 3, {0, 0, 4}},
+        {"Flatten", "3,0,0", NULL, "axis", 2, {0, 0}},
+        {"Tile", "1,2", NULL, NULL, 2, {2, 0}},
+        {"Gather", "0,3", NULL, NULL, 3, {0, 2, 3}},
+    };
+    ot_text g = {0}, attrs = {0};
+    optune_err err = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        const char *with = "x";
+        optune_graph *graph = NULL;
+        onnx_input(&g, "x", ONNX_FLOAT, all[i].x);
+        if (all[i].with) {
+            onnx_input(&g, "w", ONNX_FLOAT, all[i].with);
+            with = "x w";
+        } else if (!strcmp(all[i].op, "Tile")) {
+            onnx_initializer(&g, "r", ONNX_INT64, "2", none, sizeof none);
+            with = "x r";
+        } else if (!strcmp(all[i].op, "Gather")) {
+            onnx_initializer(&g, "r", ONNX_INT64, "0,2", none, 0);
+            with = "x r";
+        }
+        if (all[i].attr)
+            attr_int(&attrs, all[i].attr, twice);
+        onnx_node(&g, all[i].op, "n", with, "y", &attrs);
+        check_ok(onnx_read(&g, 17, &graph, &err));
+        const optune_tensor *type = optune_graph_output_type(graph, 0);
+        assert_int_equal(type->rank, all[i].rank);
+        for (int d = 0; d < type->rank; d++)
+            assert_int_equal(type->dim[d].min, all[i].dim[d]);
+        optune_graph_close(graph);
+    }
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing),
         cmocka_unit_test(zeros_that_are_left_out),
         cmocka_unit_test(celu_of_either_sign),
         cmocka_unit_test(integers),

@@ -4,6 +4,7 @@
  * rules of the separate operators hold one behind the other.
  */
 #include "kernels/convolution/chain/chain.h"
+#include "kernels/host/gradient.h"
 
 /* What a slope of the activation needs: the value in front of it and the one behind it. */
 typedef struct middle {
@@ -39,28 +40,21 @@ static middle activate(optune_grad *grad, chain_between kind, int in)
     return m;
 }
 
-static int where(optune_grad *grad, int condition, int value)
-{
-    return optune_grad_call(grad, "where", 3,
-                            (const int[]){condition, value, optune_grad_scalar(grad, value, 0)},
-                            NULL);
-}
-
 /* d in, from d out. */
 static int slope(optune_grad *grad, chain_between kind, const middle *m, int dy)
 {
     int rise;
     switch (kind) {
     case CHAIN_RELU:
-        return where(
+        return host_keep(
             grad,
             optune_grad_binary(grad, "greater", m->in, optune_grad_scalar(grad, m->in, 0)), dy);
     case CHAIN_RELU6:
-        return where(grad, optune_grad_binary(grad, "equal", m->in, m->out), dy);
+        return host_keep(grad, optune_grad_binary(grad, "equal", m->in, m->out), dy);
     case CHAIN_HARD_SWISH: /* gate + in / 6 where the gate is not at a limit */
         rise = optune_grad_binary(grad, "multiply", m->in,
                                   optune_grad_scalar(grad, m->in, 1.0 / 6));
-        rise = where(grad, optune_grad_binary(grad, "equal", m->line, m->gate), rise);
+        rise = host_keep(grad, optune_grad_binary(grad, "equal", m->line, m->gate), rise);
         rise = optune_grad_binary(grad, "add", m->gate, rise);
         return optune_grad_binary(grad, "multiply", dy, rise);
     case CHAIN_SILU: /* gate + out - out * gate */

@@ -7,6 +7,7 @@
  */
 #include <math.h>
 
+#include "kernels/host/gradient.h"
 #include "kernels/host/region_lines.h"
 #include "kernels/move/take/along.h"
 
@@ -166,16 +167,11 @@ static int gathered(optune_grad *grad, int value)
                             NULL);
 }
 
-static int chosen(optune_grad *grad, int condition, int x, int y)
-{
-    return optune_grad_call(grad, "where", 3, (const int[]){condition, x, y}, NULL);
-}
-
 /* 1 where two values are equal, else 0. */
 static int alike(optune_grad *grad, int value, int other)
 {
-    return chosen(grad, optune_grad_binary(grad, "equal", value, other),
-                  optune_grad_scalar(grad, value, 1), optune_grad_scalar(grad, value, 0));
+    return host_choose(grad, optune_grad_binary(grad, "equal", value, other),
+                       optune_grad_scalar(grad, value, 1), optune_grad_scalar(grad, value, 0));
 }
 
 /* What data and updates have in common: sums of one value for each. */
@@ -207,11 +203,12 @@ static int others(optune_grad *grad, int factor, int product, int zeros)
     const int zero = optune_grad_scalar(grad, factor, 0),
               one = optune_grad_scalar(grad, factor, 1);
     const int is_zero = optune_grad_binary(grad, "equal", factor, zero);
-    const int divisor = chosen(grad, is_zero, one, factor);
-    const int lone = chosen(grad, optune_grad_binary(grad, "equal", zeros, one), product, zero);
-    const int rest = chosen(grad, optune_grad_binary(grad, "equal", zeros, zero),
-                            optune_grad_binary(grad, "divide", product, divisor), zero);
-    return chosen(grad, is_zero, lone, rest);
+    const int divisor = host_choose(grad, is_zero, one, factor);
+    const int lone =
+        host_choose(grad, optune_grad_binary(grad, "equal", zeros, one), product, zero);
+    const int rest = host_choose(grad, optune_grad_binary(grad, "equal", zeros, zero),
+                                 optune_grad_binary(grad, "divide", product, divisor), zero);
+    return host_choose(grad, is_zero, lone, rest);
 }
 
 static void give_products(optune_grad *grad)
@@ -220,7 +217,8 @@ static void give_products(optune_grad *grad)
     for (int i = 0; i < 3; i += 2) {
         factor[i] = optune_grad_input(grad, i);
         zero[i] = alike(grad, factor[i], optune_grad_scalar(grad, factor[i], 0));
-        nonzero[i] = chosen(grad, zero[i], optune_grad_scalar(grad, factor[i], 1), factor[i]);
+        nonzero[i] =
+            host_choose(grad, zero[i], optune_grad_scalar(grad, factor[i], 1), factor[i]);
     }
     const int dy = optune_grad_adjoint(grad, 0);
     const int product = optune_grad_same(

@@ -13,5 +13,6 @@ import operators.quantised
 import operators.recurrent
 import operators.sample
 import operators.other
+import operators.contrib
 
 from operators.table import OPS
