@@ -2,7 +2,8 @@
 /*
  * Programs that embed the library, in states of their process that no other program has: they round
  * upwards, take denormals for zero, trap what is no number, have no environment, see no /sys, may
- * execute nothing in their cache's folder, ask in threads with small stacks. Answers are those of any program, and such a state is left alone.
+ * execute nothing in their cache's folder, ask in threads with small stacks. Answers are those of
+ * any program, and such a state is left alone.
  */
 #include "optune/graph.h"
 #include "support/check.h"
