@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *ot_errno_remedy(int number)
 {
@@ -24,6 +25,8 @@ const char *ot_errno_remedy(int number)
 
 const char *ot_start_remedy(int number)
 {
+    if (number == ENOENT && access("/dev/null", F_OK) < 0)
+        return "; there is no /dev/null here: mknod -m 666 /dev/null c 1 3";
     return number == EAGAIN
                ? "; this user may have no more processes: raise `ulimit -u`, or end "
                  "some"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements put at places: updates are added to zeros where the places say, and what was hit takes
- * the sum, or the data. Places must differ where nothing is said of a reduction, as ONNX demands.
+ * Elements put at places. Where nothing is said of a reduction, ONNX demands that places differ;
+ * exporters write some that do not, and of updates of one place the last one stays, as
+ * everywhere else: each place looks up which one that is.
  */
 #include <string.h>
 
@@ -19,35 +20,63 @@ static const struct {
     const char *theirs, *ours;
 } joined[] = {{"mul", "multiply"}, {"min", "minimum"}, {"max", "maximum"}};
 
-/* `data` [N, ...] with `updates` [M, ...] in place of, or joined to, what is at `at` [M, ...]. */
+/* `data` [N] or [N,L] with each of `updates`, [M] or [M,L], in place of what is at its place, `at`
+ * [M]. What depends on places alone is computed while the file is read where they are constant. */
+static value *replaced(ot_onnx_node *n, value *data, value *at, value *updates, int64_t places,
+                       int64_t count)
+{
+    optune_tensor flat = {.dtype = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1}};
+    value *table = NULL;
+    if (count == 0)
+        return data;
+    flat.rank = 1;
+    flat.dim[0] = optune_dim_of(places);
+    if (ot_onnx_room(n->m, &flat, &table, n->err) < 0)
+        return NULL;
+    value *number = ot_onnx_count_up(n, 1, 0, count, 1); /* from 1 on: 0 is no update's */
+    number = number ? ot_onnx_2(n, "add", number, ot_onnx_number(n, number, 1)) : NULL;
+    value *last = ot_onnx_call(n, "scatter_reduce", 3, (value *const[]){table, at, number},
+                               "axis=0, mode=maximum");
+    value *hit = last ? ot_onnx_2(n, "greater", last, ot_onnx_number(n, last, 0)) : NULL;
+    last = hit ? ot_onnx_2(n, "subtract", last, ot_onnx_number(n, last, 1)) : NULL;
+    last = last ? ot_onnx_2(n, "maximum", last, ot_onnx_number(n, last, 0)) : NULL;
+    if (hit && ot_onnx_rank(n, data) == 2)
+        hit = ot_onnx_reshape(n, hit, 2, (const int64_t[]){places, 1});
+    value *taken = ot_onnx_call(n, "take", 2, (value *const[]){updates, last}, "axis=0");
+    return ot_onnx_call(n, "where", 3, (value *const[]){hit, taken, data}, NULL);
+}
+
+/* `data` [N] or [N,L] with `updates` [M] or [M,L] in place of, or joined to, what is at `at`
+ * [M]. */
 static value *put(ot_onnx_node *n, value *data, value *at, value *updates)
 {
-    const char *how = ot_onnx_word(n, "reduction", "none");
-    if (!data || !at || !updates)
+    const char *how = ot_onnx_word(n, "reduction", "none"), *ours = NULL;
+    int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK];
+    if (!data || !at || !updates || !ot_onnx_dims(n, data, dim) ||
+        !ot_onnx_dims(n, updates, some))
         return NULL;
-    const optune_dtype dtype = ot_onnx_type(n->m, data)->dtype;
     for (int i = 0; i < OT_COUNT(joined); i++)
         if (!strcmp(how, joined[i].theirs))
-            return ot_onnx_call(n, "scatter_reduce", 3, (value *const[]){data, at, updates},
-                                "axis=0, mode=%s", joined[i].ours);
-    if (strcmp(how, "add") && strcmp(how, "none")) {
+            ours = joined[i].ours;
+    if (!ours && strcmp(how, "add") && strcmp(how, "none")) {
         ot_onnx_refuse(n, "reduction '%.40s' is not supported", how);
         return NULL;
     }
-    if (dtype.code == OPTUNE_DTYPE_BOOL) {
+    if (!ours && ot_onnx_type(n->m, data)->dtype.code == OPTUNE_DTYPE_BOOL) {
         const optune_dtype byte = {.code = OPTUNE_DTYPE_UINT, .bits = 8, .lanes = 1};
         value *bytes = put(n, ot_onnx_as(n, data, byte), at, ot_onnx_as(n, updates, byte));
         return bytes ? ot_onnx_2(n, "greater", bytes, ot_onnx_number(n, bytes, 0)) : NULL;
     }
-    if (!strcmp(how, "add"))
+    if (!strcmp(how, "none"))
+        return replaced(n, data, at, updates, dim[0], some[0]);
+    if (ot_onnx_rank(n, data) == 2) {
+        at = ot_onnx_reshape(n, at, 2, (const int64_t[]){some[0], 1});
+        at = ot_onnx_call(n, "broadcast_to", 1, &at, "shape=[%s]", ot_onnx_text(n->m, 2, some));
+    }
+    if (!ours)
         return added(n, data, at, updates);
-    const optune_dtype count = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
-    value *none = ot_onnx_as(n, ot_onnx_1(n, "zeros_like", data), count);
-    value *one = ot_onnx_as(n, ot_onnx_1(n, "ones_like", updates), count);
-    value *hits = added(n, none, at, one);
-    value *hit = hits ? ot_onnx_2(n, "greater", hits, ot_onnx_number(n, hits, 0)) : NULL;
-    value *const in[] = {hit, added(n, ot_onnx_1(n, "zeros_like", data), at, updates), data};
-    return ot_onnx_call(n, "where", 3, in, NULL);
+    return ot_onnx_call(n, "scatter_reduce", 3, (value *const[]){data, at, updates},
+                        "axis=0, mode=%s", ours);
 }
 
 /* Along one axis, the place along the others being the update's own. */
@@ -97,11 +126,11 @@ static int scatter_nd(ot_onnx_node *n)
         at = at && one ? ot_onnx_2(n, "add", at, one) : one;
         rows *= dim[d];
     }
+    const int deeper = inner == 1 ? 1 : 2;
     const int64_t whole[] = {rows, inner}, part[] = {lines, inner};
-    if (inner != 1)
-        at = ot_onnx_call(n, "broadcast_to", 1, &at, "shape=[%s]", ot_onnx_text(n->m, 2, part));
-    value *all =
-        put(n, ot_onnx_reshape(n, data, 2, whole), at, ot_onnx_reshape(n, updates, 2, part));
+    value *all = put(n, ot_onnx_reshape(n, data, deeper, whole),
+                     ot_onnx_reshape(n, at, 1, (const int64_t[]){lines}),
+                     ot_onnx_reshape(n, updates, deeper, part));
     return ot_onnx_give(n, 0, ot_onnx_reshape(n, all, rank, dim));
 }
 

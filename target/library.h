@@ -43,6 +43,11 @@ void ot_library_look_end(ot_library_look *look, int status, const char *said);
 bool ot_library_noted(const char *library, const char *program, int *status, char *text,
                       size_t size);
 
+/* cpu_module.c: a module loaded from a folder of whatever kind; NULL: dlerror() says why, and
+ * *noexec whether that is as nothing there may be executed. */
+void *ot_cpu_module_open(const char *path, bool *noexec);
+void ot_cpu_module_close(void *module);
+
 /* library_once.c: those that a worker has opened, which stay open: threads of theirs may still be
  * inside. */
 enum { OT_MOST_LIBRARIES = 8 };

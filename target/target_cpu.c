@@ -290,9 +290,11 @@ static void close_cpu(void *state)
     s->libraries.n = 0;
 }
 
-static int cannot_load(const char *why, optune_err *err)
+static int cannot_load(const char *why, bool noexec, optune_err *err)
 {
-    const char *const remedy = strstr(why, "undefined symbol")
+    const char *const remedy = noexec ? "; its folder lets nothing be executed (noexec): name "
+                                        "another with OPTUNE_CACHE"
+                               : strstr(why, "undefined symbol")
                                    ? "; the source does not define it; where a library does, "
                                      "flags name that: '-lNAME' "
                                      "('-lc' for all of the system's)"
@@ -303,9 +305,10 @@ static int cannot_load(const char *why, optune_err *err)
 static int load(void *state, const char *module, void **handle, optune_err *err)
 {
     cpu_state *s = state;
-    *handle = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+    bool noexec;
+    *handle = ot_cpu_module_open(module, &noexec);
     if (!*handle)
-        return cannot_load(dlerror(), err);
+        return cannot_load(dlerror(), noexec, err);
     ot_library_words_add(&s->words, *handle);
     ot_cpu_team_give(*handle);
     return OPTUNE_OK;
@@ -315,7 +318,7 @@ static void unload(void *state, void *handle)
 {
     cpu_state *s = state;
     ot_library_words_drop(&s->words, handle);
-    dlclose(handle);
+    ot_cpu_module_close(handle);
 }
 
 static void *symbol(void *state, void *handle, const char *function)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that embed the library, in states of their process that no other program has: they round
- * upwards, take denormals for zero, trap what is no number, have no environment, see no /sys, ask
- * in threads with small stacks. Answers are those of any program, and such a state is left alone.
+ * upwards, take denormals for zero, trap what is no number, have no environment, see no /sys, may
+ * execute nothing in their cache's folder, ask in threads with small stacks. Answers are those of
+ * any program, and such a state is left alone.
  */
 #include "optune/graph.h"
 #include "support/check.h"
@@ -10,8 +11,10 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -174,6 +177,49 @@ static void no_environment(void **state)
     ot_text_release(&said);
 }
 
+static void mounted(const char *at, unsigned long flags)
+{
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", at, "tmpfs", flags, NULL) < 0)
+        _exit(77);
+}
+
+static void compute_without_exec(void)
+{
+    optune_err err;
+    check_ok(ot_make_dirs(tuning_path("cache"), &err));
+    mounted(tuning_path("cache"), MS_NOEXEC);
+    compute_with_nothing();
+    compute_with_nothing(); /* from a file of the same number */
+}
+
+static void start_without_devices(void)
+{
+    optune_err err = {0};
+    ot_text said = {0};
+    char *const argv[] = {(char *)"true", NULL};
+    mounted("/dev", 0);
+    if (ot_run_program_in(argv, "/tmp", 10, &said, &err) >= 0 ||
+        !strstr(err.text, "there is no /dev/null here"))
+        dprintf(STDERR_FILENO, "%s\n", err.text);
+}
+
+/* As systems are hardened, and as somebody's chroot is. */
+static void what_is_mounted(void **state)
+{
+    (void)state;
+    void (*const each[])(void) = {compute_without_exec, start_without_devices};
+    for (int i = 0; i < OT_COUNT(each); i++) {
+        ot_text said = {0};
+        const int status = in_child(each[i], &said);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+            skip(); /* it takes the right to mount */
+        assert_string_equal(ot_text_str(&said), "");
+        assert_int_equal(status, 0);
+        ot_text_release(&said);
+    }
+}
+
 static void gone(void)
 {
     extern char **environ;
@@ -261,7 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(environ_is_null), cmocka_unit_test(no_environment),
         cmocka_unit_test(no_sysfs),        cmocka_unit_test(floats),
-        cmocka_unit_test(small_stack),
+        cmocka_unit_test(what_is_mounted), cmocka_unit_test(small_stack),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

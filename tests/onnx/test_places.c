@@ -18,6 +18,9 @@ static void parameters(ot_text *g)
     static const float updates[] = {10, 20, 30, 40}, two[] = {50, 60}, scale[] = {0.5f, 2};
     static const float one[] = {0.5f}, side[] = {1, 0, 2, 1, 0, 3}, gain[] = {1, 2, 3};
     static const uint8_t zero[] = {128, 3};
+    static const int64_t again[4] = {0},
+                         rows[2] = {0}; /* places said twice: the last one stays */
+    static const float both[] = {7, 8, 9, 2, 1, 0.5f};
     static const int64_t far[] = {2, 1000000000}, wide[] = {0, 500000000, 0, 500000000};
     static const int64_t wider[] = {0, INT64_MAX, 0, INT64_MAX};
     onnx_initializer(g, "far", ONNX_INT64, "2", far, sizeof far);
@@ -25,6 +28,9 @@ static void parameters(ot_text *g)
     onnx_initializer(g, "wider", ONNX_INT64, "4", wider, sizeof wider);
     onnx_initializer(g, "index", ONNX_INT64, "2,2", index, sizeof index);
     onnx_initializer(g, "at", ONNX_INT64, "2,2", at, sizeof at);
+    onnx_initializer(g, "again", ONNX_INT64, "2,2", again, sizeof again);
+    onnx_initializer(g, "rows", ONNX_INT64, "2,1", rows, sizeof rows);
+    onnx_initializer(g, "both", ONNX_FLOAT, "2,3", both, sizeof both);
     onnx_initializer(g, "lengths", ONNX_INT64, "2", lengths, sizeof lengths);
     onnx_initializer(g, "steps", ONNX_INT64, "3", along, sizeof along);
     onnx_initializer(g, "shape", ONNX_INT64, "2", shape, sizeof shape);
@@ -80,7 +86,9 @@ static void by_hand(void **state)
         {"ScatterElements", "x index updates", "axis", NULL, 1, 6, {20, 2, 10, 4, 40, 30}},
         {"Scatter", "x at updates", NULL, NULL, 0, 6, {30, 20, 3, 10, 40, 6}},
         {"ScatterElements", "x at updates", "reduction", "add", 0, 6, {29, 22, 3, 14, 35, 6}},
+        {"ScatterElements", "x again updates", NULL, NULL, 0, 6, {30, 40, 3, 4, -5, 6}},
         {"ScatterND", "x at two", NULL, NULL, 0, 6, {-1, 2, 60, 50, -5, 6}},
+        {"ScatterND", "x rows both", NULL, NULL, 0, 6, {2, 1, 0.5f, 4, -5, 6}},
         {"ScatterND", "x at two", "reduction", "add", 0, 6, {-1, 2, 63, 54, -5, 6}},
         {"ReverseSequence", "x steps", "", NULL, 0, 6, {4, 2, 6, -1, -5, 3}},
         {"Einsum", "x side", "equation", "ij,jk->ik", 0, 4, {3, 11, -6, 13}},
