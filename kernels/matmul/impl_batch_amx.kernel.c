@@ -3,7 +3,7 @@
  * batch_matmul_amx.x86: products of 16-bit floats and of 8-bit integers by tiles. Macros from the
  * plan: B, X_BATCH Y_BATCH (numbers from one batch to the next, 0 for a shared matrix), X_TURNED
  * (x is [K][M]) and Y_PLAIN (y is [K][N]), ROW_TASKS (of a batch), those of
- * kernels/matmul/blocks.kernel.h.
+ * kernels/matmul/blocks.kernel.h; of amx_inside: PIECE, panels that are packed together.
  */
 #include "kernels/matmul/blocks.kernel.h"
 #include "kernels/matmul/side.kernel.h"
@@ -25,6 +25,31 @@ INLINE void pack_plain(u32 *to, const IN_T *y, i64 cols, i64 panels)
             *(words_at *)(to + j / DOT_NR * PANEL_WORDS + k * DOT_NR + j % DOT_NR) =
                 side_words(y + k * WORD * N + j, N, cols - j, K - k * WORD);
 }
+
+#ifdef PIECE
+/* arg: tiles of x, y, out, a piece's panels for each thread. All rows meet a piece of y while what
+ * was packed of it is in the caches, where all of it would leave them and come back. */
+void amx_inside(void *const *arg)
+{
+    const int granted = tiles_granted();
+    const i64 pieces = CEIL_DIV(PANELS, PIECE); /* of a batch */
+    PARALLEL_FOR
+    for (i64 task = 0; task < B * pieces; task++) {
+        const i64 b = task / pieces, p0 = task % pieces * PIECE;
+        u32 *packed = (u32 *)arg[3] + THREAD * (i64)PIECE * PANEL_WORDS;
+        const struct share share = {.data =
+                                        (const word_at *)arg[0] + (X_BATCH ? b : 0) * X_WORDS,
+                                    .packed = packed - p0 * PANEL_WORDS,
+                                    .o = b * M * N,
+                                    .t1 = BLOCKS,
+                                    .p0 = p0,
+                                    .p1 = MIN(p0 + PIECE, (i64)PANELS)};
+        pack_plain(packed, (const IN_T *)arg[1] + b * Y_BATCH + p0 * DOT_NR, N - p0 * DOT_NR,
+                   share.p1 - p0);
+        compute(&share, arg, granted);
+    }
+}
+#endif
 
 /* arg: y, its panels */
 void pack_y(void *const *arg)
