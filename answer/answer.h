@@ -98,8 +98,8 @@ int ot_tuner_read(optune *o, const char *path,
                   int (*take)(void *arg, int64_t number, const optune_record *record,
                               const char *problem),
                   void *arg, optune_err *err);
-/* An entity as these forms have it; new reference. */
-json_t *ot_tuner_value(const optune_entity *entity);
+/* An entity of that operator's config as these forms have it; new reference. */
+json_t *ot_tuner_value(const char *op, const optune_entity *entity);
 /* ---- stores.c: its databases ------------------------------------------------------------- */
 ot_stores *ot_stores_new(const atomic_bool *stop);
 void ot_stores_free(ot_stores *stores); /* nobody reads any more; NULL is fine */

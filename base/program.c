@@ -256,10 +256,20 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
+/* Signs that other languages have within a number: blanks that do not break, a raised comma, those
+ * of Arabic; in UTF-8. */
+static const char *const within_numbers[] = {"\u00a0", "\u2009", "\u202f",
+                                             "\u2019", "\u066b", "\u066c"};
+
 /* `1,234`, `0,5` and `1.2.3` are no numbers that end at the first sign: half of one would be read
  * for the whole. `next`: what the pattern has there. */
 static bool is_cut(const char *end, char next)
 {
+    for (int i = 0; i < OT_COUNT(within_numbers); i++) {
+        const size_t n = strlen(within_numbers[i]);
+        if (strncmp(end, within_numbers[i], n) == 0 && isdigit((unsigned char)end[n]))
+            return true;
+    }
     return strchr(",.'_", *end) && *end != next && isdigit((unsigned char)end[1]);
 }
 
@@ -300,6 +310,12 @@ static bool begins(const char *text, const char *p)
         return true;
     if (strchr(",'", p[-1]) && p - text > 1 && isdigit((unsigned char)p[-2]))
         return false; /* the rest of `1,234` */
+    for (int i = 0; i < OT_COUNT(within_numbers); i++) {
+        const ptrdiff_t n = (ptrdiff_t)strlen(within_numbers[i]);
+        if (p - text > n && strncmp(p - n, within_numbers[i], (size_t)n) == 0 &&
+            isdigit((unsigned char)p[-n - 1]))
+            return false;
+    }
     return !(isalnum((unsigned char)p[-1]) || strchr("._-+", p[-1]));
 }
 

@@ -124,6 +124,8 @@ typedef struct ot_brought {
     const char *reference_folder; /* that it must lie in; NULL: anywhere */
     double absolute, relative;    /* negative: not said */
     ot_program program;           /* of OT_LANGUAGE_PROGRAM */
+    int n_remarks; /* what is odd in the file and refused nowhere, each with its place */
+    const char *remark[OPTUNE_MAX_KNOBS + OT_BROUGHT_ARGS];
 } ot_brought;
 
 /* ---- load.c ------------------------------------------------------------------------------ */
@@ -200,6 +202,10 @@ int ot_parameters_check(const ot_brought *b, const char *source, const char *fun
                         ot_language language, optune_err *err);
 /* Whether the function, where it is defined in this text, has a parameter of this name. */
 bool ot_parameters_name(const char *source, const char *function, const char *word);
+/* Appends the text with a mark in front of each of the function's declarations. False: they are not
+ * all plain to a reader, and nothing is appended. */
+bool ot_declarations_mark(const char *source, const char *function, const char *mark,
+                          ot_text *to);
 
 /* ---- entry.c ----------------------------------------------------------------------------- */
 /* The one function that the harness calls, and in it the kernel with its own parameters. */
@@ -222,6 +228,8 @@ void ot_own_values(const ot_brought *b, ot_values *values);
 /* Of the size or knob of that name; false: there is none. A list's items are in *values. */
 bool ot_value_called(const ot_brought *b, const char *name, const ot_values *values,
                      ot_expr_value *value);
+/* The entity is of a knob of this file, and one of its real values. */
+bool ot_brought_real(const ot_brought *b, const optune_entity *entity);
 int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
                      ot_expr_value *value, optune_err *err);
 /* As an integer; ETYPE with the place. */

@@ -114,6 +114,11 @@ static int find(const ot_expr_value *list, const char *const *text, const char *
     return -1;
 }
 
+static bool is_same_number(const ot_expr_value *a, const ot_expr_value *b)
+{
+    return ot_value_number(a) && ot_value_number(b) && ot_value_real(a) == ot_value_real(b);
+}
+
 /* Copies the values, and how each is written. */
 static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_expr_value *list,
                        optune_err *err)
@@ -138,8 +143,12 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_expr_value
                               knob->name, text[i], OPTUNE_WORD_SIZE - 1);
         const ot_expr_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
         if (list->n <= 4096 && find(&before, text, text[i]) >= 0)
-            return ot_fail_at(knob->spot, OPTUNE_ESYNTAX, err, "knob '%s' has %s twice",
-                              knob->name, text[i]);
+            return ot_fail_at(knob->spot, OPTUNE_ESYNTAX, err, "knob '%s' has %s twice%s",
+                              knob->name, text[i],
+                              value->kind == OT_VALUE_REAL
+                                  ? ": 1.1 and 1.10 are one number; in quotes, as in "
+                                    "['1.1', '1.10'], they are two words"
+                                  : "");
     }
     knob->list = (ot_expr_value){.kind = OT_VALUE_LIST, .n = list->n, .item = item};
     knob->text = text;
@@ -164,6 +173,9 @@ int ot_declare_knob(ot_brought *b, const char *name, ot_spot place, const ot_exp
     OT_RETURN_UNLESS_OK(take_values(b, knob, list, err));
     if (standard) {
         knob->standard = find(&knob->list, knob->text, source_text(b, standard));
+        for (int i = 0; i < knob->list.n && knob->standard < 0; i++)
+            if (is_same_number(&knob->list.item[i], standard))
+                knob->standard = i; /* 2.0 of 1, 2, 4 */
         if (knob->standard < 0)
             return ot_fail_at(place, OPTUNE_EUSAGE, err,
                               "the default of knob '%s', %s, is none of its values", name,

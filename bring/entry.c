@@ -3,6 +3,8 @@
  * What is written behind a kernel's own text: the function that the harness calls, and those that
  * give in-out parameters what they hold.
  */
+#include <string.h>
+
 #include "bring/bring.h"
 
 static const char *c_type(optune_dtype type)
@@ -15,10 +17,24 @@ static const char *c_type(optune_dtype type)
                              : "char";
 }
 
+/* Of what the harness hands over, in C: no macro of the file's. */
+static const char *given_name(const ot_brought *b)
+{
+    static const char usual[] = "arg";
+    for (int i = 0; i < b->n_sizes; i++)
+        if (strcmp(b->size[i].name, usual) == 0)
+            return "optune_arg";
+    for (int i = 0; i < b->n_knobs; i++)
+        if (strcmp(b->knob[i].name, usual) == 0)
+            return "optune_arg";
+    return usual;
+}
+
 void ot_entry_add(const ot_brought *b, const char *function, ot_text *to)
 {
-    ot_text_printf(to, "\n#line 1 \"entry\"\nvoid optune_entry(void *const *arg)\n{\n    %s(",
-                   function);
+    const char *given = given_name(b);
+    ot_text_printf(to, "\n#line 1 \"entry\"\nvoid optune_entry(void *const *%s)\n{\n    %s(",
+                   given, function);
     for (int i = 0, k = 0; i < b->n_args; i++) {
         const ot_brought_arg *arg = &b->arg[i];
         ot_text_add(to, i ? ", " : "");
@@ -27,7 +43,7 @@ void ot_entry_add(const ot_brought *b, const char *function, ot_text *to)
                            arg->dtype.code == OPTUNE_DTYPE_UINT ? "unsigned " : "",
                            c_type(arg->dtype), i);
         else
-            ot_text_printf(to, "arg[%d]", k++);
+            ot_text_printf(to, "%s[%d]", given, k++);
     }
     ot_text_add(to, ");\n}\n");
 }
@@ -55,11 +71,12 @@ void ot_restores_add(const ot_brought *b, ot_language language, ot_text *to)
             continue;
         ot_text_add(to, "\n#line 1 \"restore\"\n");
         if (language == OT_LANGUAGE_C) {
+            const char *given = given_name(b);
             ot_text_printf(to,
-                           "void %s(void *const *arg)\n{\n    if (arg[0] != arg[1])\n"
-                           "        __builtin_memcpy(arg[1], arg[0], "
-                           "(unsigned long)*(const long long *)arg[2]);\n}\n",
-                           arg->restore);
+                           "void %s(void *const *%s)\n{\n    if (%s[0] != %s[1])\n"
+                           "        __builtin_memcpy(%s[1], %s[0], "
+                           "(unsigned long)*(const long long *)%s[2]);\n}\n",
+                           arg->restore, given, given, given, given, given, given);
             continue;
         }
         const int width = arg->dtype.bits / 8;

@@ -510,6 +510,50 @@ static int check_definition(const ot_brought *b, const char *function, const par
                       n == MOST_PARAMETERS ? n - 1 : n, b->n_args);
 }
 
+/* A declaration of the function begins at `from`, where the one before it ended; its name is at
+ * `p`. */
+static bool declares(const char *text, const char *from, const char *p, size_t n)
+{
+    const char *open = behind_blanks(p + n), *end;
+    if ((p > text && is_part(p[-1])) || is_part(p[n]) || *open != '(' || from >= p)
+        return false;
+    end = behind_parentheses(open);
+    end = end ? behind_blanks(end) : NULL;
+    return end && (*end == '{' || *end == ';');
+}
+
+bool ot_declarations_mark(const char *source, const char *function, const char *mark,
+                          ot_text *to)
+{
+    const size_t n = strlen(function);
+    char *text = plain_text(source);
+    const char *from = text, *unused, *p = text;
+    size_t done = 0;
+    int depth = 0, defined = 0, met = 0;
+    ot_text marked = {0};
+    while ((p = find_definition(text, p, function, &unused, &unused)))
+        defined++;
+    for (p = text; *p; p++) {
+        depth += (*p == '{') - (*p == '}');
+        from += strspn(from, " \t\r\n#"); /* of a directive its sign is left */
+        if (depth == 0 && strncmp(p, function, n) == 0 && declares(text, from, p, n)) {
+            const size_t at = (size_t)(from - text);
+            ot_text_add_n(&marked, source + done, at - done);
+            ot_text_add(&marked, mark);
+            done = at;
+            met += *behind_blanks(behind_parentheses(behind_blanks(p + n))) == '{';
+        }
+        if (depth == 0 && strchr(";}", *p))
+            from = p + 1;
+    }
+    const bool all = met > 0 && met == defined;
+    if (all)
+        ot_text_printf(to, "%s%s", ot_text_str(&marked), source + done);
+    ot_text_release(&marked);
+    free(text);
+    return all;
+}
+
 int ot_parameters_check(const ot_brought *b, const char *source, const char *function,
                         ot_language language, optune_err *err)
 {

@@ -268,14 +268,14 @@ static const char *keep(ot_brought *b, ot_text *text)
 static const char *kernel_source(ot_brought *b)
 {
     ot_text text = {0};
-    /* CUDA's names are C's, so that the driver finds them. */
-    const bool wrap =
-        b->language == OT_LANGUAGE_CUDA && !strstr(ot_text_str(&b->source), "extern \"C\"");
-    ot_text_printf(&text, "/* %s %s */\n%s", b->file, b->digest,
-                   wrap ? "extern \"C\" {\n" : "");
-    ot_text_add_n(&text, b->source.s, b->source.n);
-    if (wrap)
-        ot_text_add(&text, "\n}\n");
+    const char *source = ot_text_str(&b->source);
+    ot_text_printf(&text, "/* %s %s */\n", b->file, b->digest);
+    /* A CUDA kernel's name is as in C, so that the driver finds it; of what stands beside it,
+     * templates and overloaded functions can have none such. */
+    if (b->language != OT_LANGUAGE_CUDA || strstr(source, "extern \"C\""))
+        ot_text_add(&text, source);
+    else if (!ot_declarations_mark(source, b->function, "extern \"C\" ", &text))
+        ot_text_printf(&text, "extern \"C\" {\n%s\n}\n", source);
     if (b->language == OT_LANGUAGE_C)
         ot_entry_add(b, b->function, &text);
     ot_restores_add(b, b->language, &text);
@@ -335,6 +335,32 @@ static int check_function(const ot_brought *b, optune_err *err)
 
 /* ---- all --------------------------------------------------------------------------------- */
 
+/* A knob among the names of a dim; NULL: there is none. */
+static const char *knob_in(const ot_brought *b, const ot_formula *f)
+{
+    const char *const *name;
+    for (int i = ot_expr_names(f->expr, &name) - 1; i >= 0; i--)
+        if (f->slot[i] >= OT_BROUGHT_SIZES)
+            return b->knob[f->slot[i] - OT_BROUGHT_SIZES].name;
+    return NULL;
+}
+
+/* A dim as the file's own sizes make it: it is the same for all configs. */
+static int own_dim(const ot_brought *b, const ot_formula *f, const ot_values *values,
+                   int64_t *dim, optune_err *err)
+{
+    optune_err inner = {0};
+    const int status = ot_formula_int(f, values, dim, &inner);
+    const char *knob = status < 0 ? knob_in(b, f) : NULL;
+    if (status >= 0)
+        return status;
+    return optune_fail(err, status, "%s%s%s%s", inner.text,
+                       knob ? "; in a dim, which all configs share, a knob is the list of its "
+                              "values, as in max("
+                            : "",
+                       knob ? knob : "", knob ? ")" : "");
+}
+
 /* The call that the file's own sizes make. */
 static int default_workload(ot_brought *b, optune_err *err)
 {
@@ -352,7 +378,7 @@ static int default_workload(ot_brought *b, optune_err *err)
         ot_text_printf(&text, "%s%s[", n++ ? ", " : "", dtype);
         for (int d = 0; d < arg->rank && status >= 0; d++) {
             int64_t dim = 0;
-            status = ot_formula_int(&arg->dim[d], &values, &dim, err);
+            status = own_dim(b, &arg->dim[d], &values, &dim, err);
             if (status >= 0 && (dim < 0 || dim > OPTUNE_MAX_DIM))
                 status = ot_fail_at(arg->dim[d].expr->place, OPTUNE_ETYPE, err,
                                     "'%s' is %lld, no dim's size", arg->dim[d].expr->text,

@@ -6,6 +6,7 @@
  */
 #include <jansson.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bring/bring.h"
@@ -184,6 +185,18 @@ static const char *values_in(t1 *t, const json_t *json, const char *path)
     return whole;
 }
 
+/* Files in use name defaults that are no value: that is no reason to refuse them, but told. */
+static void remark_default(t1 *t, const char *path, const json_t *said)
+{
+    ot_brought *b = t->b;
+    char *text = json_dumps(said, JSON_COMPACT | JSON_ENCODE_ANY);
+    const ot_brought_knob *knob = &b->knob[b->n_knobs - 1];
+    b->remark[b->n_remarks++] = ot_arena_printf(
+        &b->arena, "%s is %.40s, which is none of its Values: untuned '%s' is the first, %s",
+        path_of(t, "%s.Default", path), text ? text : "no text", knob->name, knob->text[0]);
+    free(text);
+}
+
 static int add_parameter(t1 *t, const json_t *json, int i)
 {
     const char *path =
@@ -213,13 +226,15 @@ static int add_parameter(t1 *t, const json_t *json, int i)
                         type);
     const json_t *said = json_object_get(json, "Default");
     const bool given = said && plain_value(said, &standard);
-    const int status = ot_declare_knob(t->b, name, spot_of(path_of(t, "%s", path)), &list,
-                                       given ? &standard : NULL, t->err);
-    /* Files in use name defaults that are no value: that is no reason to refuse them. */
-    return status == OPTUNE_EUSAGE && given && list.n
-               ? ot_declare_knob(t->b, name, spot_of(path_of(t, "%s", path)), &list, NULL,
-                                 t->err)
-               : status;
+    const ot_spot spot = spot_of(path_of(t, "%s", path));
+    const int status =
+        ot_declare_knob(t->b, name, spot, &list, given ? &standard : NULL, t->err);
+    if (status == OPTUNE_EUSAGE && given && list.n)
+        OT_RETURN_UNLESS_OK(ot_declare_knob(t->b, name, spot, &list, NULL, t->err));
+    else if (status < 0 || given || !said || json_is_null(said))
+        return status;
+    remark_default(t, path, said);
+    return OPTUNE_OK;
 }
 
 static int add_condition(t1 *t, const json_t *json, int i)
@@ -501,6 +516,28 @@ static int add_argument(t1 *t, const json_t *json, int i)
                 "'%.40s' is not understood: there are Vector and Scalar", memory);
 }
 
+/* Of constant memory that a kernel reads by its name we know nothing: nobody fills it. */
+static void remark_constant(t1 *t, const json_t *json, int i)
+{
+    ot_brought *b = t->b;
+    const char *memory = json_string_value(json_object_get(json, "MemType"));
+    const char *name = b->arg[i].name, *said = ot_text_str(&b->source);
+    if (!memory || strcmp(memory, "Constant") != 0)
+        return;
+    while ((said = strstr(said, "__constant__"))) {
+        const size_t n = strcspn(said, ";");
+        if (memmem(said, n, name, strlen(name))) {
+            b->remark[b->n_remarks++] = ot_arena_printf(
+                &b->arena,
+                "%s is Constant: '%s' is passed as a parameter, and what the source declares "
+                "__constant__ by that name holds zeros",
+                path_of(t, KERNEL ".Arguments[%d].MemType", i), name);
+            return;
+        }
+        said += n;
+    }
+}
+
 /* ---- files ------------------------------------------------------------------------------- */
 
 static int read_source(t1 *t, const char *folder)
@@ -634,7 +671,9 @@ static int read_document(t1 *t, const json_t *document)
     OT_RETURN_UNLESS_OK(list_in(t, t->kernel, KERNEL, "Arguments", true, &list));
     json_array_foreach(list, i, item) OT_RETURN_UNLESS_OK(add_argument(t, item, (int)i));
     OT_RETURN_UNLESS_OK(read_reference(t, folder));
-    return read_source(t, folder);
+    OT_RETURN_UNLESS_OK(read_source(t, folder));
+    json_array_foreach(list, i, item) remark_constant(t, item, (int)i);
+    return OPTUNE_OK;
 }
 
 int ot_t1_read(ot_brought *b, const char *text, optune_err *err)

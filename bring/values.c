@@ -84,6 +84,18 @@ bool ot_value_called(const ot_brought *b, const char *name, const ot_values *val
     return false;
 }
 
+bool ot_brought_real(const ot_brought *b, const optune_entity *entity)
+{
+    for (int k = 0; k < b->n_knobs; k++) {
+        const ot_brought_knob *knob = &b->knob[k];
+        for (int i = 0; strcmp(knob->name, entity->name) == 0 && i < knob->list.n; i++)
+            if (strcmp(knob->text[i], entity->word) == 0 &&
+                knob->list.item[i].kind == OT_VALUE_REAL)
+                return true;
+    }
+    return false;
+}
+
 int ot_formula_value(const ot_formula *f, const ot_values *values, ot_arena *arena,
                      ot_expr_value *value, optune_err *err)
 {

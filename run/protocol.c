@@ -5,6 +5,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,12 @@ int ot_wire_send(int fd, json_t *message, optune_err *err)
     const int status = ot_message_send(fd, text, strlen(text), err);
     free(text);
     return status;
+}
+
+bool ot_wire_hung_up(int fd)
+{
+    struct pollfd entry = {.fd = fd, .events = POLLRDHUP};
+    return poll(&entry, 1, 0) > 0 && entry.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
 int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err)

@@ -460,8 +460,10 @@ static int run_standard(making *m, const ot_reference_limits *limits, const char
         if (!m->standard[i])
             return OPTUNE_ENOMEM;
     }
-    return ot_standard_run(m->call, m->in, limits ? limits->target : NULL,
-                           limits ? limits->device : NULL, path, m->standard, m->left, err);
+    static const ot_reference_limits none;
+    const ot_reference_limits *l = limits ? limits : &none;
+    return ot_standard_run(m->call, m->in, l->target, l->device, l->asker, path, m->standard,
+                           m->left, err);
 }
 
 int ot_reference_make(const optune_call *call, const void *const *in, int threads,

@@ -36,6 +36,7 @@ typedef struct setup {
     optune_task task; /* of these */
     char text[OPTUNE_CALL_TEXT_SIZE];
     const char *path;     /* modules are beside it */
+    const int *asker;     /* who waits for it; NULL: nobody */
     optune_config config; /* its default */
     ot_built built;
     char module[OPTUNE_MAX_MODULES][4096]; /* paths */
@@ -189,16 +190,20 @@ static _Noreturn void be_inside(setup *s, shared *to,
 }
 
 /* How it ended, if it ended by itself; killed when its time is over. */
-static int wait_for(pid_t pid, const shared *from, double most_s, optune_err *err)
+static int wait_for(pid_t pid, const shared *from, double most_s, const int *asker,
+                    optune_err *err)
 {
     const double end = ot_now() + most_s;
     int how = 0;
     pid_t ended;
     while ((ended = waitpid(pid, &how, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
-        if (ot_now() > end) {
+        const bool alone = asker && ot_wire_hung_up(*asker);
+        if (alone || ot_now() > end) {
             kill(pid, SIGKILL);
             waitpid(pid, &how, 0);
-            return optune_fail(err, OPTUNE_ETIMEOUT, "it took more than %.0f s", most_s);
+            return alone
+                       ? optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted")
+                       : optune_fail(err, OPTUNE_ETIMEOUT, "it took more than %.0f s", most_s);
         }
         usleep(500);
     }
@@ -222,7 +227,7 @@ static int apart(setup *s, shared *to, int (*deed)(setup *s, shared *to, optune_
         be_inside(s, to, deed);
     if (pid < 0)
         return optune_fail(err, OPTUNE_EWORKER, "no process can be made: %s", strerror(errno));
-    const int status = wait_for(pid, to, most_s, err);
+    const int status = wait_for(pid, to, most_s, s->asker, err);
     const int left = sweeps ? ot_strays_end(before, n) : 0;
     /* A compiler may leave a server behind, a device's driver has some of its own, and what
      * programs leave just ends. */
@@ -367,14 +372,15 @@ static int check_files(setup *s, optune_err *err)
 /* ---- all --------------------------------------------------------------------------------- */
 
 int ot_standard_run(const optune_call *call, const void *const *in, const optune_target *target,
-                    const optune_device *device, const char *path, void *const *out,
-                    bool *left[OPTUNE_MAX_OUTPUTS], optune_err *err)
+                    const optune_device *device, const int *asker, const char *path,
+                    void *const *out, bool *left[OPTUNE_MAX_OUTPUTS], optune_err *err)
 {
     optune_err inner = {0};
     ot_text text = {0};
     setup *s = ot_alloc(sizeof *s);
     s->call = call;
     s->path = path;
+    s->asker = asker;
     s->impl = ot_impl_find(call->op->standard);
     s->task = (optune_task){.call = call, .target = &s->target, .device = &s->device};
     ot_call_print(call, &text);

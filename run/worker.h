@@ -31,6 +31,7 @@
 /* ---- protocol.c -------------------------------------------------------------------------- */
 int ot_wire_send(int fd, json_t *message, optune_err *err); /* takes the message */
 int ot_wire_receive(int fd, double seconds, json_t **message, optune_err *err);
+bool ot_wire_hung_up(int fd); /* nobody is at the other end any more */
 json_t *ot_wire_device(const optune_device *device); /* new reference */
 int ot_wire_read_device(const json_t *object, optune_device *device, optune_err *err);
 /* What the worker tells of a trial: the fields of a record that are its own. */
@@ -78,6 +79,8 @@ typedef struct ot_reference_limits {
     /* Where an operator's `standard` runs (standard.c); NULL: such operators are refused. */
     const optune_target *target;
     const optune_device *device;
+    const int
+        *asker; /* a socket: it ends when nobody is at its other end; NULL: there is none */
 } ot_reference_limits;
 /* Computes into `path`, atomically. in[i]: host copies of the inputs. ENOMEM: it needs more than
  * there is; whatever befalls a `standard`. */

@@ -46,7 +46,19 @@ cl_context ot_opencl_context(cl_device_id device, optune_err *err)
     return context;
 }
 
-/* Lines of the log that name a file of the driver's name the body instead. */
+static bool has_half(const ot_opencl *cl, cl_device_id device)
+{
+    size_t size = 0;
+    cl->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &size);
+    char *all = ot_alloc(size + 1);
+    cl->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, size, all, NULL);
+    const bool has = strstr(all, "cl_khr_fp16") != NULL;
+    free(all);
+    return has;
+}
+
+/* Lines of the log that name a file of the driver's name the body instead. What is refused of a
+ * type that the device has in memory alone reads as a slip of the pen. */
 static void say_log(const ot_opencl *cl, cl_program program, cl_device_id device)
 {
     size_t size = 0;
@@ -56,8 +68,13 @@ static void say_log(const ot_opencl *cl, cl_program program, cl_device_id device
     for (char *line = log, *rest; (line = strtok_r(line, "\n", &rest)); line = NULL) {
         const char *place = strstr(line, ".cl:");
         const char *what = strchr(line, ' ');
-        printf("%s%s\n", place && place < what ? "body" : "",
-               place && place < what ? place : line);
+        const bool half =
+            strstr(line, "error") && strstr(line, "half'") && !has_half(cl, device);
+        printf("%s%s%s\n", place && place < what ? "body" : "",
+               place && place < what ? place : line,
+               half ? " (the device has no cl_khr_fp16, so half is for memory: vload_half and "
+                      "vstore_half convert it)"
+                    : "");
     }
     free(log);
 }

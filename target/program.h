@@ -15,6 +15,7 @@ typedef struct ot_program_order {
     char *const *more;  /* NAME=VALUE, beside the environment of this process; NULL: none */
     const char *input;  /* on its stdin; NULL: nothing */
     double limit_s;     /* then it is killed */
+    bool in_group; /* of this process, and what it leaves running ends, or stops, with that */
 } ot_program_order;
 typedef struct ot_program_end {
     double wall; /* seconds, from its start until it ended */
@@ -24,7 +25,8 @@ typedef struct ot_program_end {
     struct rusage used;
     ot_text printed; /* stdout and stderr, as they came; the caller releases it */
 } ot_program_end;
-/* Runs it in a process group of its own, which is over when it is. It dies with this process.
+/* Runs it, unless the order says else in a process group of its own, which is over when it is. It
+ * dies with this process.
  * ETOOL: it cannot be started. */
 int ot_program_run(const ot_program_order *order, ot_program_end *end, optune_err *err);
 /* The last line that says something; into line[]. */

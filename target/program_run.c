@@ -38,7 +38,8 @@ typedef struct starting {
 static _Noreturn void become(const starting *s)
 {
     const ot_program_order *o = s->order;
-    setpgid(0, 0);
+    if (!o->in_group)
+        setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != s->parent || (o->folder && chdir(o->folder) < 0) || dup2(s->in, 0) < 0 ||
         dup2(s->out, 1) < 0 || dup2(s->out, 2) < 0)
@@ -126,7 +127,8 @@ static bool take(int fd, ot_program_end *end)
     return true;
 }
 
-static void listen_until_ended(pid_t pid, int pidfd, int out, double deadline,
+/* `whole`: what is killed, it or its group. */
+static void listen_until_ended(pid_t pid, pid_t whole, int pidfd, int out, double deadline,
                                ot_program_end *end)
 {
     bool open = true;
@@ -137,7 +139,7 @@ static void listen_until_ended(pid_t pid, int pidfd, int out, double deadline,
         const double left = deadline - ot_now();
         if (left <= 0 && !end->late) {
             end->late = true;
-            kill(-pid, SIGKILL);
+            kill(whole, SIGKILL);
         }
         struct pollfd entry[] = {{.fd = open ? out : -1, .events = POLLIN},
                                  {.fd = pidfd, .events = POLLIN}};
@@ -147,11 +149,14 @@ static void listen_until_ended(pid_t pid, int pidfd, int out, double deadline,
     }
 }
 
+/* What a pipe holds, and no more: somebody who got away may go on writing. */
 static void drain(int out, ot_program_end *end)
 {
+    enum { MOST_PIECES = 64 };
     struct pollfd entry = {.fd = out, .events = POLLIN};
-    while (poll(&entry, 1, 0) > 0 && entry.revents & POLLIN && take(out, end))
-        continue;
+    for (int i = 0; i < MOST_PIECES && poll(&entry, 1, 0) > 0 && entry.revents & POLLIN; i++)
+        if (!take(out, end))
+            return;
 }
 
 /* ---- all --------------------------------------------------------------------------------- */
@@ -176,11 +181,14 @@ int ot_program_run(const ot_program_order *order, ot_program_end *end, optune_er
     close(pipe_end[1]);
     close(s.in);
     if (pid > 0) {
-        setpgid(pid, pid);
+        const pid_t whole = order->in_group ? pid : -pid;
+        if (!order->in_group)
+            setpgid(pid, pid);
         const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        listen_until_ended(pid, pidfd, pipe_end[0], began + order->limit_s, end);
+        listen_until_ended(pid, whole, pidfd, pipe_end[0], began + order->limit_s, end);
         end->wall = ot_now() - began;
-        kill(-pid, SIGKILL); /* whoever is left of it */
+        if (!order->in_group)
+            kill(whole, SIGKILL); /* whoever is left of it */
         drain(pipe_end[0], end);
         if (pidfd >= 0)
             close(pidfd);

@@ -145,7 +145,12 @@ static int build_alone(const ot_words *command, const char *folder, const char *
     ot_program_end end = {0};
     const bool was = stat(program, &before) == 0;
     const ot_program_order order = {
-        .argv = command->word, .exe = -1, .folder = folder, .limit_s = BUILD_S};
+        .argv = command->word,
+        .exe = -1,
+        .folder = folder,
+        .limit_s = BUILD_S,
+        .in_group = true, /* who ends or stops this compiler means all that it started */
+    };
     int status = ot_program_run(&order, &end, err);
     if (status >= 0 && (end.late || end.status != 0)) {
         fputs(ot_text_str(&end.printed), stdout); /* it names its error itself */

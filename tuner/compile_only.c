@@ -338,7 +338,7 @@ int ot_compile_only(ot_run *run, optune_result **result, optune_err *err)
                    run->o->device.name);
     json_t *json = json_pack("{s:s, s:s, s:o}", "target", ot_text_str(&target), "device",
                              run->o->device.key, "workloads", list);
-    if (status >= 0) {
+    if (status >= 0 || status == OPTUNE_EINTERRUPTED) { /* what there is by then */
         *result = ot_result_new(text.s, json);
     } else {
         ot_text_release(&text);

@@ -69,18 +69,11 @@ static void write_header(const ot_answer *answer, ot_text *to)
 static bool is_number(const ot_answer *answer, const optune_entity *e)
 {
     const ot_brought *b = ot_brought_of_op(answer->op->name);
-    for (int k = 0; b && k < b->n_knobs; k++) {
-        const ot_brought_knob *knob = &b->knob[k];
-        for (int i = 0; strcmp(knob->name, e->name) == 0 && i < knob->list.n; i++)
-            if (strcmp(knob->text[i], e->word) == 0 &&
-                knob->list.item[i].kind == OT_VALUE_REAL) {
-                json_t *number = json_loads(e->word, JSON_DECODE_ANY, NULL);
-                const bool is = json_is_number(number);
-                json_decref(number);
-                return is;
-            }
-    }
-    return false;
+    json_t *number =
+        b && ot_brought_real(b, e) ? json_loads(e->word, JSON_DECODE_ANY, NULL) : NULL;
+    const bool is = json_is_number(number);
+    json_decref(number);
+    return is;
 }
 
 static void write_json(const ot_answer *answer, ot_text *to)

@@ -106,6 +106,8 @@ int optune_remember(optune *o, const char *path, optune_err *err)
     if (!b)
         return optune_fail(err, OPTUNE_EUSAGE, "'%s' was not brought", path);
     OT_RETURN_UNLESS_OK(ot_context_plugin(o, b->path, err));
+    for (int i = 0; i < b->n_remarks; i++)
+        ot_context_log(o, OPTUNE_LOG_WARNING, "%s", b->remark[i]);
     if (!*o->db)
         return OPTUNE_OK;
     snprintf(name, sizeof name, "%s/brought", o->db);

@@ -13,12 +13,27 @@
 #include <time.h>
 
 #include "answer/answer.h"
+#include "bring/bring.h"
 
 static const double MS = 1e3;
 
 /* ---- taking records ---------------------------------------------------------------------- */
 
-json_t *ot_tuner_value(const optune_entity *e)
+/* '1.10' in quotes is a word, and beside '1.1' another one; of an operator that is not known here,
+ * what is written as numbers are is one. */
+static bool is_number(const char *op, const optune_entity *e, double *number)
+{
+    const ot_brought *b = ot_brought_of_op(op);
+    if (!ot_parse_real(e->word, number) || b)
+        return b && ot_brought_real(b, e);
+    ot_text plain = {0};
+    ot_text_add_real(&plain, *number);
+    const bool is = strcmp(ot_text_str(&plain), e->word) == 0;
+    ot_text_release(&plain);
+    return is;
+}
+
+json_t *ot_tuner_value(const char *op, const optune_entity *e)
 {
     ot_text text = {0};
     if (e->kind == OPTUNE_KNOB_OTHER && e->scalar == OPTUNE_SCALAR_INT)
@@ -28,7 +43,7 @@ json_t *ot_tuner_value(const optune_entity *e)
     if (e->kind == OPTUNE_KNOB_OTHER && e->scalar == OPTUNE_SCALAR_FLOAT)
         return json_real(e->f);
     double number;
-    if (e->kind == OPTUNE_KNOB_OTHER && ot_parse_real(e->word, &number))
+    if (e->kind == OPTUNE_KNOB_OTHER && is_number(op, e, &number))
         return json_real(number);
     if (e->kind == OPTUNE_KNOB_OTHER)
         return json_string(e->word);
@@ -70,7 +85,7 @@ void ot_tuner_take(json_t *taken, const optune_record *r)
     ot_text key = {0};
     for (int i = 0; i < r->config.n; i++)
         json_object_set_new(config, r->config.entity[i].name,
-                            ot_tuner_value(&r->config.entity[i]));
+                            ot_tuner_value(r->op, &r->config.entity[i]));
     char *text = json_dumps(config, JSON_COMPACT);
     ot_text_printf(&key, "%s|%s|%s|%s|%s|%s", r->impl, r->device, r->target, r->call,
                    r->policy ? r->policy : "warm", text ? text : "");

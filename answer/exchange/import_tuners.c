@@ -63,31 +63,31 @@ static int find_owner(reading *r, optune_err *err)
     return ot_space_open(&task, r->impl, &r->space, err);
 }
 
-/* A value as the file's reader writes it. */
-static bool same_value(const json_t *value, const char *word)
+/* A value as the file's reader writes it; `loosely`: or a word that is the same number, too. */
+static bool same_value(const json_t *value, const char *word, bool loosely)
 {
-    char text[64];
-    if (json_is_string(value))
-        return strcmp(json_string_value(value), word) == 0;
+    double a = json_number_value(value), b;
+    if (json_is_string(value) && strcmp(json_string_value(value), word) == 0)
+        return true;
+    if (json_is_string(value) && !(loosely && ot_parse_real(json_string_value(value), &a)))
+        return false;
     if (json_is_boolean(value))
         return strcmp(json_is_true(value) ? "true" : "false", word) == 0 ||
                strcmp(json_is_true(value) ? "1" : "0", word) == 0;
-    double a, b;
-    snprintf(text, sizeof text, "%s", word);
-    a = json_number_value(value);
-    return ot_parse_real(text, &b) && a == b;
+    return ot_parse_real(word, &b) && a == b;
 }
 
-static int64_t find_digit(const optune_space *space, int knob, const char *word)
+static int64_t find_digit(const char *op, const optune_space *space, int knob, const char *word)
 {
-    for (int64_t d = 0; d < optune_space_radix(space, knob); d++) {
+    const int64_t n = optune_space_radix(space, knob);
+    for (int64_t d = 0; d < 2 * n; d++) {
         optune_entity entity;
-        ot_space_entity(space, knob, d, &entity);
-        json_t *value = ot_tuner_value(&entity);
-        const bool same = same_value(value, word);
+        ot_space_entity(space, knob, d % n, &entity);
+        json_t *value = ot_tuner_value(op, &entity);
+        const bool same = same_value(value, word, d >= n);
         json_decref(value);
         if (same)
-            return d;
+            return d % n;
     }
     return -1;
 }
@@ -110,7 +110,8 @@ static int match_knobs(reading *r, optune_err *err)
         met[r->knob[k]] = true;
         r->digit[k] = ot_alloc((size_t)theirs->n * sizeof *r->digit[k]);
         for (int i = 0; i < theirs->n; i++)
-            r->digit[k][i] = find_digit(r->space, r->knob[k], theirs->word[i]);
+            r->digit[k][i] =
+                find_digit(r->call.op->name, r->space, r->knob[k], theirs->word[i]);
     }
     for (int own = 0; own < optune_space_knobs(r->space); own++)
         if (!met[own])

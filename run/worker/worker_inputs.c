@@ -180,12 +180,13 @@ static int make_reference(const ot_inputs *in, ot_set set, const char *file,
     return status;
 }
 
-static int open_reference(ot_inputs *in, ot_set set, const char *path, const optune_task *where,
-                          optune_err *err)
+static int open_reference(ot_inputs *in, ot_set set, const char *path,
+                          const ot_reference_limits *where, optune_err *err)
 {
     ot_reference_limits limits = less[set];
     limits.target = where ? where->target : NULL;
     limits.device = where ? where->device : NULL;
+    limits.asker = where ? where->asker : NULL;
     char file[4096];
     snprintf(file, sizeof file, "%s%s", path,
              set == OT_SET_NEAR  ? "-near"
@@ -223,7 +224,7 @@ static int fits(const ot_inputs *in, optune_err *err)
 }
 
 int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *path,
-                   int threads, const optune_task *where, optune_err *err)
+                   int threads, const ot_reference_limits *where, optune_err *err)
 {
     *in = (ot_inputs){.seed = seed, .threads = threads};
     int status = ot_call_parse(call, &in->call, err);

@@ -110,9 +110,9 @@ typedef struct ot_inputs {
 } ot_inputs;
 /* References into `path` and files beside it, where they are not there already. ENOMEM before
  * anything is touched when the workload is too large for this machine. `where`: the target and
- * device that an operator's `standard` may need; NULL: there are none. */
+ * device that an operator's `standard` may need, and who waits for it; NULL: there are none. */
 int ot_inputs_open(ot_inputs *in, const char *call, uint64_t seed, const char *path,
-                   int threads, const optune_task *where, optune_err *err);
+                   int threads, const ot_reference_limits *where, optune_err *err);
 void ot_inputs_close(ot_inputs *in);
 /* The inputs in `mask`, each at its place in the tray. */
 void ot_inputs_put(const ot_inputs *in, ot_set set, uint64_t mask, char *tray);

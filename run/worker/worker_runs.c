@@ -107,12 +107,6 @@ static bool is_stopped(const ot_runner *r)
            info.si_pid == r->pid;
 }
 
-static bool hung_up(int asker)
-{
-    struct pollfd entry = {.fd = asker, .events = POLLRDHUP};
-    return poll(&entry, 1, 0) > 0 && entry.revents & (POLLRDHUP | POLLHUP | POLLERR);
-}
-
 /* What is there to read: a report, a last word, or something else. NONE: nothing yet. */
 static ot_end take(ot_runner *r, uint64_t serial, bool *got)
 {
@@ -171,7 +165,7 @@ static ot_end wait_report(ot_runner *r, uint64_t serial, double deadline, int as
                                  {.fd = asker, .events = POLLRDHUP}};
         poll(entry, OT_COUNT(entry),
              left * 1000 < SLICE_MS ? (int)(left * 1000) + 1 : SLICE_MS);
-        if (asker >= 0 && hung_up(asker))
+        if (asker >= 0 && ot_wire_hung_up(asker))
             return OT_END_ALONE;
     }
 }

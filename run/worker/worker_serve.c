@@ -195,10 +195,11 @@ static int workload(ot_keeper *k, const json_t *request, optune_err *err)
     OT_RETURN_UNLESS_OK(check_edited(k, k->call, err));
     /* What the last one's tensors took is given back. */
     madvise(k->tray, (size_t)k->tray_bytes, MADV_REMOVE);
-    int status =
-        ot_inputs_open(&k->inputs, k->call, ot_wire_read_u64(json_object_get(request, "seed")),
-                       ot_wire_text(request, "reference"), threads,
-                       &(optune_task){.target = &k->target, .device = &k->device}, err);
+    int status = ot_inputs_open(
+        &k->inputs, k->call, ot_wire_read_u64(json_object_get(request, "seed")),
+        ot_wire_text(request, "reference"), threads,
+        &(ot_reference_limits){.target = &k->target, .device = &k->device, .asker = &k->fd},
+        err);
     if (status >= 0 &&
         (k->inputs.in_bytes > k->tray_bytes || k->inputs.out_bytes > k->tray_bytes))
         status = optune_fail(err, OPTUNE_ENOMEM,

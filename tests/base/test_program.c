@@ -126,6 +126,9 @@ static void patterns(void **state)
     check_found("took {}", "took 0,5 s", 0, NULL);
     check_found("took {}", "took 1.2.3", 0, NULL);
     check_found("took {}", "took 1_000", 0, NULL);
+    check_found("{} ms", "took 1\u00a0234 ms", 0, NULL);
+    check_found("took {}", "took 1\u202f234 ms", 0, NULL);
+    check_found("took {}", "took 5\u00a0ms", 5, "\u00a0ms");
     check_found("took {}", "took 5, then 6", 5, ", then 6");
     check_found("took {}", "took 5.", 5, "");
     check_found("n={},", "n=4,5", 4, "5");

@@ -248,6 +248,8 @@ static void mistakes(void **state)
         {".c", KERNEL "// optune: knob T = 4\n", "are an integer, not a list"},
         {".c", KERNEL "// optune: knob T = []\n", "knob 'T' has no values"},
         {".c", KERNEL "// optune: knob T = [1, 2, 1]\n", "knob 'T' has 1 twice"},
+        {".c", KERNEL "// optune: knob T = [1.1, 1.10]\n",
+         "knob 'T' has 1.1 twice: 1.1 and 1.10 are one number; in quotes"},
         {".c", KERNEL "// optune: knob T = [1, [2]]\n", "value 2 is a list"},
         {".c", KERNEL "// optune: knob T = [1, 2] default 3\n", "3, is none of its values"},
         {".c", KERNEL "// optune: knob T = [1, 2] defalt 2\n", "what follows here"},
@@ -436,6 +438,43 @@ static void parameters_that_do_not(void **state)
 }
 
 /* A value that its type cannot hold makes a config invalid, and does not become another value. */
+/* The driver finds a kernel by its name, and C++ beside it stays C++. */
+static void cuda_names(void **state)
+{
+    (void)state;
+    static const char head[] = "// optune: kernel @(x: f32[N], out y: f32[N])\n"
+                               "// optune: size N = 8\n"
+                               "// optune: launch grid = 1, block = N\n";
+    static const char *const text[][3] = {
+        {"template <class T> struct box { T t; };\n#if N\n#define GLOBAL __global__\n#endif\n"
+         "GLOBAL void @(const float *x, float *y);\n"
+         "int other() { return 0; }\n"
+         "__global__ void __launch_bounds__(N) @(const float *x, float *y) { @(x, y); }\n",
+         "#endif\nextern \"C\" GLOBAL void f",
+         "return 0; }\nextern \"C\" __global__ void __launch_bounds__(N) f"},
+        {"extern \"C\" __global__ void @(const float *x, float *y) {}\n",
+         "\nextern \"C\" __global__ void f", "f"},
+        /* Not plain: a brace more than there is. */
+        {"#if N\nvoid @(const float *x, float *y) {\n#else\n"
+         "void @(const float *x, float *y, int n) {\n#endif\n}\n",
+         "extern \"C\" {\n#line 1", "#endif\n}\n\n}\n"},
+    };
+    for (int i = 0; i < OT_COUNT(text); i++) {
+        optune_err err = {0};
+        char name[16];
+        ot_text whole = {0};
+        const ot_registry_mark mark = ot_registry_now();
+        ot_text_printf(&whole, "%s%s", head, text[i][0]);
+        check_ok(bring(".cu", ot_text_str(&whole), &err));
+        snprintf(name, sizeof name, "f%d", serial);
+        const char *source = ot_brought_of_op(name)->impl.source;
+        check_contains(source, text[i][1]);
+        check_contains(source, text[i][2]);
+        ot_registry_rewind(mark);
+        ot_text_release(&whole);
+    }
+}
+
 static void scalars_out_of_range(void **state)
 {
     (void)state;
@@ -715,6 +754,7 @@ int main(void)
         cmocka_unit_test(mistakes),
         cmocka_unit_test(parameters_that_fit),
         cmocka_unit_test(parameters_that_do_not),
+        cmocka_unit_test(cuda_names),
         cmocka_unit_test(scalars_out_of_range),
         cmocka_unit_test(arrays),
         cmocka_unit_test(nothing_valid),

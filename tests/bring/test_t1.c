@@ -18,7 +18,8 @@ static const char document[] =
     "   {'Name': 'BLOCK', 'Type': 'int', 'Values': '[32, 64] + [2**i for i in range(7, 9)]',"
     "    'Default': [64]},"
     "   {'Name': 'MODE', 'Type': 'string', 'Values': '[\\'a\\', \\'b\\']', 'Default': 'none'},"
-    "   {'Name': 'FAST', 'Type': 'bool', 'Values': '[True, False]'}],"
+    "   {'Name': 'FAST', 'Type': 'bool', 'Values': '[True, False]'},"
+    "   {'Name': 'SHARE', 'Type': 'float', 'Values': '[1, 2]', 'Default': 2.0}],"
     "  'Conditions': [{'Expression': 'BLOCK <= 128 or not FAST', 'Parameters': ['BLOCK', "
     "'FAST']}]},"
     " 'KernelSpecification': {"
@@ -29,7 +30,8 @@ static const char document[] =
     "  'ProblemSize': [1024, 3],"
     "  'Arguments': ["
     "   {'Name': 'x', 'Type': 'float', 'MemoryType': 'Vector', 'AccessType': 'ReadOnly',"
-    "    'FillType': 'Random', 'Size': 'ProblemSize[0] * max(BLOCK) // 256'},"
+    "    'FillType': 'Random', 'Size': 'ProblemSize[0] * max(BLOCK) // 256',"
+    "    'MemType': 'Constant'},"
     "   {'Name': 'y', 'Type': 'float', 'MemoryType': 'Vector', 'AccessType': 'WriteOnly',"
     "    'Size': 1024, 'Output': 1},"
     "   {'Name': 'n', 'Type': 'int32', 'MemoryType': 'Scalar', 'AccessType': 'ReadOnly',"
@@ -54,6 +56,7 @@ static int setup(void **state)
     if (ot_temp_dir(folder, sizeof folder, &err) < 0)
         return -1;
     put("k.cl",
+        "#define __constant__ constant\n__constant__ float x[4] = {0};\n"
         "kernel void scale(global const void *x, global void *y, int n, double f) {}\n");
     put("plain.c", "void plain(const void *x, void *y, int n, double f) {}\n");
     return 0;
@@ -103,15 +106,23 @@ static void a_good_file(void **state)
     json_decref(json);
     const ot_brought *b = ot_brought_of_op("t1_scale");
     assert_non_null(b);
-    assert_int_equal(b->n_knobs, 3);
+    assert_int_equal(b->n_knobs, 4);
     assert_int_equal(b->knob[0].list.n, 4);
     assert_int_equal(b->knob[0].standard, 1);
     assert_int_equal(b->knob[1].standard, 0); /* its default is no value: its first */
+    assert_int_equal(b->knob[3].standard, 1);
+    assert_int_equal(b->n_remarks, 2);
+    assert_string_equal(b->remark[0],
+                        "t.json: ConfigurationSpace.TuningParameters[1].Default is \"none\", "
+                        "which is none of its Values: untuned 'MODE' is the first, a");
+    check_contains(b->remark[1],
+                   "t.json: KernelSpecification.Arguments[0].MemType is Constant: "
+                   "'x' is passed as a parameter");
     assert_string_equal(b->workload[0], "t1_scale(f32[1024])");
     check_ok(ot_call_parse(b->workload[0], &call, &err));
     ot_brought_count count;
     ot_brought_count_valid(b, &call, 1, &count);
-    assert_int_equal(count.valid, 16 - 2);
+    assert_int_equal(count.valid, 2 * (16 - 2));
     assert_true(b->absolute == 1e-3 && b->relative == 1e-4);
     /* 1024 threads are 16 blocks of 64. */
     const optune_target target = {.kind = "opencl"};
@@ -180,7 +191,7 @@ static void lists_and_vectors(void **state)
     check_ok(bring(json, &err));
     const ot_brought *b = ot_brought_of_op("t1_vectors");
     assert_string_equal(b->workload[0], "t1_vectors(i8[256])");
-    assert_int_equal(b->n_knobs, 3);
+    assert_int_equal(b->n_knobs, 4);
     assert_string_equal(b->knob[1].text[0], "a b");
     optune_call call;
     check_ok(ot_call_parse(b->workload[0], &call, &err));
@@ -287,9 +298,9 @@ static void files_in_use(void **state)
         json_object_get(json_object_get(json, "ConfigurationSpace"), "TuningParameters");
     json_array_append(knobs, json_array_get(knobs, 0));
     assert_true(bring(json, &err) < 0);
-    check_contains(err.text, "TuningParameters[3], column 1: 'BLOCK' is a knob already");
+    check_contains(err.text, "TuningParameters[4], column 1: 'BLOCK' is a knob already");
     assert_null(strstr(err.text, "line"));
-    json_array_remove(knobs, 3);
+    json_array_remove(knobs, 4);
     set(json, "KernelName", "scales");
     assert_true(bring(json, &err) < 0);
     check_contains(err.text, "t.json: there is no function 'scales' in the source");

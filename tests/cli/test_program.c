@@ -283,6 +283,14 @@ static void values_as_they_are_written(void **state)
     assert_true(json_number_value(
                     json_object_get(json_object_get(workload(json), "metrics"), "v")) == 11);
     json_decref(json);
+    /* Words that are one number stay two for others, too. */
+    o = optune(TUNE, "--name", "words", "--knob", "v=['1.1','1.10']", "--", "true", "x{v}");
+    assert_int_equal(o.code, 0);
+    release(&o);
+    o = optune("export", "words", AT, "--format", "kernel-tuner");
+    check_contains(ot_text_str(&o.out), "\"1.1\": {\"v\":\"1.1\"");
+    check_contains(ot_text_str(&o.out), "\"1.10\": {\"v\":\"1.10\"");
+    release(&o);
     /* Elsewhere a number is one, and a truth value, too; what was in quotes is a text. */
     o = optune(TUNE, "--format", "json", "--knob", "v=1.10", "--knob", "b=True,False", "--knob",
                "e=1e-3", "--knob", "z=007", "--read", "cost {c}", "--objective", "c", "--",
@@ -365,6 +373,57 @@ static void what_a_killed_one_left(void **state)
     assert_true(ot_exists(other));
 }
 
+/* Still running, and no zombie. */
+static bool lives(int64_t pid)
+{
+    char path[64];
+    ot_text words = {0};
+    snprintf(path, sizeof path, "/proc/%lld/cmdline", (long long)pid);
+    const bool is = ot_read_file(path, &words, 4096, NULL) >= 0 && words.n > 0;
+    ot_text_release(&words);
+    return is;
+}
+
+/* Ctrl-C while something of the program's is at work: it ends with all that it started. */
+static void ends_with(const char *phase, outcome o)
+{
+    char path[512], text[32] = "";
+    int64_t left = 0;
+    snprintf(path, sizeof path, "%s", command_path("left"));
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    unlink(path);
+    text[strcspn(text, "\n")] = '\0';
+    assert_true(ot_parse_int(text, &left) && left > 1);
+    expect(phase, &o, 130, "the same command goes on from here");
+    for (int i = 0; i < 200 && lives(left); i++)
+        usleep(5000);
+    if (lives(left))
+        fail_msg("%s: a process is left", phase);
+}
+
+static void interrupted(void **state)
+{
+    (void)state;
+    ot_text text = {0}, build = {0};
+    ot_text_printf(&text,
+                   "#!/bin/sh\nsleep 60 &\necho $! > %s\np=$PPID\n"
+                   "while [ \"$(cat /proc/$p/comm)\" != optune ]\n"
+                   "do p=$(cut -d' ' -f4 /proc/$p/stat); done\nkill -INT $p\nwait\n",
+                   command_path("left"));
+    write_script(ot_text_str(&text));
+    ot_text_printf(&build, "%s {n}", script);
+    ends_with("building", optune(TUNE, "--knob", "n=1,2", "--build", ot_text_str(&build), "--",
+                                 command_path("made"), "{n}"));
+    ends_with("what is right",
+              optune(TUNE, "--knob", "n=1,2", "--same-output", "--", script, "{n}"));
+    ends_with("running", optune(TUNE, "--knob", "n=1,2", "--", script, "{n}"));
+    ot_text_release(&text);
+    ot_text_release(&build);
+}
+
 static int setup(void **state)
 {
     const int status = command_setup(state);
@@ -379,7 +438,7 @@ int main(void)
         cmocka_unit_test(configs_that_fail),          cmocka_unit_test(what_is_right),
         cmocka_unit_test(values_as_they_are_written), cmocka_unit_test(words_that_are_wrong),
         cmocka_unit_test(an_objective_is_no_time),    cmocka_unit_test(edited_in_the_middle),
-        cmocka_unit_test(what_a_killed_one_left),
+        cmocka_unit_test(what_a_killed_one_left),     cmocka_unit_test(interrupted),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }

@@ -343,6 +343,25 @@ static void read_and_written_in_opencl(void **state)
     json_decref(json);
 }
 
+/* What a device has in memory alone is no slip of the pen. */
+static void half_without_arithmetic_in_opencl(void **state)
+{
+    (void)state;
+    write_text("half.cl", "// optune: kernel halved(x: f16[N], out y: f16[N], k: f16 = 0.5)\n"
+                          "// optune: size N = 64\n// optune: launch grid = 1, block = N\n"
+                          "kernel void halved(global const half *x, global half *y, half k)\n"
+                          "{\n    y[get_global_id(0)] = x[get_global_id(0)] * k;\n}\n");
+    outcome o = optune("tune", command_path("half.cl"), "--compile-only");
+    if (o.code == 4 || strstr(ot_text_str(&o.out), "1 built")) {
+        release(&o);
+        skip(); /* no OpenCL device, or one that computes with it */
+    }
+    check_contains(ot_text_str(&o.out),
+                   "is not allowed; did you forget * ? (the device has no cl_khr_fp16, so half "
+                   "is for memory: vload_half");
+    release(&o);
+}
+
 static void a_parameter_that_is_not_told_in_opencl(void **state)
 {
     (void)state;
@@ -771,6 +790,7 @@ int main(void)
         cmocka_unit_test(a_launch_that_is_too_large),
         cmocka_unit_test(read_and_written_in_c),
         cmocka_unit_test(read_and_written_in_opencl),
+        cmocka_unit_test(half_without_arithmetic_in_opencl),
         cmocka_unit_test(a_parameter_that_is_not_told_in_opencl),
         cmocka_unit_test(a_stencil_in_cuda),
         cmocka_unit_test(headers_of_the_toolkit),

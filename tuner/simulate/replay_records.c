@@ -18,7 +18,7 @@ typedef struct taking {
 } taking;
 
 /* Splits are told apart by their inner parts, each a number of its own, as searches see them. */
-static json_t *values_of(const optune_config *config)
+static json_t *values_of(const char *op, const optune_config *config)
 {
     json_t *values = json_object();
     int knobs = config->n;
@@ -34,7 +34,7 @@ static json_t *values_of(const optune_config *config)
             json_object_set_new(values, name, json_integer(e->v[k]));
         }
         if (!apart)
-            json_object_set_new(values, e->name, ot_tuner_value(e));
+            json_object_set_new(values, e->name, ot_tuner_value(op, e));
     }
     return values;
 }
@@ -89,7 +89,7 @@ static int take(void *arg, const optune_record *r)
     if (!r->call || !r->impl || (t->call && strcmp(t->call, r->call) != 0) ||
         (t->device && (!r->device || strcmp(t->device, r->device) != 0)))
         return 0;
-    json_t *values = values_of(&r->config);
+    json_t *values = values_of(r->op, &r->config);
     json_t *trials = json_object_get(space_of(t, r, values), "trials");
     char *key = json_dumps(values, JSON_COMPACT);
     json_t *trial = key ? json_object_get(trials, key) : NULL;
