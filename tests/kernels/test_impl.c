@@ -228,13 +228,6 @@ static void random_calls(bench *b, int seconds)
     ot_text_release(&text);
 }
 
-/* Whether many candidates are to lie in one module. PoCL reads its headers for each program, a
- * third of what one takes that is not optimized. */
-static bool joins(const char *target)
-{
-    return strncmp(target, "cpu", 3) == 0 || strstr(target, "-cl-opt-disable");
-}
-
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
 static void every_impl(const char *target, int configs, int thin, bool first)
@@ -252,10 +245,13 @@ static void every_impl(const char *target, int configs, int thin, bool first)
         skip();
     static batch many;
     const int random = random_asked("OPTUNE_TEST_RANDOM", 0);
-    if (joins(target) && batch_serves(&many, target))
+    if (batch_serves(&many, target)) {
         b.many = &many;
-    else
+        if (strcmp(target, "opencl") == 0) /* its optimizing compiler is what is in question */
+            many.usual = true;
+    } else {
         workbench_start(&b.at);
+    }
     const char *only = getenv("OPTUNE_TEST_IMPL");
     b.generic_thin = only ? 1 : 12;
     uint64_t rng = workbench_seed(12345);
