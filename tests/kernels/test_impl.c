@@ -13,11 +13,12 @@
  * implementations, few bodies for all operators, are computed on one sample in twelve, their
  * first among them. Of what a row of a pattern makes for many operators OPTUNE_TEST_THIN asks
  * less (workbench_brief): the fallback on the first sample, where every sample is computed. On
- * CPUs and for `unoptimized` many lie in one module (support/batch.h); other targets, and the one
- * that OPTUNE_TEST_IMPL names, have a trial each. `emulated` is the OpenCL of tests/races, which
- * has CUDA's words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else,
- * is run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how
- * many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
+ * CPUs and OpenCL many lie in one module (support/batch.h), but where races are looked for; other
+ * targets, and the one that OPTUNE_TEST_IMPL names, have a trial each. `emulated` is the OpenCL of
+ * tests/races, which has CUDA's words (tests/data/plugin_emulated.c): what plain OpenCL is refused,
+ * and nothing else, is run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3),
+ * OPTUNE_TEST_THIN how many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with
+ * all of its samples.
  * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes,
  * OPTUNE_TEST_SEED draws other configs, OPTUNE_TEST_LIMIT is how many seconds a trial of a GPU may
  * take (60). OPTUNE_TEST_RANDOM computes random calls for so many seconds
