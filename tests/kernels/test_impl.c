@@ -13,11 +13,12 @@
  * implementations, few bodies for all operators, are computed on one sample in twelve, their
  * first among them. Of what a row of a pattern makes for many operators OPTUNE_TEST_THIN asks
  * less (workbench_brief): the fallback on the first sample, where every sample is computed. On
- * CPUs and for `unoptimized` many lie in one module (support/batch.h); other targets, and the one
- * that OPTUNE_TEST_IMPL names, have a trial each. `emulated` is the OpenCL of tests/races, which
- * has CUDA's words (tests/data/plugin_emulated.c): what plain OpenCL is refused, and nothing else,
- * is run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3), OPTUNE_TEST_THIN how
- * many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with all of its samples.
+ * CPUs and OpenCL many lie in one module (support/batch.h), but where races are looked for; other
+ * targets, and the one that OPTUNE_TEST_IMPL names, have a trial each. `emulated` is the OpenCL of
+ * tests/races, which has CUDA's words (tests/data/plugin_emulated.c): what plain OpenCL is refused,
+ * and nothing else, is run there. OPTUNE_TEST_CONFIGS sets how many random configs (default 3),
+ * OPTUNE_TEST_THIN how many times fewer samples (default 1); OPTUNE_TEST_IMPL narrows to one, with
+ * all of its samples.
  * OPTUNE_TEST_PARTS and OPTUNE_TEST_PART (from 0 on) share the samples among so many processes,
  * OPTUNE_TEST_SEED draws other configs, OPTUNE_TEST_LIMIT is how many seconds a trial of a GPU may
  * take (60). OPTUNE_TEST_RANDOM computes random calls for so many seconds
@@ -228,13 +229,6 @@ static void random_calls(bench *b, int seconds)
     ot_text_release(&text);
 }
 
-/* Whether many candidates are to lie in one module. PoCL reads its headers for each program, a
- * third of what one takes that is not optimized. */
-static bool joins(const char *target)
-{
-    return strncmp(target, "cpu", 3) == 0 || strstr(target, "-cl-opt-disable");
-}
-
 static bool tested[1024]; /* by position in the table: it was checked or skipped somewhere */
 
 static void every_impl(const char *target, int configs, int thin, bool first)
@@ -252,10 +246,13 @@ static void every_impl(const char *target, int configs, int thin, bool first)
         skip();
     static batch many;
     const int random = random_asked("OPTUNE_TEST_RANDOM", 0);
-    if (joins(target) && batch_serves(&many, target))
+    if (batch_serves(&many, target)) {
         b.many = &many;
-    else
+        if (strcmp(target, "opencl") == 0) /* its optimizing compiler is what is in question */
+            many.usual = true;
+    } else {
         workbench_start(&b.at);
+    }
     const char *only = getenv("OPTUNE_TEST_IMPL");
     b.generic_thin = only ? 1 : 12;
     uint64_t rng = workbench_seed(12345);
