@@ -3,7 +3,6 @@
  * Hubs and keys of hubs, added and removed: what is said of a hub is kept beside the database and
  * changed by adding and withdrawing keys alone.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "answer/hub/hub.h"
@@ -39,26 +38,6 @@ static int check_url(const char *url, bool plain, optune_err *err)
     return strlen(url) < sizeof((ot_hub *)0)->url
                ? OPTUNE_OK
                : optune_fail(err, OPTUNE_ELIMIT, "the address is too long");
-}
-
-int ot_hub_write_config(const ot_hub *hub, optune_err *err)
-{
-    json_t *json =
-        json_pack("{s:s, s:O, s:O, s:b, s:b, s:b, s:s}", "url", hub->url, "keys", hub->keys,
-                  "withdrawn", hub->withdrawn, "hints", hub->hints, "unsigned", hub->anybody,
-                  "plain_http", hub->plain, "s3_region", hub->region);
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-    json_decref(json);
-    if (!text)
-        return optune_fail(err, OPTUNE_EUSAGE, "the address is no UTF-8 text");
-    ot_text path = {0};
-    ot_text_printf(&path, "%s/hub.json", hub->dir);
-    int status = ot_make_shared_dirs(hub->dir, err);
-    if (status >= 0)
-        status = ot_write_shared(path.s, text, strlen(text), err);
-    ot_text_release(&path);
-    free(text);
-    return status;
 }
 
 /* What the options say of a hub at this address; nothing is kept yet. */

@@ -101,21 +101,6 @@ static int read_config(ot_hub *hub, optune_err *err)
                              hub->dir, hub->name);
 }
 
-int ot_hub_append(const ot_text *path, const ot_text *line, optune_err *err)
-{
-    const int fd = ot_open_file(path->s, O_WRONLY | O_APPEND | O_CREAT, err);
-    if (fd < 0)
-        return fd;
-    struct stat info;
-    if (fstat(fd, &info) == 0 && info.st_size == 0)
-        ot_made(fd, path->s);
-    const bool good = write(fd, line->s, line->n) == (ssize_t)line->n;
-    const int why = errno;
-    close(fd);
-    return good ? OPTUNE_OK
-                : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path->s, strerror(why));
-}
-
 int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err)
 {
     ot_text path = {0}, line = {0};

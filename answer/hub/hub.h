@@ -63,8 +63,6 @@ char **ot_hub_names(const optune *o, ot_arena *arena);
 /* Its name and folder, whether it is there or not. */
 void ot_hub_place(const optune *o, const char *name, ot_hub *hub);
 int ot_hub_list(ot_hub_deed *deed);
-/* Appends a line to one of a hub's lists. */
-int ot_hub_append(const ot_text *path, const ot_text *line, optune_err *err);
 /* Remembers that a pack was sent, and its entry of the device's index; and what was of late, as
  * { device: [entry...] }: new reference. */
 int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err);
@@ -75,9 +73,11 @@ int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
 /* ---- adding.c ---------------------------------------------------------------------------- */
 int ot_hub_add(ot_hub_deed *deed);
 int ot_hub_remove(ot_hub_deed *deed);
-int ot_hub_write_config(const ot_hub *hub, optune_err *err);
 
 /* ---- keys.c: whose packs are taken, and which were --------------------------------------- */
+/* hub.json, anew; a line more of one of its lists. */
+int ot_hub_write_config(const ot_hub *hub, optune_err *err);
+int ot_hub_append(const ot_text *path, const ot_text *line, optune_err *err);
 bool ot_hub_has_key(const json_t *keys, const char *key);
 /* Appends those of a NULL-terminated list, each once; EUSAGE: one is none. */
 int ot_hub_take_keys(const char *const *key, json_t *keys, optune_err *err);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer/hub/hub.h"
@@ -16,6 +17,43 @@
 enum { MOST_TAKEN = 256 << 20, NAME = OT_HEX_SHA256 - 1 };
 
 static const char list_name[] = "packs-";
+
+/* ---- what is kept of a hub --------------------------------------------------------------- */
+
+int ot_hub_write_config(const ot_hub *hub, optune_err *err)
+{
+    json_t *json =
+        json_pack("{s:s, s:O, s:O, s:b, s:b, s:b, s:s}", "url", hub->url, "keys", hub->keys,
+                  "withdrawn", hub->withdrawn, "hints", hub->hints, "unsigned", hub->anybody,
+                  "plain_http", hub->plain, "s3_region", hub->region);
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+    json_decref(json);
+    if (!text)
+        return optune_fail(err, OPTUNE_EUSAGE, "the address is no UTF-8 text");
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/hub.json", hub->dir);
+    int status = ot_make_shared_dirs(hub->dir, err);
+    if (status >= 0)
+        status = ot_write_shared(path.s, text, strlen(text), err);
+    ot_text_release(&path);
+    free(text);
+    return status;
+}
+
+int ot_hub_append(const ot_text *path, const ot_text *line, optune_err *err)
+{
+    const int fd = ot_open_file(path->s, O_WRONLY | O_APPEND | O_CREAT, err);
+    if (fd < 0)
+        return fd;
+    struct stat info;
+    if (fstat(fd, &info) == 0 && info.st_size == 0)
+        ot_made(fd, path->s);
+    const bool good = write(fd, line->s, line->n) == (ssize_t)line->n;
+    const int why = errno;
+    close(fd);
+    return good ? OPTUNE_OK
+                : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path->s, strerror(why));
+}
 
 /* ---- keys -------------------------------------------------------------------------------- */
 

@@ -15,7 +15,8 @@
 
 enum { BYTES = 1 << 20, FIRST = 4096 };
 
-/* What a child says to stderr that reads a file's last byte once it was cut off, or kills itself. */
+/* What a child says to stderr that reads a file's last byte once that was cut off, or that kills
+ * itself. */
 static int end_of(const char *file, bool kills, char *said, size_t size)
 {
     int pipe_of[2], status;

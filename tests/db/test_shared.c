@@ -184,7 +184,7 @@ static void a_list_stays(void **state)
     (void)state;
     static const char name[] = "system.posix_acl_access";
     enum { ENTRIES = 5 };
-    /* version; of each: kind and rights, who (user::rw, user:BERT:rw, group::r, mask::rw, other::-) */
+    /* version; of each: kind and rights, who (owner rw, BERT rw, group r, mask rw, others) */
     const uint32_t nobody = (uint32_t)-1;
     uint32_t list[1 + 2 * ENTRIES] = {2,      0x01 | 6 << 16, nobody, 0x02 | 6 << 16,
                                       BERT,   0x04 | 4 << 16, nobody, 0x10 | 6 << 16,
