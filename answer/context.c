@@ -26,7 +26,7 @@ int ot_context_need_db(const optune *o, optune_err *err)
 int ot_context_make(const char *folder, optune_err *err)
 {
     optune_err why = {0};
-    const int status = ot_make_dirs(folder, &why);
+    const int status = ot_make_shared_dirs(folder, &why);
     return status >= 0
                ? status
                : optune_fail(err, status, "%s; --db DIR, or OPTUNE_DB, names another database",

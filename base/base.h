@@ -240,6 +240,8 @@ const char *ot_age_text(double time, char text[32]);
 
 /* ---- file.c ------------------------------------------------------------------------------ */
 int ot_make_dirs(const char *path, optune_err *err); /* like mkdir -p */
+/* The same of a database or a hub: those that it makes are shared as their folder is. */
+int ot_make_shared_dirs(const char *path, optune_err *err);
 /* open(2) of a regular file, close-on-exec, mode 0666: a descriptor, or a negative status. What is
  * none is refused (EDAMAGED; EIO with O_CREAT), and the other end of a pipe is not waited for. */
 int ot_open_file(const char *path, int flags, optune_err *err);
@@ -253,6 +255,8 @@ int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
 /* The same of what can be made again, for its owner alone whatever the umask: the disk is not
  * waited for, so that after a sudden end of the machine it may be there empty or cut short. */
 int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err);
+/* ot_write_file of what is shared as its folder is. */
+int ot_write_shared(const char *path, const void *data, size_t n, optune_err *err);
 /* flock of the whole file, without waiting. 1: this has it; 0: somebody else has, or a signal came;
  * negative: an errno, as of a file system that has no locks. */
 int ot_lock_at_once(int fd);
@@ -269,6 +273,17 @@ int ot_temp_dir(char *path, size_t size, optune_err *err);
 int ot_self_dir(char *path, size_t size);
 /* Full path of a program found on PATH; false when there is none. */
 bool ot_find_program(const char *name, char *path, size_t size);
+
+/* ---- shared.c: files that several may use ------------------------------------------------ */
+/* Shares what this process just made at `path` as its folder is: in one of a group (setgid, and
+ * the group may write to it) the group may read and write it, whatever the umask, and what root
+ * makes is its folder's owner's. */
+void ot_made(int fd, const char *path);
+/* By its name. Never of a file in which this process has fcntl's locks: closing it loses them. */
+void ot_made_at(const char *path);
+/* Gives to this file or folder, which takes the place of another one, that one's owner, group,
+ * rights and list of others, as far as the system lets it. 0, or an errno: fewer may use it. */
+int ot_stay_whose(int fd, int was);
 
 /* ---- bind.c: libraries opened when first needed ------------------------------------------ */
 /* For a list X(function) of what is used: the fields of a struct, and the names. */

@@ -24,7 +24,7 @@
 #include "base/base.h"
 #include "base/remedy.h"
 
-int ot_make_dirs(const char *path, optune_err *err)
+static int make_dirs(const char *path, bool shared, optune_err *err)
 {
     char *part = ot_strdup(path);
     int status = OPTUNE_OK;
@@ -34,14 +34,27 @@ int ot_make_dirs(const char *path, optune_err *err)
         char kept = *at;
         *at = 0;
         struct stat info;
-        if (mkdir(part, 0777) < 0 && (errno != EEXIST || stat(part, &info) < 0 ||
-                                      (!S_ISDIR(info.st_mode) && (errno = ENOTDIR))))
+        const bool made = mkdir(part, 0777) == 0;
+        if (made && shared)
+            ot_made_at(part);
+        if (!made && (errno != EEXIST || stat(part, &info) < 0 ||
+                      (!S_ISDIR(info.st_mode) && (errno = ENOTDIR))))
             status = optune_fail(err, OPTUNE_EIO, "cannot make directory '%s': %s", part,
                                  strerror(errno));
         *at = kept;
     }
     free(part);
     return status;
+}
+
+int ot_make_dirs(const char *path, optune_err *err)
+{
+    return make_dirs(path, false, err);
+}
+
+int ot_make_shared_dirs(const char *path, optune_err *err)
+{
+    return make_dirs(path, true, err);
 }
 
 static int cannot_open(const char *path, int why, optune_err *err)
@@ -167,14 +180,19 @@ static bool write_all(int fd, const char *data, size_t n)
     return true;
 }
 
+typedef enum keeping { CACHED, LASTING, SHARED } keeping;
+
 /* Into a new file, which then takes the place of what was there. */
-static bool replace(const char *path, const char *data, size_t n, bool lasting)
+static bool replace(const char *path, const char *data, size_t n, keeping how)
 {
+    const bool lasting = how != CACHED;
     static atomic_int serial;
     ot_text fresh = {0};
     ot_text_printf(&fresh, "%s.%ld.%d.tmp", path, (long)getpid(), atomic_fetch_add(&serial, 1));
     const mode_t mode = lasting ? 0666 : 0600; /* what is cached nobody else may change */
     const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd >= 0 && how == SHARED)
+        ot_made(fd, path);
     bool good = fd >= 0 && write_all(fd, data, n) && (!lasting || fsync(fd) == 0);
     int why = errno;
     if (fd >= 0 && close(fd) < 0 && good) {
@@ -221,7 +239,7 @@ static bool write_into(const char *path, const char *data, size_t n)
 }
 
 /* A device or a pipe stays what it is, and so does a link: what it names is written. */
-static int write_file(const char *path, const void *data, size_t n, bool lasting,
+static int write_file(const char *path, const void *data, size_t n, keeping how,
                       optune_err *err)
 {
     struct stat info;
@@ -230,7 +248,7 @@ static int write_file(const char *path, const void *data, size_t n, bool lasting
     const bool special =
         stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
-    if (!(special ? write_into(place, data, n) : replace(place, data, n, lasting))) {
+    if (!(special ? write_into(place, data, n) : replace(place, data, n, how))) {
         const int why = errno;
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s%s", path,
                              special && why == ENXIO ? "it is a pipe that nobody reads"
@@ -243,12 +261,17 @@ static int write_file(const char *path, const void *data, size_t n, bool lasting
 
 int ot_write_file(const char *path, const void *data, size_t n, optune_err *err)
 {
-    return write_file(path, data, n, true, err);
+    return write_file(path, data, n, LASTING, err);
+}
+
+int ot_write_shared(const char *path, const void *data, size_t n, optune_err *err)
+{
+    return write_file(path, data, n, SHARED, err);
 }
 
 int ot_write_cached(const char *path, const void *data, size_t n, optune_err *err)
 {
-    return write_file(path, data, n, false, err);
+    return write_file(path, data, n, CACHED, err);
 }
 
 int ot_lock_at_once(int fd)

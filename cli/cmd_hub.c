@@ -20,7 +20,8 @@ static const ot_option options[] = {
      .type = OT_OPTION_REPEATS,
      .offset = offsetof(hub_values, keys),
      .argument = "K",
-     .help = "add: take packs that this public key signed; may be repeated"},
+     .help = "add: take packs that this public key signed, also of a hub that is there; "
+             "remove: none any more; may be repeated"},
     {.name = "hints",
      .type = OT_OPTION_FLAG,
      .offset = offsetof(hub_values, hints),
@@ -138,8 +139,12 @@ OT_CMD(hub) = {
         "asked\n"
         "after them: selected where the device is of the very same kind, else a hint for "
         "searches.\n"
-        "push sends what was measured here with operators of optune; kernels, programs and\n"
-        "plugins of your own stay. OPTUNE_HUB_TOKEN is sent as a bearer token. Exits with 1 "
+        "A giver that changes its key: add NAME --key NEW, and remove NAME --key OLD once all "
+        "is\n"
+        "signed anew. push sends what was measured here with operators of optune; kernels, "
+        "programs\n"
+        "and plugins of your own stay. OPTUNE_HUB_TOKEN is sent as a bearer token. Exits with "
+        "1 "
         "when\n"
         "a pack or a hub was refused.\n",
     .run = run,

@@ -13,20 +13,21 @@ static int run(const ot_cli *cli)
 {
     const ot_json_values *values = cli->values;
     int code = OT_EXIT_DONE, n = 0;
-    for (int i = 0; i < cli->n_words; i++) {
+    for (int i = 0; i < cli->n_words && code != OT_EXIT_INTERRUPTED; i++) {
         optune_err err = {0};
         optune_result *result = NULL;
         const char *source = strcmp(cli->words[i], "-") == 0 ? "/dev/stdin" : cli->words[i];
+        ot_on_interrupt(cli->handle);
         const int status = optune_import(cli->handle, source, &result, &err);
+        ot_on_interrupt(NULL);
         if (result && values->json)
             ot_print_text(n++ ? "," : "[");
         if (result)
             ot_print_result(result, values->json);
         optune_result_free(result);
-        if (status < 0) {
-            ot_say_failure(&err);
-            code = OT_EXIT_FAILED;
-        }
+        if (status < 0)
+            code = ot_say_failure(&err) == OT_EXIT_INTERRUPTED ? OT_EXIT_INTERRUPTED
+                                                               : OT_EXIT_FAILED;
     }
     if (values->json)
         ot_print_text(n ? "]" : "[]");
@@ -48,7 +49,9 @@ OT_CMD(import) = {
         "known here by its name (optune tune FILE). '-' is a log on stdin.\n"
         "Says line by line what was not taken and why. Exits with 1 when a source could "
         "not be\n"
-        "read, or when it has lines and none was taken.\n",
+        "read, or when it has lines and none was taken. What was taken before Ctrl-C, or "
+        "before a\n"
+        "pipe to which nobody wrote for a minute, is kept.\n",
     .files = true,
     .run = run,
 };

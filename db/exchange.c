@@ -94,7 +94,10 @@ int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *er
     ot_text_printf(work, "%s/" OT_SWAP_FOLDER, dir);
     ot_text_printf(store, "%s/store", work->s);
     ot_remove_tree(work->s);
-    return mkdir(work->s, 0777) < 0 ? ot_place_refused(work->s, "make", errno, err) : OPTUNE_OK;
+    if (mkdir(work->s, 0777) < 0)
+        return ot_place_refused(work->s, "make", errno, err);
+    ot_made_at(work->s);
+    return OPTUNE_OK;
 }
 
 void ot_swap_sweep(const char *dir)
@@ -155,11 +158,45 @@ static int in_place_of(const places *p, const char *dir)
     return take_place(p, dir);
 }
 
+/* Whoever may use the one may use the other. 0, or an errno. */
+static int keep_whose(const char *made, const char *was)
+{
+    const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
+    const int fd = open(made, flags);
+    const int old = fd < 0 ? -1 : open(was, flags);
+    int rc = fd < 0 ? errno : 0;
+    if (old >= 0)
+        rc = ot_stay_whose(fd, old);
+    else if (fd >= 0)
+        ot_made(fd, made);
+    if (fd >= 0)
+        close(fd);
+    if (old >= 0)
+        close(old);
+    return rc;
+}
+
+static int keep_all_whose(const places *p, const ot_text *data)
+{
+    ot_text was = {0};
+    ot_text_printf(&was, "%s/data.mdb", p->store.s);
+    int rc = keep_whose(data->s, was.s);
+    rc = rc ? rc : keep_whose(p->made.s, p->store.s);
+    ot_text_release(&was);
+    return rc;
+}
+
 int ot_swap_exchange(const char *dir, optune_err *err)
 {
     places p = places_of(dir);
     ot_text data = {0};
     ot_text_printf(&data, "%s/data.mdb", p.made.s);
+    const int whose = keep_all_whose(&p, &data);
+    if (whose) {
+        places_release(&p);
+        ot_text_release(&data);
+        return ot_place_refused(dir, "share a new store of", whose, err);
+    }
     ot_sync_path(data.s);
     ot_sync_path(p.made.s);
     int rc = -1;

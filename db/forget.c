@@ -17,7 +17,7 @@ static int say_forgotten(ot_store *store, const ot_digest *digest, int n, ot_tex
     ot_log *log = NULL;
     strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
     ot_text_printf(path, "%s/logs", ot_store_dir(store));
-    int status = ot_make_dirs(path->s, err);
+    int status = ot_make_shared_dirs(path->s, err);
     ot_text_printf(path, "/%s-%d-forget.log", stamp, (int)getpid());
     if (status >= 0)
         status = ot_log_open(path->s, OT_LOG_SHORT, &log, err);

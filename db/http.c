@@ -233,6 +233,7 @@ static int open_part(ot_transfer *t, const char *path, ot_text *part, ot_text *t
         return t->how->resume ? t->fd
                               : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path,
                                             strerror(errno));
+    ot_made(t->fd, part->s);
     ot_text known = {0};
     struct stat info;
     if (t->how->resume && fstat(t->fd, &info) == 0 && info.st_size > 0) {
@@ -272,7 +273,7 @@ int ot_http_get(const char *url, const char *path, const ot_http *how, ot_http_r
     const bool keep = status < 0 && how->resume && is_strong(reply->etag) &&
                       stat(part.s, &info) == 0 && info.st_size > 0 && !t.full;
     if (keep)
-        ot_write_file(tag.s, reply->etag, strlen(reply->etag), NULL);
+        ot_write_shared(tag.s, reply->etag, strlen(reply->etag), NULL);
     else
         unlink(tag.s);
     if (t.fd >= 0 && !keep && !(came && status >= 0))

@@ -67,7 +67,7 @@ int ot_http_file_get(const char *url, const char *path, const ot_http *how,
     }
     if (status >= 0 && reply->status == 200) {
         reply->bytes = (int64_t)bytes.n;
-        status = ot_write_file(path, ot_text_str(&bytes), bytes.n, err);
+        status = ot_write_shared(path, ot_text_str(&bytes), bytes.n, err);
     }
     ot_text_release(&from);
     ot_text_release(&bytes);
@@ -85,6 +85,8 @@ static int take_turn(const char *folder, const ot_http *how, int *fd, optune_err
     if (*fd < 0)
         status =
             optune_fail(err, OPTUNE_EIO, "cannot write into '%s': %s", folder, strerror(errno));
+    else
+        ot_made(*fd, path.s);
     const double last = ot_now() + TURN_S;
     int got = 0;
     while (status >= 0 && (got = ot_lock_at_once(*fd)) != 1) {
@@ -130,7 +132,7 @@ int ot_http_file_put(const char *url, const char *path, const ot_http *how,
     if (status >= 0) {
         const char *slash = strrchr(to.s, '/');
         ot_text_add_n(&folder, to.s, slash && slash > to.s ? (size_t)(slash - to.s) : 1);
-        status = ot_make_dirs(folder.s, err);
+        status = ot_make_shared_dirs(folder.s, err);
     }
     if (status >= 0)
         status = read_plain(path, how, &bytes, err);
@@ -139,7 +141,7 @@ int ot_http_file_put(const char *url, const char *path, const ot_http *how,
     if (status >= 0)
         status = check_old(to.s, how, reply, err);
     if (status >= 0)
-        status = ot_write_file(to.s, ot_text_str(&bytes), bytes.n, err);
+        status = ot_write_shared(to.s, ot_text_str(&bytes), bytes.n, err);
     if (status >= 0) {
         reply->status = 201;
         reply->bytes = (int64_t)bytes.n;

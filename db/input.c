@@ -74,12 +74,24 @@ static int check_kind(ot_input *in, const struct stat *info, optune_err *err)
         "'%s' is a device, and a log is a file or a pipe that somebody writes to", path);
 }
 
+/* A pipe that nobody writes to would keep open(2) waiting. What is given as standard input may be
+ * what nobody can open by a name: a socket, somebody else's file, or there is no /dev. */
+static int open_source(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), why = errno;
+    if (fd >= 0 || strcmp(path, "/dev/stdin") != 0)
+        return fd;
+    const int given = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (given < 0)
+        errno = why;
+    return given;
+}
+
 int ot_input_open(const ot_log_source *source, ot_input **input, optune_err *err)
 {
     struct stat info;
     *input = NULL;
-    /* A pipe that nobody writes to would keep open(2) waiting. */
-    const int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    const int fd = open_source(source->path);
     if (fd < 0 || fstat(fd, &info) < 0) {
         const int why = errno;
         if (fd >= 0)

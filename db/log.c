@@ -138,8 +138,10 @@ int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *
     ot_log *opened = ot_alloc(sizeof *opened);
     *opened = (ot_log){.fd = fd, .path = ot_strdup(path), .is_short = lines == OT_LOG_SHORT};
     opened->headings = opened->is_short ? ot_headings_new() : NULL;
-    if (info.st_size == 0)
+    if (info.st_size == 0) {
+        ot_made(fd, path);
         sync_folders(path);
+    }
     char last = '\n';
     if (S_ISREG(info.st_mode) && info.st_size > 0 && pread(fd, &last, 1, info.st_size - 1) == 1)
         opened->half = last != '\n';

@@ -118,7 +118,7 @@ int ot_place_make(const char *path, optune_err *err)
 {
     OT_RETURN_UNLESS_OK(check_link(path, err));
     optune_err why = {0};
-    if (ot_make_dirs(path, &why) < 0)
+    if (ot_make_shared_dirs(path, &why) < 0)
         return optune_fail(err, OPTUNE_ESTORE,
                            "%s; --db DIR, or OPTUNE_DB, names another database", why.text);
     return ot_check_place(path, err);

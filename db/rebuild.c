@@ -150,6 +150,8 @@ static int fill(const char *work, const char *made, const char *dir, const ot_re
                      ? ot_place_refused(raw.s, "make", errno, err)
                      : OPTUNE_OK;
     if (status >= 0)
+        ot_made_at(made);
+    if (status >= 0)
         status = ot_store_open(raw.s, OT_STORE_WRITE, &store, err);
     if (status >= 0) {
         ot_store_stop(store, how->stop);

@@ -140,24 +140,9 @@ static int unmark(const ot_pruning *p, const char *name, const struct stat *info
     return *stored ? OPTUNE_OK : ot_store_logs_done(p->store, &again, 1, p->err);
 }
 
-/* Who may read it and write to it stays so, whoever does this with whatever umask: a log that its
- * owner could not read any more would be missing where he makes the store anew. An errno. */
-static int stay_whose(int fd, const struct stat *was)
-{
-    struct stat is;
-    if (fstat(fd, &is) < 0)
-        return errno;
-    if ((is.st_uid != was->st_uid || is.st_gid != was->st_gid) &&
-        fchown(fd, was->st_uid, was->st_gid) < 0 && is.st_gid != was->st_gid)
-        (void)!fchown(fd, (uid_t)-1, was->st_gid); /* of a group that this one is of */
-    if (fstat(fd, &is) < 0)
-        return errno;
-    const bool same = (is.st_mode & 0777) == (was->st_mode & 0777);
-    return same || fchmod(fd, was->st_mode & 0777) == 0 ? 0 : errno;
-}
-
-/* Of a log that is claimed; what stays of it takes its place in one step. */
-static int write_anew(ot_pruning *p, const char *path, const char *name,
+/* Of a log that is claimed; what stays of it takes its place in one step, and is whose it was: one
+ * that its owner could not read any more would be missing where he makes the store anew. */
+static int write_anew(ot_pruning *p, const char *path, const char *name, int claim,
                       const struct stat *info)
 {
     ot_text fresh = {0};
@@ -169,7 +154,7 @@ static int write_anew(ot_pruning *p, const char *path, const char *name,
                 info->st_mode & 0777);
     int status = s.fd < 0 ? cannot_write(p, path, errno) : sift(p, path, &s);
     if (status >= 0 && !s.why)
-        s.why = stay_whose(s.fd, info);
+        s.why = ot_stay_whose(s.fd, claim);
     if (status >= 0 && !s.why && fsync(s.fd) < 0)
         s.why = errno;
     if (s.fd >= 0 && close(s.fd) < 0 && !s.why)
@@ -260,7 +245,7 @@ static int rewrite_claimed(ot_pruning *p, const char *path, const char *name, in
     if (status < 0 || !s.gone)
         return status;
     status = fstat(claim, &info) < 0 ? cannot_write(p, path, errno)
-                                     : write_anew(p, path, name, &info);
+                                     : write_anew(p, path, name, claim, &info);
     if (status != OPTUNE_EIO)
         return status;
     /* The others are none the worse. */

@@ -58,6 +58,7 @@ static int begin(swapping *s)
     OT_RETURN_UNLESS_OK(ot_swap_begin(dir, &s->work, &s->made, s->err));
     if (mkdir(s->made.s, 0777) < 0 || stat(s->made.s, &s->folder) < 0)
         return ot_place_refused(s->made.s, "make", errno, s->err);
+    ot_made_at(s->made.s);
     OT_RETURN_UNLESS_OK(ot_snapshot_begin(s->store, &s->was, s->err));
     s->reads = true;
     /* Who has no place among the readers reads what writers overwrite. */

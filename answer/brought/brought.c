@@ -114,7 +114,7 @@ int optune_remember(optune *o, const char *path, optune_err *err)
     OT_RETURN_UNLESS_OK(ot_context_make(name, err));
     snprintf(name, sizeof name, "%s/brought/%s", o->db, b->op.name);
     tell_of_another(o, name, b);
-    return ot_write_file(name, b->path, strlen(b->path), err);
+    return ot_write_shared(name, b->path, strlen(b->path), err);
 }
 
 /* A file that is gone or broken is told of and left out: what else is asked has an answer. */

@@ -415,6 +415,7 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
     im->listed = json_array();
     im->ignored = json_object();
     name_source(im, source);
+    bool told = false;
     int status = OPTUNE_OK;
     if (strstr(source, "://")) {
         const char *ca = getenv("OPTUNE_CA_FILE");
@@ -440,9 +441,10 @@ int optune_import(optune *o, const char *source, optune_result **result, optune_
         /* However it ended: what was taken is taken. */
         im->err = status < 0 ? NULL : err;
         const int last = flush(im, path);
+        told = last >= 0 && (status >= 0 || im->taken);
         status = status < 0 ? status : last;
     }
-    if (status >= 0)
+    if (told)
         *result = summary(im);
     if (status >= 0 && im->refused && !im->taken && !im->devices)
         status = optune_fail(err, OPTUNE_EPARTIAL, "%s: no line was taken, %lld were refused",

@@ -15,7 +15,7 @@
 
 enum {
     MOST_CONFIG = 1 << 20,
-    MOST_TAKEN = 256 << 20,
+    MOST_GIVEN = 256 << 20,
     TURN_S = 60,
     GIVEN_S = 7 * 86400, /* what was given longer ago and is named no more was taken away */
 };
@@ -53,7 +53,7 @@ char **ot_hub_names(const optune *o, ot_arena *arena)
     return name;
 }
 
-static void place_of(const optune *o, const char *name, ot_hub *hub)
+void ot_hub_place(const optune *o, const char *name, ot_hub *hub)
 {
     snprintf(hub->name, sizeof hub->name, "%s", name);
     snprintf(hub->dir, sizeof hub->dir, "%s/hubs/%s", o->db, name);
@@ -80,6 +80,11 @@ static int read_config(ot_hub *hub, optune_err *err)
     hub->hints = !json_is_false(json_object_get(json, "hints"));
     hub->anybody = json_is_true(json_object_get(json, "unsigned"));
     hub->keys = json_incref(json_object_get(json, "keys"));
+    hub->withdrawn = json_incref(json_object_get(json, "withdrawn"));
+    if (!json_is_array(hub->withdrawn)) {
+        json_decref(hub->withdrawn);
+        hub->withdrawn = json_array();
+    }
     json_decref(json);
     ot_text_release(&text);
     ot_text_release(&path);
@@ -96,53 +101,6 @@ static int read_config(ot_hub *hub, optune_err *err)
                              hub->dir, hub->name);
 }
 
-static void taken_path(const ot_hub *hub, ot_text *path)
-{
-    ot_text_clear(path);
-    ot_text_printf(path, "%s/packs-%s", hub->dir, optune_version());
-}
-
-/* A version that knows more operators takes all packs once more: what it knew is found again. */
-static void read_taken(ot_hub *hub)
-{
-    ot_text path = {0}, text = {0};
-    hub->taken = json_object();
-    taken_path(hub, &path);
-    if (ot_read_file(path.s, &text, MOST_TAKEN, NULL) >= 0) {
-        char *save = NULL;
-        for (char *line = text.n ? strtok_r(text.s, "\n", &save) : NULL; line;
-             line = strtok_r(NULL, "\n", &save))
-            if (ot_is_hex(line, OT_HEX_SHA256 - 1))
-                json_object_set_new(hub->taken, line, json_true());
-    }
-    ot_text_release(&text);
-    ot_text_release(&path);
-}
-
-static int append(const ot_text *path, const ot_text *line, optune_err *err)
-{
-    const int fd = ot_open_file(path->s, O_WRONLY | O_APPEND | O_CREAT, err);
-    if (fd < 0)
-        return fd;
-    const bool good = write(fd, line->s, line->n) == (ssize_t)line->n;
-    const int why = errno;
-    close(fd);
-    return good ? OPTUNE_OK
-                : optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path->s, strerror(why));
-}
-
-int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err)
-{
-    ot_text path = {0}, line = {0};
-    taken_path(hub, &path);
-    ot_text_printf(&line, "%s\n", pack);
-    const int status = append(&path, &line, err);
-    json_object_set_new(hub->taken, pack, json_true());
-    ot_text_release(&path);
-    ot_text_release(&line);
-    return status;
-}
-
 int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err)
 {
     ot_text path = {0}, line = {0};
@@ -150,7 +108,7 @@ int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err)
     ot_text_printf(&path, "%s/given", hub->dir);
     ot_text_printf(&line, "%s\t%s\n", device, text ? text : "");
     free(text);
-    const int status = append(&path, &line, err);
+    const int status = ot_hub_append(&path, &line, err);
     ot_text_release(&path);
     ot_text_release(&line);
     return status;
@@ -163,7 +121,7 @@ json_t *ot_hub_given(const ot_hub *hub)
     const double since = ot_unix_time() - GIVEN_S;
     ot_text_printf(&path, "%s/given", hub->dir);
     char *save = NULL;
-    if (ot_read_file(path.s, &text, MOST_TAKEN, NULL) < 0)
+    if (ot_read_file(path.s, &text, MOST_GIVEN, NULL) < 0)
         ot_text_clear(&text);
     for (char *line = text.n ? strtok_r(text.s, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save)) {
@@ -192,6 +150,8 @@ static int take_lock(optune *o, ot_hub *hub, optune_err *err)
     int status = OPTUNE_OK;
     if (hub->lock < 0)
         status = optune_fail(err, OPTUNE_EIO, "cannot open '%s': %s", path.s, strerror(errno));
+    else
+        ot_made(hub->lock, path.s);
     const double last = ot_now() + TURN_S;
     int got = 0;
     while (status >= 0 && (got = ot_lock_at_once(hub->lock)) != 1) {
@@ -228,7 +188,7 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
     ot_arena_release(&arena);
     if (status < 0)
         return status;
-    place_of(o, name, hub);
+    ot_hub_place(o, name, hub);
     const char *token = getenv("OPTUNE_HUB_TOKEN");
     hub->token = token && *token ? token : NULL;
     status = read_config(hub, err);
@@ -236,7 +196,7 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
         status = take_lock(o, hub, err);
     if (status >= 0) {
         ot_hub_tidy(hub);
-        read_taken(hub);
+        ot_hub_read_taken(hub);
         ot_hub_read_refused(hub);
     } else
         ot_hub_close(hub);
@@ -246,6 +206,7 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
 void ot_hub_close(ot_hub *hub)
 {
     json_decref(hub->keys);
+    json_decref(hub->withdrawn);
     json_decref(hub->taken);
     json_decref(hub->refused);
     if (hub->lock >= 0)
@@ -253,148 +214,7 @@ void ot_hub_close(ot_hub *hub)
     *hub = (ot_hub){.lock = -1};
 }
 
-/* ---- adding, removing, listing ----------------------------------------------------------- */
-
-static int check_url(const char *url, bool plain, optune_err *err)
-{
-    const char *host = strstr(url, "://");
-    const bool known = !strncmp(url, "https://", 8) || !strncmp(url, "file:///", 8) ||
-                       (plain && !strncmp(url, "http://", 7));
-    if (!known)
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "'%.200s' is no address of a hub: https://HOST/PATH or "
-                           "file:///FOLDER (--plain-http allows http://)",
-                           url);
-    host += 3;
-    if (!host[strspn(host, "/")])
-        return optune_fail(err, OPTUNE_EUSAGE, "'%.200s' names no host or folder", url);
-    for (const char *at = host; *at && *at != '/'; at++)
-        if (*at == '@')
-            return optune_fail(err, OPTUNE_EUSAGE,
-                               "the address holds a name or password, which would be kept: "
-                               "put a token into OPTUNE_HUB_TOKEN instead");
-    if (strpbrk(url, "?#"))
-        return optune_fail(
-            err, OPTUNE_EUSAGE,
-            "the address of a hub ends with a path: '?' and '#' cannot be in it");
-    for (const char *at = url; *at; at++)
-        if ((unsigned char)*at <= 32 || *at == 127)
-            return optune_fail(err, OPTUNE_EUSAGE,
-                               "the address holds a blank or a control character");
-    return strlen(url) < sizeof((ot_hub *)0)->url
-               ? OPTUNE_OK
-               : optune_fail(err, OPTUNE_ELIMIT, "the address is too long");
-}
-
-static int take_keys(const char *const *key, json_t *keys, optune_err *err)
-{
-    for (int i = 0; key && key[i]; i++) {
-        if (!ot_is_hex(key[i], OT_HEX_KEY - 1))
-            return optune_fail(err, OPTUNE_EUSAGE,
-                               "'%.80s' is no key: it is 64 hexadecimal digits, as `optune hub "
-                               "key` prints on the machine that pushes",
-                               key[i]);
-        if (i == OT_HUB_KEYS)
-            return optune_fail(err, OPTUNE_ELIMIT, "more than %d keys", OT_HUB_KEYS);
-        json_array_append_new(keys, json_string(key[i]));
-    }
-    return OPTUNE_OK;
-}
-
-static int write_config(ot_hub_deed *deed, const ot_hub *hub, const char *url, json_t *keys)
-{
-    const optune_hub_options *options = deed->options;
-    size_t n = strlen(url);
-    while (n && url[n - 1] == '/')
-        n--;
-    json_t *json = json_pack("{s:s%, s:O, s:b, s:b, s:b, s:s}", "url", url, n, "keys", keys,
-                             "hints", options->hints || options->anybody, "unsigned",
-                             options->anybody, "plain_http", options->plain_http, "s3_region",
-                             options->s3_region ? options->s3_region : "");
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-    json_decref(json);
-    if (!text)
-        return optune_fail(deed->err, OPTUNE_EUSAGE, "the address is no UTF-8 text");
-    ot_text path = {0};
-    ot_text_printf(&path, "%s/hub.json", hub->dir);
-    int status = ot_make_dirs(hub->dir, deed->err);
-    if (status >= 0)
-        status = ot_write_file(path.s, text, strlen(text), deed->err);
-    ot_text_release(&path);
-    free(text);
-    return status;
-}
-
-int ot_hub_add(ot_hub_deed *deed)
-{
-    const optune_hub_options *options = deed->options;
-    const char *const *word = options->words;
-    optune_err *err = deed->err;
-    if (!word || !word[0] || !word[1] || word[2])
-        return optune_fail(err, OPTUNE_EUSAGE, "hub add needs a name and an address");
-    if (!ot_is_identifier(word[0]) || strlen(word[0]) >= OPTUNE_NAME_SIZE)
-        return optune_fail(err, OPTUNE_EUSAGE,
-                           "'%.80s' is no name of a hub: letters, digits and _", word[0]);
-    OT_RETURN_UNLESS_OK(ot_context_need_db(deed->o, err));
-    OT_RETURN_UNLESS_OK(check_url(word[1], options->plain_http, err));
-    ot_hub hub;
-    place_of(deed->o, word[0], &hub);
-    ot_text config = {0};
-    ot_text_printf(&config, "%s/hub.json", hub.dir);
-    const bool there = ot_exists(config.s);
-    ot_text_release(&config);
-    if (there)
-        return optune_fail(err, OPTUNE_ECONFLICT,
-                           "there is a hub '%s': `optune hub remove %s` first", word[0],
-                           word[0]);
-    json_t *keys = json_array();
-    int status = take_keys(options->keys, keys, err);
-    if (status >= 0 && !json_array_size(keys) && !options->anybody)
-        status = optune_fail(err, OPTUNE_EUSAGE,
-                             "whose packs are taken? --key K, which `optune hub key` prints "
-                             "where they are made; --unsigned takes anybody's as hints");
-    if (status >= 0) {
-        ot_remove_tree(hub.dir); /* what another hub of that name left when it was cut short */
-        status = write_config(deed, &hub, word[1], keys);
-    }
-    if (status >= 0) {
-        const char *says = options->anybody || options->hints
-                               ? "what it holds starts searches, and is never selected before "
-                                 "it was measured here"
-                               : "records of this very kind of device, signed by its keys, are "
-                                 "selected where nothing was measured here";
-        ot_text_printf(&deed->text, "hub %s: %s\n  %s\n", word[0], word[1], says);
-        json_array_append_new(deed->json,
-                              json_pack("{s:s, s:s, s:b}", "hub", word[0], "url", word[1],
-                                        "hints", options->anybody || options->hints));
-    }
-    json_decref(keys);
-    return status;
-}
-
-int ot_hub_remove(ot_hub_deed *deed)
-{
-    const char *const *word = deed->options->words;
-    if (!word || !word[0] || word[1])
-        return optune_fail(deed->err, OPTUNE_EUSAGE, "hub remove needs the name of one");
-    ot_hub hub;
-    int status = ot_hub_open(deed->o, word[0], &hub, deed->err);
-    if (status == OPTUNE_EDAMAGED) { /* that is the remedy */
-        place_of(deed->o, word[0], &hub);
-        status = OPTUNE_OK;
-    }
-    if (status < 0)
-        return status;
-    char dir[sizeof hub.dir];
-    memcpy(dir, hub.dir, sizeof dir);
-    ot_remove_tree(dir);
-    ot_hub_close(&hub);
-    if (ot_exists(dir))
-        return optune_fail(deed->err, OPTUNE_EIO, "cannot remove all of '%s'", dir);
-    ot_text_printf(&deed->text, "hub %s and what came from it are gone\n", word[0]);
-    json_array_append_new(deed->json, json_pack("{s:s, s:b}", "hub", word[0], "removed", 1));
-    return OPTUNE_OK;
-}
+/* ---- listing ----------------------------------------------------------------------------- */
 
 static void list_one(ot_hub_deed *deed, const ot_hub *hub)
 {
@@ -412,11 +232,14 @@ static void list_one(ot_hub_deed *deed, const ot_hub *hub)
     json_t *key;
     json_array_foreach(hub->keys, i, key)
         ot_text_printf(&deed->text, "  key %s\n", json_string_value(key));
-    json_array_append_new(deed->json, json_pack("{s:s, s:s, s:O, s:b, s:b, s:I, s:I}", "hub",
-                                                hub->name, "url", hub->url, "keys", hub->keys,
-                                                "hints", hub->hints, "unsigned", hub->anybody,
-                                                "records", (json_int_t)stats.records, "packs",
-                                                (json_int_t)json_object_size(hub->taken)));
+    json_array_foreach(hub->withdrawn, i, key)
+        ot_text_printf(&deed->text, "  withdrawn %s\n", json_string_value(key));
+    json_array_append_new(deed->json,
+                          json_pack("{s:s, s:s, s:O, s:O, s:b, s:b, s:I, s:I}", "hub",
+                                    hub->name, "url", hub->url, "keys", hub->keys, "withdrawn",
+                                    hub->withdrawn, "hints", hub->hints, "unsigned",
+                                    hub->anybody, "records", (json_int_t)stats.records, "packs",
+                                    (json_int_t)json_object_size(hub->taken)));
 }
 
 /* The devices that the hub has packs of. */

@@ -37,8 +37,9 @@ typedef struct ot_hub {
     bool hints;        /* nothing of it is selected before it was measured here */
     bool anybody;      /* what is not signed by one of the keys is taken, too */
     json_t *keys;      /* array of hex */
-    json_t *taken;     /* names of packs: true */
-    json_t *refused;   /* names of packs: why */
+    json_t *withdrawn; /* likewise: whose packs are passed over */
+    json_t *taken;     /* names of packs: the key, "-", or null where nobody noted it */
+    json_t *refused;   /* names of packs: why; true: its key was withdrawn */
     const char *token; /* of the environment */
     int lock;
 } ot_hub;
@@ -59,11 +60,9 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err);
 void ot_hub_close(ot_hub *hub);
 /* NULL-terminated, sorted, in the arena. */
 char **ot_hub_names(const optune *o, ot_arena *arena);
-int ot_hub_add(ot_hub_deed *deed);
-int ot_hub_remove(ot_hub_deed *deed);
+/* Its name and folder, whether it is there or not. */
+void ot_hub_place(const optune *o, const char *name, ot_hub *hub);
 int ot_hub_list(ot_hub_deed *deed);
-/* Remembers that a pack was taken. */
-int ot_hub_took(ot_hub *hub, const char *pack, optune_err *err);
 /* Remembers that a pack was sent, and its entry of the device's index; and what was of late, as
  * { device: [entry...] }: new reference. */
 int ot_hub_gave(ot_hub *hub, const char *device, json_t *entry, optune_err *err);
@@ -71,11 +70,33 @@ json_t *ot_hub_given(const ot_hub *hub);
 /* The file of one's own key: the option, $OPTUNE_KEY, or optune/key in the folder of settings. */
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err);
 
+/* ---- adding.c ---------------------------------------------------------------------------- */
+int ot_hub_add(ot_hub_deed *deed);
+int ot_hub_remove(ot_hub_deed *deed);
+
+/* ---- keys.c: whose packs are taken, and which were --------------------------------------- */
+/* hub.json, anew; a line more of one of its lists. */
+int ot_hub_write_config(const ot_hub *hub, optune_err *err);
+int ot_hub_append(const ot_text *path, const ot_text *line, optune_err *err);
+bool ot_hub_has_key(const json_t *keys, const char *key);
+/* Appends those of a NULL-terminated list, each once; EUSAGE: one is none. */
+int ot_hub_take_keys(const char *const *key, json_t *keys, optune_err *err);
+/* Packs of these keys, too, are taken from now on. */
+int ot_hub_allow(ot_hub *hub, const json_t *keys, optune_err *err);
+/* Packs of these keys are passed over from now on, and what they brought is gone; *packs: how many
+ * those were. A killed one is finished by doing it again. */
+int ot_hub_withdraw(ot_hub *hub, const json_t *keys, const atomic_bool *stop, int64_t *packs,
+                    optune_err *err);
+void ot_hub_read_taken(ot_hub *hub);
+/* Remembers that a pack was taken. */
+int ot_hub_took(ot_hub *hub, const ot_pack *pack, optune_err *err);
+
 /* ---- refused.c: packs that need not be fetched again ------------------------------------- */
-bool ot_hub_knows_key(const ot_hub *hub, const char *key);
 void ot_hub_read_refused(ot_hub *hub);
 /* Why a pack was refused; NULL: it was not, or may be another's word now. */
 const char *ot_hub_refused(const ot_hub *hub, const char *pack);
+/* Whether it is known to be signed by a key that was withdrawn. */
+bool ot_hub_passes_over(const ot_hub *hub, const char *pack);
 /* `key`: whose pack it is, where only that was at fault; else NULL. */
 void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why);
 

@@ -125,11 +125,12 @@ static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, bool an
     etag[0] = 0;
     kept_paths(hub, file, &path, &tag);
     ot_http how = {.max_bytes = OT_HUB_MOST_INDEX};
-    if (!anyway && ot_exists(path.s) && ot_read_file(tag.s, &known, 127, NULL) >= 0 && known.n)
+    if (!anyway && access(path.s, R_OK) == 0 && ot_read_file(tag.s, &known, 127, NULL) >= 0 &&
+        known.n)
         how.etag = known.s;
     ot_text folder = {0};
     ot_text_printf(&folder, "%s/cache", hub->dir);
-    int status = ot_make_dirs(folder.s, err);
+    int status = ot_make_shared_dirs(folder.s, err);
     if (status >= 0)
         status = ot_hub_get(hub, deed, file, path.s, &how, &reply, err);
     if (status >= 0) {
@@ -138,7 +139,7 @@ static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, bool an
         if (!same)
             unlink(tag.s);
         if (*etag)
-            ot_write_file(tag.s, etag, strlen(etag), NULL);
+            ot_write_shared(tag.s, etag, strlen(etag), NULL);
     }
     if (status >= 0)
         status = ot_read_file(path.s, to, OT_HUB_MOST_INDEX, err);

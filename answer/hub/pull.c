@@ -108,7 +108,8 @@ static int keep(taking *t, const char *good)
     ot_store *store = NULL;
     ot_text_printf(&folder, "%s/logs", t->hub->dir);
     ot_text_printf(&path, "%s/%s.log", folder.s, t->pack->name);
-    int status = ot_make_dirs(folder.s, t->err);
+    int status = ot_make_shared_dirs(folder.s, t->err);
+    ot_made(fileno(t->good), path.s);
     const bool whole = fflush(t->good) == 0 && fsync(fileno(t->good)) == 0;
     if (status >= 0 && (!whole || rename(good, path.s) < 0))
         status =
@@ -124,7 +125,7 @@ static int keep(taking *t, const char *good)
     if (status >= 0)
         status = ot_store_log_done(store, path.s, t->err);
     if (status >= 0)
-        status = ot_hub_took(t->hub, t->pack->name, t->err);
+        status = ot_hub_took(t->hub, t->pack, t->err);
     ot_store_close(store);
     ot_text_release(&path);
     ot_text_release(&folder);
@@ -158,7 +159,7 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
     if (status >= 0 && !dry && taken->records)
         status = keep(t, good.s);
     else if (status >= 0 && !dry)
-        status = ot_hub_took(hub, pack->name, err); /* nothing of it serves here */
+        status = ot_hub_took(hub, pack, err); /* nothing of it serves here */
     if (t->good)
         fclose(t->good);
     unlink(log.s);
@@ -178,7 +179,8 @@ typedef struct pulling {
     ot_hub_deed *deed;
     bool dry;
     ot_text dir; /* for what is fetched; parts of it stay there */
-    int64_t packs, known, bytes, records, added, lines_refused, packs_refused, others;
+    int64_t packs, known, bytes, records, added, lines_refused, packs_refused, withdrawn,
+        others;
     json_t *problems;
     char first[OPTUNE_ERR_SIZE];
 } pulling;
@@ -201,6 +203,11 @@ static void refuse_pack(pulling *p, const char *pack, const char *why)
                               json_pack("{s:s, s:s}", "pack", pack, "problem", why));
 }
 
+static bool withdrawn(const pulling *p, const ot_pack *pack)
+{
+    return *pack->key && ot_hub_has_key(p->hub->withdrawn, pack->key);
+}
+
 /* Of whom it is, and that it is what the index said. */
 static int check_pack(pulling *p, const ot_pack *pack, const char *name, const char *device,
                       optune_err *err)
@@ -209,12 +216,16 @@ static int check_pack(pulling *p, const ot_pack *pack, const char *name, const c
         return optune_fail(err, OPTUNE_EDAMAGED, "pack %.12s is not what its name says", name);
     if (strcmp(pack->device, device) != 0)
         return optune_fail(err, OPTUNE_EDAMAGED, "pack %.12s is of another device", name);
-    if (p->hub->anybody || (*pack->key && ot_hub_knows_key(p->hub, pack->key)))
+    if (withdrawn(p, pack) || p->hub->anybody ||
+        (*pack->key && ot_hub_has_key(p->hub->keys, pack->key)))
         return OPTUNE_OK;
-    return optune_fail(err, OPTUNE_EUSAGE,
-                       *pack->key ? "pack %.12s is signed by %.64s, which is no key of the hub"
-                                  : "pack %.12s is not signed",
-                       name, pack->key);
+    return *pack->key
+               ? optune_fail(err, OPTUNE_EUSAGE,
+                             "pack %.12s is signed by %.64s, which is no key of the hub: "
+                             "`optune hub add %s --key` takes that one's packs, if you know "
+                             "whose it is",
+                             name, pack->key, p->hub->name)
+               : optune_fail(err, OPTUNE_EUSAGE, "pack %.12s is not signed", name);
 }
 
 static void show(void *arg, int64_t done, int64_t total)
@@ -240,7 +251,7 @@ static void remember(pulling *p, const char *path, const char *name, const ot_pa
 {
     char found[OT_HEX_SHA256];
     if (!p->dry && ot_sha256_file(path, 0, found, NULL, NULL) >= 0 && !strcmp(found, name))
-        ot_hub_refuse(p->hub, name, ot_hub_knows_key(p->hub, pack->key) ? NULL : pack->key,
+        ot_hub_refuse(p->hub, name, ot_hub_has_key(p->hub->keys, pack->key) ? NULL : pack->key,
                       why);
 }
 
@@ -263,10 +274,14 @@ static int pull_pack(pulling *p, const char *device, const json_t *entry, optune
         status = ot_pack_read(path.s, &pack, err);
     if (status >= 0)
         status = check_pack(p, &pack, name, device, err);
-    if (status >= 0)
+    const bool passed = status >= 0 && withdrawn(p, &pack);
+    if (status >= 0 && !passed)
         status = ot_hub_take(p->hub, p->deed, path.s, &pack, p->dry, &taken, err);
     p->bytes += reply.bytes;
-    if (status >= 0) {
+    if (passed) {
+        p->withdrawn++;
+        remember(p, path.s, name, &pack, "its key was withdrawn");
+    } else if (status >= 0) {
         p->packs++;
         p->records += taken.records;
         p->added += taken.added;
@@ -301,6 +316,8 @@ static int pull_device(pulling *p, const char *device, optune_err *err)
         const char *refused = p->dry ? NULL : ot_hub_refused(p->hub, name);
         if (!p->dry && json_object_get(p->hub->taken, name))
             p->known++;
+        else if (!p->dry && ot_hub_passes_over(p->hub, name))
+            p->withdrawn++;
         else if (refused)
             refuse_pack(p, name, refused);
         else
@@ -350,17 +367,21 @@ static void tell(pulling *p)
     if (p->packs_refused || p->lines_refused)
         ot_text_printf(text, "  %lld packs and %lld records refused: %s\n",
                        (long long)p->packs_refused, (long long)p->lines_refused, p->first);
+    if (p->withdrawn)
+        ot_text_printf(text, "  %lld packs are signed by keys that were withdrawn\n",
+                       (long long)p->withdrawn);
     if (p->others)
         ot_text_printf(text, "  %lld other devices have packs there (--all-devices)\n",
                        (long long)p->others);
     json_array_append_new(
         p->deed->json,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "hub", p->hub->name,
-                  "packs", (json_int_t)p->packs, "known", (json_int_t)p->known, "bytes",
-                  (json_int_t)p->bytes, "records", (json_int_t)p->records, "new",
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "hub",
+                  p->hub->name, "packs", (json_int_t)p->packs, "known", (json_int_t)p->known,
+                  "bytes", (json_int_t)p->bytes, "records", (json_int_t)p->records, "new",
                   (json_int_t)p->added, "records_refused", (json_int_t)p->lines_refused,
-                  "packs_refused", (json_int_t)p->packs_refused, "other_devices",
-                  (json_int_t)p->others, "problems", p->problems));
+                  "packs_refused", (json_int_t)p->packs_refused, "packs_withdrawn",
+                  (json_int_t)p->withdrawn, "other_devices", (json_int_t)p->others, "problems",
+                  p->problems));
     p->deed->failed += p->packs_refused > 0;
 }
 
@@ -372,7 +393,7 @@ static int pull_from(ot_hub_deed *deed, const char *name, optune_err *err)
     *p = (pulling){.hub = &hub, .deed = deed, .problems = json_array()};
     p->dry = !strcmp(deed->options->what, "verify");
     ot_text_printf(&p->dir, "%s/cache", hub.dir);
-    int status = ot_make_dirs(p->dir.s, err);
+    int status = ot_make_shared_dirs(p->dir.s, err);
     if (status >= 0)
         status = pull_devices(p, err);
     /* However it ended: what was taken is taken. */

@@ -298,12 +298,17 @@ static int prepare(pushing *p)
     OT_RETURN_UNLESS_OK(
         ot_hub_key_file(p->deed->options->key_file, p->key_file, sizeof p->key_file, p->err));
     OT_RETURN_UNLESS_OK(ot_signer_open(p->key_file, &p->signer, p->err));
+    if (ot_hub_has_key(p->hub.withdrawn, p->signer.key))
+        return optune_fail(p->err, OPTUNE_EUSAGE,
+                           "the key in '%s' was withdrawn from hub '%s': move that file away, "
+                           "and `optune hub key` makes another",
+                           p->key_file, p->hub.name);
     OT_RETURN_UNLESS_OK(ot_context_device(o, p->err));
     OT_RETURN_UNLESS_OK(ot_context_reader(o, &p->store, NULL, p->err));
     ot_text_printf(&p->dir, "%s/sending", p->hub.dir);
     OT_RETURN_UNLESS_OK(finish_killed(p));
     ot_remove_tree(p->dir.s);
-    OT_RETURN_UNLESS_OK(ot_make_dirs(p->dir.s, p->err));
+    OT_RETURN_UNLESS_OK(ot_make_shared_dirs(p->dir.s, p->err));
     const int status = ot_store_open(p->hub.dir, OT_STORE_READ, &p->known, p->err);
     return status == OPTUNE_ENOENT ? OPTUNE_OK : status;
 }

@@ -13,19 +13,6 @@
 
 #include "answer/hub/hub.h"
 
-bool ot_hub_knows_key(const ot_hub *hub, const char *key)
-{
-    size_t i;
-    json_t *known;
-    json_array_foreach(hub->keys, i, known)
-    {
-        const char *text = json_string_value(known);
-        if (text && !strcmp(text, key))
-            return true;
-    }
-    return false;
-}
-
 enum { MOST_REFUSED = 16 << 20 };
 
 static void refused_path(const ot_hub *hub, ot_text *path)
@@ -47,8 +34,10 @@ void ot_hub_read_refused(ot_hub *hub)
         if (!why)
             continue;
         *key++ = *why++ = 0;
-        if (ot_is_hex(line, OT_HEX_SHA256 - 1) && !ot_hub_knows_key(hub, key))
-            json_object_set_new(hub->refused, line, json_string(why));
+        if (!ot_is_hex(line, OT_HEX_SHA256 - 1) || ot_hub_has_key(hub->keys, key))
+            continue;
+        const bool withdrawn = ot_hub_has_key(hub->withdrawn, key);
+        json_object_set_new(hub->refused, line, withdrawn ? json_true() : json_string(why));
     }
     ot_text_release(&path);
     ot_text_release(&text);
@@ -59,12 +48,19 @@ const char *ot_hub_refused(const ot_hub *hub, const char *pack)
     return json_string_value(json_object_get(hub->refused, pack));
 }
 
+bool ot_hub_passes_over(const ot_hub *hub, const char *pack)
+{
+    return json_is_true(json_object_get(hub->refused, pack));
+}
+
 void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why)
 {
     ot_text path = {0}, line = {0};
     refused_path(hub, &path);
     ot_text_printf(&line, "%s %s %s\n", pack, key && *key ? key : "-", why);
     const int fd = ot_open_file(path.s, O_WRONLY | O_APPEND | O_CREAT, NULL);
+    if (fd >= 0 && lseek(fd, 0, SEEK_END) == 0)
+        ot_made(fd, path.s);
     /* What is not remembered is only looked at once more. */
     if (fd >= 0 && lseek(fd, 0, SEEK_END) < MOST_REFUSED &&
         write(fd, line.s, line.n) == (ssize_t)line.n)

@@ -489,7 +489,8 @@ OPTUNE_API int optune_export(optune *handle, const char *op, bool best, const ch
                              optune_result **result, optune_err *err);
 /* Reads a log, ours or AutoTVM's, from a file or an https URL. The result says, line by line,
  * what was not taken and why; the caller frees it. A source that cannot be read at all is a
- * failure, lines that are not taken are none; EPARTIAL, with *result: there are no others. */
+ * failure, lines that are not taken are none; EPARTIAL, with *result: there are no others. Of one
+ * whose reading ended early (EINTERRUPTED, EIO) what was taken by then is kept, and told. */
 OPTUNE_API int optune_import(optune *handle, const char *source, optune_result **result,
                              optune_err *err);
 
@@ -520,9 +521,12 @@ OPTUNE_API int optune_database(optune *handle, const optune_database_options *op
 typedef struct optune_hub_options {
     size_t size;
     const char *what;         /* "add", "remove", "list", "pull", "push", "verify", "key" */
-    const char *const *words; /* NULL-terminated: of add a name and an address, of the others a
-                                 hub's name; of list, pull and verify none: all hubs */
-    const char *const *keys;  /* of add: public keys whose packs are taken, hex; NULL: none */
+    const char *const *words; /* NULL-terminated: of add a name and an address, or the name of one
+                                 that is there and gets keys; of the others a hub's name; of list,
+                                 pull and verify none: all hubs */
+    const char *const *keys;  /* of add: public keys whose packs are taken, hex, also of a hub
+                                 that is there; of remove: of which none is taken any more, and
+                                 what they brought goes; NULL: none */
     bool hints;      /* of add: nothing of it is selected before it was measured here */
     bool anybody;    /* of add: what is unsigned or signed by others is taken, too, as hints */
     bool plain_http; /* of add: http addresses, too */
@@ -539,8 +543,8 @@ typedef struct optune_hub_options {
 
 /* Does that to the hubs beside the first database of the list: docs/hub.md. Nothing that comes is
  * executed or compiled. EPARTIAL with a result: packs or hubs were refused, and why is told; ENET,
- * ENOENT, EDAMAGED, EVERSION: the hub cannot be reached or is none; ECONFLICT: there is such a hub;
- * EUSAGE: a key or an address is none. */
+ * ENOENT, EDAMAGED, EVERSION: the hub cannot be reached or is none; ECONFLICT: there is such a hub,
+ * which is another; EUSAGE: a key or an address is none. */
 OPTUNE_API int optune_hub(optune *handle, const optune_hub_options *options,
                           optune_result **result, optune_err *err);
 

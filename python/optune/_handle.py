@@ -450,7 +450,8 @@ class Optune(Here):
         """Records of other machines (docs/hub.md): ``hub("add", NAME, URL, keys=[K])``,
         ``hub("pull")``, ``hub("push", NAME)``, ``"list"``, ``"verify"``, ``"remove"``, ``"key"``.
 
-        The answer is a list with an object for each hub. PartialError: packs or hubs were refused;
+        ``hub("add", NAME, keys=[K])`` takes one more key's packs, ``hub("remove", NAME, keys=[K])``
+        withdraws it. The answer is a list with an object for each hub. PartialError: packs or hubs were refused;
         its ``result`` is that list.
         """
         options = filled(

@@ -11,8 +11,12 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A good record of the run, as a line's JSON. */
@@ -325,6 +329,71 @@ static void test_no_logs(void **state)
     assert_int_equal(ot_log_read_from(&mute, NULL, NULL, &err), OPTUNE_EINTERRUPTED);
 }
 
+/* Of somebody who goes on writing, but slowly; what came by then is kept. */
+static void test_a_pipe_that_is_interrupted(void **state)
+{
+    (void)state;
+    enum { TRIES = 10000 };
+    int in[2], left = 1, status;
+    ot_text log = {0};
+    json_t *line = genuine();
+    write_lines("slow.log", (const json_t *const[]){line}, 1);
+    json_decref(line);
+    assert_int_equal(ot_read_file(tuning_path("slow.log"), &log, 1 << 20, NULL), OPTUNE_OK);
+    ot_text_add(&log, "{\"half"); /* a line */
+    assert_int_equal(pipe(in), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(in[0], STDIN_FILENO);
+        close(in[1]);
+        if (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr))
+            execl(OT_CLI, "optune", "import", "-", "--db", tuning_path("slow"), NULL);
+        _exit(99);
+    }
+    assert_int_equal(write(in[1], log.s, log.n), log.n);
+    for (int i = 0; i < TRIES && left; i++) {
+        usleep(2000);
+        assert_int_equal(ioctl(in[0], FIONREAD, &left), 0);
+    }
+    kill(child, SIGINT);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 130);
+    close(in[0]);
+    close(in[1]);
+    tuning_records all;
+    tuning_read("slow", &all);
+    assert_int_equal(all.n, 1);
+    ot_arena_release(&all.arena);
+    ot_text_release(&log);
+}
+
+/* Standard input may be what has no name: a socket. */
+static void test_a_socket(void **state)
+{
+    (void)state;
+    int ends[2], status;
+    ot_text log = {0};
+    assert_int_equal(ot_read_file(tuning_path("slow.log"), &log, 1 << 20, NULL), OPTUNE_OK);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    assert_int_equal(write(ends[1], log.s, log.n), log.n);
+    close(ends[1]);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        if (freopen("/dev/null", "w", stdout))
+            execl(OT_CLI, "optune", "import", "-", "--db", tuning_path("socket"), NULL);
+        _exit(99);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    close(ends[0]);
+    ot_text_release(&log);
+}
+
 /* What was taken before is taken, and a pipe that babbles is left. */
 static void test_babbling_pipe(void **state)
 {
@@ -471,6 +540,8 @@ int main(void)
         cmocka_unit_test(test_genuine_is_sound),
         cmocka_unit_test(test_own_log_of_another_time),
         cmocka_unit_test(test_no_logs),
+        cmocka_unit_test(test_a_pipe_that_is_interrupted),
+        cmocka_unit_test(test_a_socket),
         cmocka_unit_test(test_babbling_pipe),
         cmocka_unit_test(test_a_nul),
         cmocka_unit_test(test_many_bad_lines),

@@ -550,7 +550,24 @@ static void addresses_and_names(void **state)
                      (optune_hub_options){.what = "add",
                                           .words = WORDS("h", hub_url("hub")),
                                           .keys = WORDS(key)},
-                     OPTUNE_ECONFLICT, text));
+                     OPTUNE_OK, text));
+    check_contains(text, "as it was");
+    static const char *const others[][2] = {{"https://hub.example.org", NULL}, {NULL, "eu-1"}};
+    for (int i = 0; i < OT_COUNT(others); i++) {
+        json_decref(deed("named",
+                         (optune_hub_options){
+                             .what = "add",
+                             .words = WORDS("h", others[i][0] ? others[i][0] : hub_url("hub")),
+                             .keys = WORDS(key),
+                             .s3_region = others[i][1]},
+                         OPTUNE_ECONFLICT, text));
+        check_contains(text, "hub remove h");
+    }
+    json_decref(deed("named", (optune_hub_options){.what = "add", .words = WORDS("h")},
+                     OPTUNE_EUSAGE, text));
+    json_decref(deed("named", (optune_hub_options){.what = "add", .words = WORDS("new")},
+                     OPTUNE_EUSAGE, text));
+    check_contains(text, "address");
     json_decref(deed("named", (optune_hub_options){.what = "pull", .words = WORDS("hh")},
                      OPTUNE_ENOENT, text));
     check_contains(text, "'h'");
@@ -683,6 +700,101 @@ static void several_push_at_once(void **state)
     pushed_free(p);
 }
 
+/* ---- keys that change -------------------------------------------------------------------- */
+
+static json_t *with_key(const char *db, const char *what, const char *of)
+{
+    json_t *all =
+        deed(db, (optune_hub_options){.what = what, .words = WORDS("h"), .keys = WORDS(of)},
+             OPTUNE_OK, NULL);
+    json_t *one = json_incref(json_array_get(all, 0));
+    json_decref(all);
+    return one;
+}
+
+static void expect_pull(const char *db, json_int_t packs, json_int_t withdrawn)
+{
+    json_t *pulled = pull(db, OPTUNE_OK, NULL);
+    assert_int_equal(tuning_int(pulled, "packs"), packs);
+    assert_int_equal(tuning_int(pulled, "packs_withdrawn"), withdrawn);
+    assert_int_equal(tuning_int(pulled, "packs_refused"), 0);
+    json_decref(pulled);
+}
+
+static void expect_withdrawn(const char *db, const char *of, json_int_t packs)
+{
+    json_t *told = with_key(db, "remove", of);
+    assert_int_equal(tuning_int(told, "packs"), packs);
+    json_decref(told);
+}
+
+/* Signs anew what it gave, once the old key is withdrawn at home. */
+static void the_giver_changes_its_key(void)
+{
+    const optune_hub_options anew = {
+        .what = "push", .words = WORDS("h"), .key_file = other_file};
+    json_decref(with_key("giver", "add", other_key));
+    json_decref(deed("giver", anew, OPTUNE_OK, NULL));
+    expect_withdrawn("giver", key, 1);
+    json_t *all = deed("giver", anew, OPTUNE_OK, NULL);
+    assert_int_equal(tuning_int(json_array_get(all, 0), "records"), 1);
+    json_decref(all);
+    char text[4096];
+    json_decref(deed("giver", (optune_hub_options){.what = "push", .words = WORDS("h")},
+                     OPTUNE_EUSAGE, text));
+    check_contains(text, "withdrawn");
+}
+
+static void expect_answer(const char *db, bool tuned)
+{
+    char *answer = answer_of(db);
+    assert_int_equal(strstr(answer, "plevel") == NULL, tuned);
+    free(answer);
+}
+
+static void a_giver_changes_its_key(void **state)
+{
+    (void)state;
+    char text[4096], list[1400];
+    pushed *p = the_pushed();
+    optune_record r = good_of(p);
+    r.source = "run";
+    fresh("turn");
+    fresh("taker");
+    store_records("giver", p, &r, 1);
+    add("giver", "turn", key);
+    assert_int_equal(push("giver"), 1);
+    add("taker", "turn", key);
+    expect_pull("taker", 1, 0);
+    the_giver_changes_its_key();
+    json_decref(pull("taker", OPTUNE_EPARTIAL, text));
+    check_contains(text, "hub add h --key");
+    json_decref(with_key("taker", "add", other_key));
+    expect_pull("taker", 1, 0);
+    expect_withdrawn("taker", key, 1);
+    expect_answer("taker", true); /* signed by the other, too */
+    expect_pull("taker", 0, 1);
+    expect_pull("taker", 0, 1); /* and is not fetched again */
+    expect_withdrawn("taker", other_key, 1);
+    expect_answer("taker", false);
+    expect_pull("taker", 0, 2);
+    json_decref(with_key("taker", "add", key));
+    expect_pull("taker", 1, 1);
+    expect_answer("taker", true);
+    /* Nobody noted whose packs these are: they are taken once more. */
+    snprintf(list, sizeof list, "%s-%s", tuning_path("taker/hubs/h/packs"), optune_version());
+    ot_text names = {0};
+    WORKS(ot_read_file(list, &names, 1 << 20, NULL));
+    names.s[64] = '\n';
+    WORKS(ot_write_file(list, names.s, 65, NULL));
+    expect_withdrawn("taker", other_key, 0);
+    expect_answer("taker", false);
+    expect_pull("taker", 1, 1);
+    expect_answer("taker", true);
+    ot_text_release(&names);
+    pushed_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -697,6 +809,7 @@ int main(void)
         cmocka_unit_test(addresses_and_names),
         cmocka_unit_test(what_is_ones_own_stays),
         cmocka_unit_test(several_push_at_once),
+        cmocka_unit_test(a_giver_changes_its_key),
     };
     return cmocka_run_group_tests(tests, setup, tuning_teardown);
 }

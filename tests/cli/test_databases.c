@@ -182,7 +182,7 @@ static void a_newer_one_is_left_alone(void **state)
 static void one_is_cut_off_while_it_is_read(void **state)
 {
     (void)state;
-    enum { RECORDS = 4000, TRIES = 10 };
+    enum { RECORDS = 4000, TRIES = 4 };
     static optune_record record[RECORDS];
     optune_err err = {0};
     ot_store *store;
@@ -200,7 +200,7 @@ static void one_is_cut_off_while_it_is_read(void **state)
         check_ok(ot_write_file(data, sound.s, sound.n, &err));
         const pid_t child = fork();
         if (child == 0) {
-            usleep(5000 + (useconds_t)i * 4000);
+            usleep(5000 + (useconds_t)i * 10000);
             _exit(truncate(data, 64 << 10) != 0);
         }
         int status;

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hubs and keys of hubs, added and removed: what is said of a hub is kept beside the database and
+ * changed by adding and withdrawing keys alone.
+ */
+#include <string.h>
+
+#include "answer/hub/hub.h"
+
+/* ---- adding ------------------------------------------------------------------------------ */
+
+static int check_url(const char *url, bool plain, optune_err *err)
+{
+    const char *host = strstr(url, "://");
+    const bool known = !strncmp(url, "https://", 8) || !strncmp(url, "file:///", 8) ||
+                       (plain && !strncmp(url, "http://", 7));
+    if (!known)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%.200s' is no address of a hub: https://HOST/PATH or "
+                           "file:///FOLDER (--plain-http allows http://)",
+                           url);
+    host += 3;
+    if (!host[strspn(host, "/")])
+        return optune_fail(err, OPTUNE_EUSAGE, "'%.200s' names no host or folder", url);
+    for (const char *at = host; *at && *at != '/'; at++)
+        if (*at == '@')
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "the address holds a name or password, which would be kept: "
+                               "put a token into OPTUNE_HUB_TOKEN instead");
+    if (strpbrk(url, "?#"))
+        return optune_fail(
+            err, OPTUNE_EUSAGE,
+            "the address of a hub ends with a path: '?' and '#' cannot be in it");
+    for (const char *at = url; *at; at++)
+        if ((unsigned char)*at <= 32 || *at == 127)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "the address holds a blank or a control character");
+    return strlen(url) < sizeof((ot_hub *)0)->url
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ELIMIT, "the address is too long");
+}
+
+/* What the options say of a hub at this address; nothing is kept yet. */
+static void describe(const optune_hub_options *options, const char *url, ot_hub *hub)
+{
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    snprintf(hub->url, sizeof hub->url, "%.*s", (int)n, url);
+    snprintf(hub->region, sizeof hub->region, "%s",
+             options->s3_region ? options->s3_region : "");
+    hub->plain = options->plain_http;
+    hub->anybody = options->anybody;
+    hub->hints = options->hints || options->anybody;
+}
+
+static void tell_added(ot_hub_deed *deed, const ot_hub *hub, const char *says)
+{
+    ot_text_printf(&deed->text, "hub %s: %s\n  %s\n", hub->name, hub->url, says);
+    json_array_append_new(deed->json,
+                          json_pack("{s:s, s:s, s:b, s:O}", "hub", hub->name, "url", hub->url,
+                                    "hints", hub->hints, "keys", hub->keys));
+}
+
+/* To one that is there only keys are added: said again in full, or by its name alone. */
+static int add_keys(ot_hub_deed *deed, const char *name, const char *url, const json_t *keys)
+{
+    ot_hub hub, again = {.url = ""};
+    const optune_hub_options *options = deed->options;
+    OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
+    describe(options, url ? url : hub.url, &again);
+    const bool named = !url && !again.hints && !again.plain && !*again.region;
+    const bool same = !strcmp(again.url, hub.url) && !strcmp(again.region, hub.region) &&
+                      again.plain == hub.plain && again.hints == hub.hints &&
+                      again.anybody == hub.anybody;
+    const size_t before = json_array_size(hub.keys);
+    int status = OPTUNE_OK;
+    if (!named && !same)
+        status = optune_fail(deed->err, OPTUNE_ECONFLICT,
+                             "there is a hub '%s', and only --key can be added to it: `optune "
+                             "hub remove %s` first",
+                             name, name);
+    else if (named && !json_array_size(keys))
+        status = optune_fail(deed->err, OPTUNE_EUSAGE,
+                             "there is a hub '%s': --key K takes packs of one more key", name);
+    if (status >= 0)
+        status = ot_hub_allow(&hub, keys, deed->err);
+    if (status >= 0)
+        tell_added(deed, &hub,
+                   json_array_size(hub.keys) > before
+                       ? "its packs signed by that key, too, are "
+                         "taken with the next pull"
+                       : "it is as it was");
+    ot_hub_close(&hub);
+    return status;
+}
+
+static int add_new(ot_hub_deed *deed, const char *name, const char *url, json_t *keys)
+{
+    const optune_hub_options *options = deed->options;
+    if (!json_array_size(keys) && !options->anybody)
+        return optune_fail(deed->err, OPTUNE_EUSAGE,
+                           "whose packs are taken? --key K, which `optune hub key` prints "
+                           "where they are made; --unsigned takes anybody's as hints");
+    ot_hub hub = {.keys = keys, .withdrawn = json_array()};
+    ot_hub_place(deed->o, name, &hub);
+    describe(options, url, &hub);
+    ot_remove_tree(hub.dir); /* what another hub of that name left when it was cut short */
+    const int status = ot_hub_write_config(&hub, deed->err);
+    if (status >= 0)
+        tell_added(deed, &hub,
+                   hub.hints ? "what it holds starts searches, and is never selected before it "
+                               "was measured here"
+                             : "records of this very kind of device, signed by its keys, are "
+                               "selected where nothing was measured here");
+    json_decref(hub.withdrawn);
+    return status;
+}
+
+int ot_hub_add(ot_hub_deed *deed)
+{
+    const char *const *word = deed->options->words;
+    optune_err *err = deed->err;
+    if (!word || !word[0] || (word[1] && word[2]))
+        return optune_fail(err, OPTUNE_EUSAGE, "hub add needs a name and an address");
+    if (!ot_is_identifier(word[0]) || strlen(word[0]) >= OPTUNE_NAME_SIZE)
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "'%.80s' is no name of a hub: letters, digits and _", word[0]);
+    OT_RETURN_UNLESS_OK(ot_context_need_db(deed->o, err));
+    if (word[1])
+        OT_RETURN_UNLESS_OK(check_url(word[1], deed->options->plain_http, err));
+    ot_hub hub;
+    ot_hub_place(deed->o, word[0], &hub);
+    ot_text config = {0};
+    ot_text_printf(&config, "%s/hub.json", hub.dir);
+    const bool there = ot_exists(config.s);
+    ot_text_release(&config);
+    if (!there && !word[1])
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "there is no hub '%s': hub add needs a name and an address",
+                           word[0]);
+    json_t *keys = json_array();
+    int status = ot_hub_take_keys(deed->options->keys, keys, err);
+    if (status >= 0)
+        status = there ? add_keys(deed, word[0], word[1], keys)
+                       : add_new(deed, word[0], word[1], keys);
+    json_decref(keys);
+    return status;
+}
+
+/* ---- removing ---------------------------------------------------------------------------- */
+
+/* Keys that count no more; the hub stays. */
+static int withdraw(ot_hub_deed *deed, const char *name)
+{
+    ot_hub hub;
+    int64_t packs = 0;
+    OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
+    json_t *keys = json_array();
+    int status = ot_hub_take_keys(deed->options->keys, keys, deed->err);
+    if (status >= 0)
+        status = ot_hub_withdraw(&hub, keys, &deed->o->stop, &packs, deed->err);
+    if (status >= 0) {
+        ot_text_printf(&deed->text,
+                       "hub %s: what %s key%s signed is taken no more; %lld packs are gone\n",
+                       name, json_array_size(keys) == 1 ? "this" : "these",
+                       json_array_size(keys) == 1 ? "" : "s", (long long)packs);
+        if (!json_array_size(hub.keys) && !hub.anybody)
+            ot_text_printf(&deed->text,
+                           "  it has no key now: `optune hub add %s --key K` takes packs of "
+                           "one\n",
+                           name);
+        json_array_append_new(deed->json, json_pack("{s:s, s:O, s:I}", "hub", name, "withdrawn",
+                                                    keys, "packs", (json_int_t)packs));
+    }
+    json_decref(keys);
+    ot_hub_close(&hub);
+    return status;
+}
+
+int ot_hub_remove(ot_hub_deed *deed)
+{
+    const char *const *word = deed->options->words;
+    if (!word || !word[0] || word[1])
+        return optune_fail(deed->err, OPTUNE_EUSAGE, "hub remove needs the name of one");
+    if (deed->options->keys && deed->options->keys[0])
+        return withdraw(deed, word[0]);
+    ot_hub hub;
+    int status = ot_hub_open(deed->o, word[0], &hub, deed->err);
+    if (status == OPTUNE_EDAMAGED) { /* that is the remedy */
+        ot_hub_place(deed->o, word[0], &hub);
+        status = OPTUNE_OK;
+    }
+    if (status < 0)
+        return status;
+    char dir[sizeof hub.dir];
+    memcpy(dir, hub.dir, sizeof dir);
+    ot_remove_tree(dir);
+    ot_hub_close(&hub);
+    if (ot_exists(dir))
+        return optune_fail(deed->err, OPTUNE_EIO, "cannot remove all of '%s'", dir);
+    ot_text_printf(&deed->text, "hub %s and what came from it are gone\n", word[0]);
+    json_array_append_new(deed->json, json_pack("{s:s, s:b}", "hub", word[0], "removed", 1));
+    return OPTUNE_OK;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that several may use: whose a file is that was just made, by the folder that it is in or
+ * the file whose place it takes. All by descriptor, and of nothing that has another name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+enum { RIGHTS = 0777, GROUP_FILE = 060, GROUP_FOLDER = 070 };
+
+static bool folder_of(const char *path, struct stat *folder)
+{
+    const char *slash = strrchr(path, '/');
+    ot_text name = {0};
+    ot_text_add_n(&name, slash ? path : ".",
+                  slash && slash > path ? (size_t)(slash - path) : 1);
+    const bool found = stat(name.s, folder) == 0;
+    ot_text_release(&name);
+    return found;
+}
+
+static bool is_own(int fd, struct stat *is)
+{
+    return fstat(fd, is) == 0 && is->st_uid == geteuid() &&
+           (S_ISDIR(is->st_mode) || (S_ISREG(is->st_mode) && is->st_nlink == 1));
+}
+
+void ot_made(int fd, const char *path)
+{
+    struct stat is, folder;
+    if (!is_own(fd, &is) || !folder_of(path, &folder))
+        return;
+    if (geteuid() == 0 && folder.st_uid != 0 && fchown(fd, folder.st_uid, folder.st_gid) == 0)
+        is.st_gid = folder.st_gid;
+    const mode_t shared = S_ISGID | S_IWGRP,
+                 group = S_ISDIR(is.st_mode) ? S_ISGID | GROUP_FOLDER : GROUP_FILE;
+    if ((folder.st_mode & shared) == shared && folder.st_gid == is.st_gid &&
+        (is.st_mode & group) != group)
+        (void)!fchmod(fd, (is.st_mode & 07777) | group);
+}
+
+void ot_made_at(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ot_made(fd, path);
+    close(fd);
+}
+
+/* Who is named one by one; a file system that knows no such lists has none. */
+static void keep_list(int fd, int was)
+{
+    static const char list[] = "system.posix_acl_access";
+    enum { MOST_LIST = 64 << 10 };
+    char *value = ot_alloc(MOST_LIST);
+    const ssize_t n = fgetxattr(was, list, value, MOST_LIST);
+    if (n > 0)
+        (void)!fsetxattr(fd, list, value, (size_t)n, 0);
+    free(value);
+}
+
+int ot_stay_whose(int fd, int was)
+{
+    struct stat is, old;
+    if (fstat(fd, &is) < 0 || fstat(was, &old) < 0)
+        return errno;
+    if ((is.st_uid != old.st_uid || is.st_gid != old.st_gid) &&
+        fchown(fd, old.st_uid, old.st_gid) < 0 && is.st_gid != old.st_gid)
+        (void)!fchown(fd, (uid_t)-1, old.st_gid); /* of a group that this one is of */
+    keep_list(fd, was);
+    if (fstat(fd, &is) < 0)
+        return errno;
+    const mode_t rights = old.st_mode & (S_ISDIR(old.st_mode) ? S_ISGID | RIGHTS : RIGHTS);
+    const bool same = (is.st_mode & RIGHTS) == (rights & RIGHTS);
+    return same || fchmod(fd, rights) == 0 ? 0 : errno;
+}

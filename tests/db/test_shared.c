@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A database that several users have: what one of them makes or replaces the others may use as they
+ * did before, whatever his umask is.
+ */
+#include "support/check.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <grp.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "db/db.h"
+#include "support/store.h"
+
+enum { ANNE = 1234, BERT = 1235, TEAM = 4321 };
+
+static int number; /* of the next record */
+
+static void use(uid_t who, mode_t mask, void (*deed)(ot_store *store))
+{
+    int status;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const gid_t team = TEAM;
+        ot_store *store;
+        optune_err err = {0};
+        if (who && (setgroups(1, &team) < 0 || setgid(who) < 0 || setuid(who) < 0))
+            _exit(99);
+        umask(mask);
+        const int opened = ot_store_open(store_dir, OT_STORE_WRITE, &store, &err);
+        if (opened < 0)
+            print_error("user %d: %s\n", (int)who, err.text);
+        else
+            deed(store);
+        _exit(opened < 0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    number++;
+}
+
+static void must(int status, const optune_err *err)
+{
+    if (status < 0) {
+        print_error("%s\n", err->text);
+        _exit(1);
+    }
+}
+
+static void put(ot_store *store)
+{
+    const optune_record record = some_record(number);
+    ot_text path = {0};
+    ot_log *log;
+    optune_err err = {0};
+    ot_text_printf(&path, "%s/logs", store_dir);
+    must(ot_make_shared_dirs(path.s, &err), &err);
+    ot_text_printf(&path, "/%d.log", number);
+    must(ot_log_open(path.s, OT_LOG_SHORT, &log, &err), &err);
+    must(ot_log_append(log, &record, &err), &err);
+    ot_log_close(log);
+    must(ot_store_put(store, &record, 1, NULL, &err), &err);
+    must(ot_store_log_done(store, path.s, &err), &err);
+    ot_text_release(&path);
+}
+
+/* The new one, which gets its files. */
+static void open_again(ot_store *store)
+{
+    optune_err err = {0};
+    ot_store_close(store);
+    must(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err), &err);
+}
+
+static void compact(ot_store *store)
+{
+    int64_t before, after;
+    optune_err err = {0};
+    must(ot_store_compact(store, &before, &after, &err), &err);
+    open_again(store);
+}
+
+static void rebuild(ot_store *store)
+{
+    int64_t refused;
+    ot_store_stats stats;
+    optune_err err = {0};
+    must(ot_store_rebuild(store_dir, NULL, &stats, &refused, &err), &err);
+    if (stats.records != number - 2) /* two of the deeds stored none */
+        _exit(2);
+    open_again(store);
+}
+
+static void forget(ot_store *store)
+{
+    const optune_record record = some_record(0);
+    const ot_digest digest = ot_record_digest(&record);
+    ot_pruned pruned;
+    optune_err err = {0};
+    must(ot_store_forget(store, &digest, 1, &pruned, &err), &err);
+    if (pruned.logs != 1 || pruned.unread)
+        _exit(3);
+}
+
+static bool (*good)(const struct stat *info);
+static int files;
+
+static int look(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)type;
+    if (place->level > 0 && !good(info))
+        print_error("%s: %d:%d %o\n", path, (int)info->st_uid, (int)info->st_gid,
+                    (unsigned)info->st_mode);
+    files += place->level > 0;
+    return place->level > 0 && !good(info);
+}
+
+static void all_are(bool (*so)(const struct stat *info))
+{
+    good = so;
+    files = 0;
+    assert_int_equal(nftw(store_dir, look, 16, FTW_PHYS), 0);
+    assert_true(files >= 8); /* store/ with three files, logs/ with as many, two locks */
+}
+
+static bool is_the_team_s(const struct stat *info)
+{
+    const mode_t rights = S_ISDIR(info->st_mode) ? S_ISGID | 070 : 060;
+    return info->st_gid == TEAM && (info->st_mode & rights) == rights;
+}
+
+/* Every other one has a umask for folders of his own. */
+static void a_group_has_one(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    number = 0;
+    assert_int_equal(chown(store_dir, 0, TEAM), 0);
+    assert_int_equal(chmod(store_dir, 02770), 0);
+    use(ANNE, 022, put);
+    use(BERT, 077, compact);
+    use(ANNE, 022, put);
+    use(BERT, 022, put);
+    use(BERT, 077, compact);
+    use(ANNE, 077, rebuild);
+    use(BERT, 022, forget);
+    use(BERT, 022, put);
+    use(ANNE, 022, compact);
+    all_are(is_the_team_s);
+}
+
+static bool is_anne_s(const struct stat *info)
+{
+    return info->st_uid == ANNE && (info->st_mode & 0600) == 0600;
+}
+
+static void it_stays_whose_it_is_under_root(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    number = 0;
+    assert_int_equal(chown(store_dir, ANNE, ANNE), 0);
+    use(ANNE, 022, put);
+    use(0, 077, compact);
+    use(0, 022, put);
+    use(ANNE, 022, put);
+    use(0, 077, compact);
+    use(0, 077, rebuild);
+    use(ANNE, 022, forget);
+    use(ANNE, 022, compact);
+    all_are(is_anne_s);
+}
+
+/* Who is named one by one (an access control list, as the system keeps it) stays named. */
+static void a_list_stays(void **state)
+{
+    (void)state;
+    static const char name[] = "system.posix_acl_access";
+    enum { ENTRIES = 5 };
+    /* version; of each: kind and rights, who (owner rw, BERT rw, group r, mask rw, others) */
+    const uint32_t nobody = (uint32_t)-1;
+    uint32_t list[1 + 2 * ENTRIES] = {2,      0x01 | 6 << 16, nobody, 0x02 | 6 << 16,
+                                      BERT,   0x04 | 4 << 16, nobody, 0x10 | 6 << 16,
+                                      nobody, 0x20 | 0 << 16, nobody};
+    char found[sizeof list + 1];
+    store_fill(3);
+    if (setxattr(store_data, name, list, sizeof list, 0) < 0)
+        skip(); /* the file system has none */
+    for (int i = 0; i < 2; i++) {
+        use(0, i ? 022 : 077, compact);
+        assert_int_equal(getxattr(store_data, name, found, sizeof found), sizeof list);
+        assert_memory_equal(found, list, sizeof list);
+    }
+}
+
+int main(void)
+{
+#define EACH(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
+    const struct CMUnitTest tests[] = {
+        EACH(a_group_has_one),
+        EACH(it_stays_whose_it_is_under_root),
+        EACH(a_list_stays),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
