@@ -152,6 +152,8 @@ fi
 fresh='dense_ring.cuda
 dense_tile.gpu
 dense_skinny.gpu
+dense_skinny_ring.cuda
+batch_matmul_skinny_ring.cuda
 batch_matmul_ring.cuda
 batch_matmul_tile.gpu
 conv2d_implicit_gemm.gpu

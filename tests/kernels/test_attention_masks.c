@@ -22,6 +22,7 @@ static void attend(const char *mask_file, const void *mask, size_t mask_bytes, d
                            "tests/data/attention_shape.cu",
                            mask_file,
                            "kernels/attention/gpu/attention_gpu.kernel.h",
+                           "kernels/attention/gpu/hide_gpu.kernel.h",
                            "kernels/common/mma_gpu.kernel.h",
                            "kernels/common/team.kernel.h",
                            "kernels/common/warp_gpu.kernel.h",
@@ -85,9 +86,38 @@ static void test_kept(void **state)
             fail_msg("row %d is %g, not %g", r, out[r], want[r]);
 }
 
+/* One mask for all rows, which a warp reads once: nothing of the first tile, some of it. */
+static void test_shared(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *file;
+        int gap;
+    } table[] = {{"tests/data/attention_shared.cu", 1}, {"tests/data/attention_apart.cu", 3}};
+    static const int kept[][4] = {{3, 12, 17, 30}, {20, 25, 31, 31}, {0, 1, 6, 15}};
+    for (int i = 0; i < OT_COUNT(table); i++)
+        for (int k = 0; k < OT_COUNT(kept); k++) {
+            uint8_t mask[3 * KEYS] = {0};
+            double out[ROWS];
+            for (int n = 0; n < 4; n++)
+                mask[kept[k][n] * table[i].gap] = 1;
+            double sum = 0, count = 0;
+            for (int j = 0; j < KEYS; j++) {
+                sum += mask[j * table[i].gap] ? j : 0;
+                count += mask[j * table[i].gap];
+            }
+            attend(table[i].file, mask, (size_t)(KEYS * table[i].gap), out);
+            for (int r = 0; r < ROWS; r++)
+                if (fabs(out[r] - sum / count) > 0.01 * sum / count)
+                    fail_msg("%s, mask %d: row %d is %g, not %g", table[i].file, k, r, out[r],
+                             sum / count);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_added),
-                                       cmocka_unit_test(test_kept)};
+                                       cmocka_unit_test(test_kept),
+                                       cmocka_unit_test(test_shared)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,6 +205,7 @@ static void templates_tell_good_from_bad(void **state)
         {"dense_wgmma.cuda", LARGE("bf16"), 2},
         {"dense_wgmma.cuda", "dense(bf16[512,512],bf16[512,512])", 2},
         {"dense_skinny.gpu", "dense(f32[16,4096],f32[4096,4096])", 2},
+        {"dense_skinny_ring.cuda", "dense(f32[16,4096],f32[4096,4096])", 2},
         {"dense_gemv.gpu", "dense(f32[1,4096],f32[4096,4096])", 2},
         {"batch_matmul_tile.gpu", BATCH("f32"), 2},
         {"batch_matmul_ring.cuda", BATCH("f32"), 2},

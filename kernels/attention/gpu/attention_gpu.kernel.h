@@ -96,44 +96,11 @@ INLINE float masked_score(float score, MASK_T m)
     return more == NOTHING ? NOTHING : score + more;
 #endif
 }
-
-#define PAIRS (MASK_K == 1 && SKV % 2 == 0) /* keys' masks lie in aligned twos */
-VECTOR(mask_pair, MASK_T, 2);
-
-/* Those of keys `key`, an even one, and the next, of the row whose mask begins at `m`. */
-INLINE mask_pair mask_of(GLOBAL const MASK_T *m, int key)
-{
-    mask_pair p;
-#if PAIRS
-    p = *(GLOBAL const mask_pair *)(m + MIN(key, SKV - 2));
-#else
-    p.v[0] = m[(i64)MIN(key, SKV - 1) * MASK_K];
-    p.v[1] = m[(i64)MIN(key + 1, SKV - 1) * MASK_K];
-#endif
-    return p;
-}
 #else
 #define MASK_PARAMETER
 #define MASK_ARGUMENT
 #define mask_row(head, r) 0
 #define MASKED_SCORE(score, row, key) ((void)(row), (score))
 #endif
-
-/* Products of keys `key`, an even one, and the next become scores, nothing where the row that sees
- * the first `sees` keys, whose mask begins at `row`, does not see one. */
-INLINE void hide_pair(float *two, i64 row, int key, int sees MASK_PARAMETER)
-{
-#if MASKED
-    const mask_pair m = mask_of(mask + row, key);
-#endif
-    UNROLL
-    for (int e = 0; e < 2; e++) {
-        float x = EARLY(two[e]);
-#if MASKED
-        x = masked_score(x, m.v[e]);
-#endif
-        two[e] = key + e < sees ? x : NOTHING;
-    }
-}
 
 #endif

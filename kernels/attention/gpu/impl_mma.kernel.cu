@@ -16,7 +16,7 @@
  * registers; MMA, PAIR: a word of mma_gpu.kernel.h, and the one that packs two sums; POOL.
  * The order of the loop is that of Dao's FlashAttention-2 (2023).
  */
-#include "kernels/attention/gpu/attention_gpu.kernel.h"
+#include "kernels/attention/gpu/hide_gpu.kernel.h"
 #include "kernels/common/mma_gpu.kernel.h"
 #include "kernels/common/pairs_gpu.kernel.h"
 
@@ -38,23 +38,49 @@ INLINE int place(int pitch, int row, int c)
     return row * pitch + c / 8 * 128 + (c % 8 ^ row % 8) * 16;
 }
 
-/* `count` rows of `width` elements into a tile, from row `first` on; `end`: of the matrix. Rows
- * behind it are zeros, or its last one. */
+/* Rows of whole pairs of chunks lie chunk behind chunk: then `from` is a thread's first chunk of a
+ * tile, behind which its others are constants, else the tile's first row. */
+#define FIRST(width) ((width) % 16 == 0 ? THREAD_X * 8 : 0)
+
+/* `count` rows of `width` elements into a tile, from row `first` of the matrix on, which has `end`.
+ * Rows behind it are zeros. */
 INLINE void fill(LOCAL byte *to, GLOBAL const IN_T *from, const int count, const int width,
-                 int pitch, int first, const int end, const bool repeat)
+                 const int pitch, int first, const int end)
 {
     const int chunks = CEIL_DIV(width, 16) * 2, all = count * chunks;
+    const bool line = width % 16 == 0;
+    const bool apart = THREADS % (chunks * 8) == 0; /* by whole eights of rows */
+    LOCAL byte *const mine = to + place(pitch, THREAD_X / chunks, THREAD_X % chunks);
     UNROLL
     for (int i = 0; i < CEIL_DIV(all, THREADS); i++) {
         const int e = THREAD_X + i * THREADS, r = e / chunks, c = e % chunks;
         if (all % THREADS == 0 || e < all) {
-            const int row = repeat ? MIN(first + r, end - 1) : first + r;
-            LOCAL byte *const at = to + place(pitch, r, c);
-            GLOBAL const IN_T *const source = from + row * width + c * 8;
-            if (width % 16 == 0 && (repeat || end % count == 0))
+            LOCAL byte *const at =
+                apart ? mine + i * (THREADS / chunks) * pitch : to + place(pitch, r, c);
+            GLOBAL const IN_T *const source =
+                from + (line ? i * THREADS * 8 : r * width + c * 8);
+            if (line && end % count == 0)
                 cp_async_16(at, source);
             else
-                cp_async_16_zero(at, source, row < end && c * 8 < width ? 16 : 0);
+                cp_async_16_zero(at, source, first + r < end && c * 8 < width ? 16 : 0);
+        }
+    }
+}
+
+/* The block's queries, behind the last of which that one is repeated. */
+INLINE void fill_queries(LOCAL byte *to, GLOBAL const IN_T *from, int first)
+{
+    const int chunks = STEPS * 2, all = TQ * chunks;
+    UNROLL
+    for (int i = 0; i < CEIL_DIV(all, THREADS); i++) {
+        const int e = THREAD_X + i * THREADS, r = e / chunks, c = e % chunks;
+        if (all % THREADS == 0 || e < all) {
+            LOCAL byte *const at = to + place(K_PITCH, r, c);
+            GLOBAL const IN_T *const source = from + MIN(first + r, ROWS - 1) * D + c * 8;
+            if (D % 16 == 0)
+                cp_async_16(at, source);
+            else
+                cp_async_16_zero(at, source, c * 8 < D ? 16 : 0);
         }
     }
 }
@@ -73,10 +99,16 @@ INLINE void load_columns(u32 *r, LOCAL const byte *tile, int pitch, int lane_at,
     UNROLL                                                                                     \
     for (int i = 0; i < (n)*MT * 8; i++)                                                       \
         sums[i / (MT * 8)][i / 8 % MT][i / 4 % 2][i % 4] = 0;
+#define SCORE(two, e, row) score[(two) / 2][(row) / 2][(two) % 2][(row) % 2 * 2 + (e)]
+/* One tile after the other. */
 #define FILL_K(t)                                                                              \
-    fill(ring + (t) % STAGES * STAGE_BYTES, k, TK, D, K_PITCH, (t)*TK, SKV, false);
+    fill(ring + (t) % STAGES * STAGE_BYTES, k, TK, D, K_PITCH, (t)*TK, SKV);                   \
+    k += TK * D;                                                                               \
+    OPAQUE_POINTER(k);
 #define FILL_V(t)                                                                              \
-    fill(ring + (t) % STAGES * STAGE_BYTES + K_BYTES, v, TK, DV, V_PITCH, (t)*TK, SKV, false);
+    fill(ring + (t) % STAGES * STAGE_BYTES + K_BYTES, v, TK, DV, V_PITCH, (t)*TK, SKV);        \
+    v += TK * DV;                                                                              \
+    OPAQUE_POINTER(v);
 
 KERNEL(THREADS, 1, 1)
 attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
@@ -95,16 +127,15 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
     u32 held[HOLD ? STEPS : 1][MT][4];
     float acc[COLUMNS][MT][2][4], most[2 * MT], sum[2 * MT];
     q += (i64)head * ROWS * D;
-    k += (i64)head * SKV * D;
-    v += (i64)head * SKV * DV;
-    out += (i64)head * ROWS * DV;
+    k += (i64)head * SKV * D + FIRST(D);
+    v += (i64)head * SKV * DV + FIRST(DV);
     UNROLL
     for (int i = 0; i < 2 * MT; i++) {
         most[i] = START;
         sum[i] = 0;
     }
     ZERO(acc, COLUMNS)
-    fill(queries, q, TQ, D, K_PITCH, row0, ROWS, true);
+    fill_queries(queries, q, row0);
     cp_async_commit();
 #if STAGES == 1
     FILL_K(0)
@@ -112,11 +143,13 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
 #else
     UNROLL
     for (int t = 0; t < STAGES - 1; t++) {
-        if (t < tiles)
+        if (t < tiles) {
             FILL_K(t)
+        }
         cp_async_commit();
-        if (t < tiles)
+        if (t < tiles) {
             FILL_V(t)
+        }
         cp_async_commit();
     }
 #endif
@@ -134,6 +167,10 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
     for (int t = 0; t < tiles; t++) {
         LOCAL const byte *const tile = ring + t % STAGES * STAGE_BYTES;
         float score[KEYS][MT][2][4];
+#if VOTED
+        voted_mask masks[VOTES];
+        masks_fetch(masks, mask + mask_row(head, row0), t * TK);
+#endif
         ZERO(score, KEYS)
         CP_ASYNC_WAIT(STAGES == 1 ? 0 : 2 * STAGES - 3);
         BARRIER();
@@ -141,11 +178,13 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
         FILL_V(t)
         cp_async_commit();
 #else
-        if (t + STAGES - 1 < tiles)
+        if (t + STAGES - 1 < tiles) {
             FILL_K(t + STAGES - 1)
+        }
         cp_async_commit();
-        if (t + STAGES - 1 < tiles)
+        if (t + STAGES - 1 < tiles) {
             FILL_V(t + STAGES - 1)
+        }
         cp_async_commit();
 #endif
         UNROLL
@@ -162,7 +201,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
                 MMA_TILE(MMA, MT, 2, score[j], held[HOLD ? s : 0], b);
             }
         }
-        if (MASKED || (!ALL_SEEN && (t + 1) * TK > all_see)) {
+        if ((MASKED && !VOTED) || (!ALL_SEEN && (t + 1) * TK > all_see)) {
             UNROLL
             for (int i = 0; i < 2 * MT; i++) {
                 const int r = MIN(row0 + warp_row + lane / 4 + 8 * i, ROWS - 1);
@@ -182,6 +221,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
                 *s = EARLY(*s);
             }
         }
+        HIDE_VOTED(masks, 2 * MT, SCORE)
         UNROLL
         for (int i = 0; i < 2 * MT; i++) {          /* row lane / 4 + 8 i of the warp's */
             float higher = most[i], other = higher; /* two chains */
@@ -201,31 +241,30 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
             most[i] = higher;
             sum[i] *= less;
             UNROLL
-            for (int e = 0; e < 4 * KEYS; e++) {
-                float *const s = &score[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2];
-                *s = WEIGHT_OF(*s, higher);
-                sum[i] += *s;
-            }
-            UNROLL
             for (int e = 0; e < 4 * COLUMNS; e++)
                 acc[e / 4][i / 2][e / 2 % 2][i % 2 * 2 + e % 2] *= less;
         }
         CP_ASYNC_WAIT(STAGES == 1 ? 0 : 2 * STAGES - 2);
         BARRIER();
 #if STAGES == 1
-        if (t + 1 < tiles)
+        if (t + 1 < tiles) {
             FILL_K(t + 1)
+        }
         cp_async_commit();
 #endif
         UNROLL
         for (int j = 0; j < KEYS; j++) {
             u32 weights[MT][4];
             UNROLL
-            for (int i = 0; i < MT; i++) {
+            for (int i = 0; i < 2 * MT; i++) {
+                float w[4];
                 UNROLL
                 for (int e = 0; e < 4; e++)
-                    weights[i][e] =
-                        PAIR(score[j][i][e / 2][e % 2 * 2], score[j][i][e / 2][e % 2 * 2 + 1]);
+                    w[e] = WEIGHT_OF(score[j][i / 2][e / 2][i % 2 * 2 + e % 2], most[i]);
+                sum[i] += (w[0] + w[1]) + (w[2] + w[3]);
+                UNROLL
+                for (int h = 0; h < 2; h++)
+                    weights[i / 2][h * 2 + i % 2] = PAIR(w[2 * h], w[2 * h + 1]);
             }
             UNROLL
             for (int c = 0; c < COLUMNS; c++) {
@@ -236,6 +275,7 @@ attention(GLOBAL const IN_T *RESTRICT q, GLOBAL const IN_T *RESTRICT k,
         }
     }
     CP_ASYNC_WAIT(0);
+    out += (i64)head * ROWS * DV;
     UNROLL
     for (int i = 0; i < 2 * MT; i++) {
         const int r = row0 + warp_row + lane / 4 + 8 * i;

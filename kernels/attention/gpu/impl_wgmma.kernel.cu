@@ -18,7 +18,7 @@
  * outputs in whole panels; TYPE (f16, bf16), PAIR (two sums as one word of them).
  * The order of products is that of Shah et al.'s FlashAttention-3 (2024).
  */
-#include "kernels/attention/gpu/attention_gpu.kernel.h"
+#include "kernels/attention/gpu/hide_gpu.kernel.h"
 #include "kernels/common/wgmma_gpu.kernel.h"
 
 #define TQ (64 * CONSUMERS)
@@ -141,6 +141,8 @@ typedef struct line {
 
 #define ELEMENT(h, e) ((e) / 2 * 4 + 2 * (h) + (e) % 2) /* e-th score or output of row h */
 
+#define SCORE(two, e, h) s[4 * (two) + 2 * (h) + (e)]
+
 /* Keys of the tile, from `key` on, that a row does not see. */
 INLINE void hide(float *s, const line *rows, int key MASK_PARAMETER)
 {
@@ -191,12 +193,19 @@ INLINE void pack(u32 (*weights)[4], const float *s)
         weights[i / 4][i % 4] = PAIR(s[2 * i], s[2 * i + 1]);
 }
 
+#if VOTED
+#define FETCH_MASKS(t) masks_fetch(masks, mask + rows[0].mask, (t)*TK);
+#else
+#define FETCH_MASKS(t)
+#endif
+
 #define SOFTMAX(t)                                                                             \
     {                                                                                          \
-        if (MASKED || ((t) + 1) * TK > all_see)                                                \
+        if ((MASKED && !VOTED) || ((t) + 1) * TK > all_see)                                    \
             hide(s, rows, (t)*TK MASK_ARGUMENT);                                               \
         else if (SCALE <= 0)                                                                   \
             UNROLL for (int e = 0; e < TK / 2; e++) s[e] = EARLY(s[e]);                        \
+        HIDE_VOTED(masks, 2, SCORE)                                                            \
         weigh(s, rows);                                                                        \
     }
 
@@ -276,7 +285,11 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                 acc[e] = 0;
             if (p.tiles > 0) {
                 float s[TK / 2];
+#if VOTED
+                voted_mask masks[VOTES];
+#endif
                 u32 weights[TK / 16][4];
+                FETCH_MASKS(0)
                 mbarrier_wait(Q_FULL, parity);
                 parity ^= 1;
                 mbarrier_wait(K_FULL(of_k.stage), of_k.parity);
@@ -292,6 +305,7 @@ attention(TENSOR_MAP(q), TENSOR_MAP(k), TENSOR_MAP(v), GLOBAL IN_T *RESTRICT out
                 NEXT_KEYS(0)
                 UNROLL_BY(1)
                 for (int t = 1; t < p.tiles; t++) {
+                    FETCH_MASKS(t)
                     TURN_BEGIN
                     multiply_keys(s, queries, K_TILE(of_k.stage));
                     mbarrier_wait(V_FULL(of_v.stage), of_v.parity);

@@ -8,6 +8,9 @@
  * places of a warp on 32 banks. The other one, of which a thread multiplies fewer rows, stays as
  * it lies, in copies of 16 bytes (QUAD_ROWS or QUAD_COLS), where rows are whole vectors.
  *
+ * Of few rows SLICES groups of a block's threads take a part of each tile's depth, and their sums
+ * meet in shared memory.
+ *
  * Edges: copies of no bytes are zeros. Macros: those of kernels/matmul/gpu/matmul_gpu.h; VX VY are
  * elements copied at once of operands that lie depth by depth.
  */
@@ -19,7 +22,9 @@
 #define Y_PITCH (BN + (Y_ALONG ? 0 : SKEW))
 #define TILE_A_AT(k) ((k)*X_PITCH)
 #define TILE_B_AT(k) ((k)*Y_PITCH)
+#define TILE_DEPTH (BK / SLICES) /* a multiple of 8 */
 #define TILE_AHEAD (TM * TN < 64 || TM * TN >= 128 ? 1 : 2)
+#include "kernels/matmul/gpu/slices_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 #define TILE_STORE STORE_VECTOR
@@ -30,6 +35,7 @@
 #define TILE_SUM APART
 #endif
 
+#define ALL (THREADS * SLICES) /* threads of a block */
 #define X_TILE TILE_A_AT(BK)
 #define TILE (X_TILE + TILE_B_AT(BK))
 #define STEPS CEIL_DIV(CEIL_DIV(K, BK), SPLITS) /* of one block */
@@ -49,17 +55,17 @@ INLINE void fill_turned(LOCAL float *to, GLOBAL const float *from, const int cou
     const u32 one = OPAQUE_ONE();
     const bool near = ld < 1 << 20; /* in bytes of 32 bits */
     const int k = THREAD_X % TURNED, r = THREAD_X / TURNED;
-    const int lines = CEIL_DIV(count, THREADS / TURNED), all = lines * (BK / TURNED);
+    const int lines = CEIL_DIV(count, ALL / TURNED), all = lines * (BK / TURNED);
     UNROLL
     for (int c = 0; c < all; c++) {
-        const int h = c / lines * TURNED, i = c % lines * (THREADS / TURNED);
+        const int h = c / lines * TURNED, i = c % lines * (ALL / TURNED);
         const bool inside = (WHOLE_K || k + h < left) && (whole || r + i < have);
-        GLOBAL const float *const at =
+        GLOBAL const float *const line =
             near ? (GLOBAL const float *)((GLOBAL const char *)from +
-                                          (u64)one * (u32)((i * ld + h) * ELEM))
-                 : from + i * ld + h;
-        if (count % (THREADS / TURNED) == 0 || r + i < count)
-            cp_async_4_zero(to + h * pitch + i, at, inside ? 4 : 0);
+                                          (u64)one * (u32)(i * ld * ELEM))
+                 : from + i * ld;
+        if (count % (ALL / TURNED) == 0 || r + i < count)
+            cp_async_4_zero(to + h * pitch + i, line + h, inside ? 4 : 0);
     }
 }
 
@@ -67,13 +73,12 @@ INLINE void fill_turned(LOCAL float *to, GLOBAL const float *from, const int cou
 INLINE void fill_along(LOCAL float *to, GLOBAL const float *from, const int count, const int v,
                        const INDEX ld, INDEX left, INDEX have, const bool whole)
 {
-    const int line = count / v,
-              all = CEIL_DIV(BK * line, THREADS); /* line: copies of a depth */
+    const int line = count / v, all = CEIL_DIV(BK * line, ALL); /* line: copies of a depth */
     UNROLL
     for (int c = 0; c < all; c++) {
-        const int e = THREAD_X + c * THREADS, k = e / line, r = e % line * v;
+        const int e = THREAD_X + c * ALL, k = e / line, r = e % line * v;
         const bool inside = (WHOLE_K || k < left) && (whole || r < have);
-        if (BK * line % THREADS == 0 || e < BK * line) {
+        if (BK * line % ALL == 0 || e < BK * line) {
             if (v == 4)
                 cp_async_16_zero(to + k * count + r, from + k * ld + r, inside ? 16 : 0);
             else if (v == 2)
@@ -92,17 +97,17 @@ INLINE void fill_quads(LOCAL float *to, GLOBAL const float *from, const int coun
     const u32 one = OPAQUE_ONE();
     const bool near = ld < 1 << 20;
     const int k = THREAD_X % 2 * 4, r = THREAD_X / 2;
-    const int lines = CEIL_DIV(count, THREADS / 2), all = lines * (BK / 8);
+    const int lines = CEIL_DIV(count, ALL / 2), all = lines * (BK / 8);
     UNROLL
     for (int c = 0; c < all; c++) {
-        const int h = c / lines * 8, i = c % lines * (THREADS / 2);
+        const int h = c / lines * 8, i = c % lines * (ALL / 2);
         const bool inside = (WHOLE_K || k + h < left) && (whole || r + i < have);
-        GLOBAL const float *const at =
+        GLOBAL const float *const line =
             near ? (GLOBAL const float *)((GLOBAL const char *)from +
-                                          (u64)one * (u32)((i * ld + h) * ELEM))
-                 : from + i * ld + h;
-        if (count % (THREADS / 2) == 0 || r + i < count)
-            cp_async_16_zero(to + 4 * (QUAD_AT(h / 4, count, chunk) + i / chunk), at,
+                                          (u64)one * (u32)(i * ld * ELEM))
+                 : from + i * ld;
+        if (count % (ALL / 2) == 0 || r + i < count)
+            cp_async_16_zero(to + 4 * (QUAD_AT(h / 4, count, chunk) + i / chunk), line + h,
                              inside ? 16 : 0);
     }
 }
@@ -154,13 +159,13 @@ INLINE void fill_quads(LOCAL float *to, GLOBAL const float *from, const int coun
     OPAQUE_POINTER(xs);                                                                        \
     OPAQUE_POINTER(ys);
 
-KERNEL_RESIDENT(THREADS, 1, 1, RESIDENT)
+KERNEL_RESIDENT(ALL, 1, 1, RESIDENT)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
        GLOBAL DTYPE *RESTRICT out PRODUCT_PARAMETERS(DTYPE))
 {
-    SHARED(pool, STAGES * TILE * ELEM);
+    SHARED(pool, MAX(STAGES * TILE, MEET) * ELEM);
     LOCAL float *const ring = (LOCAL float *)pool;
-    const int t = THREAD_X;
+    const int slice = THREAD_X / THREADS, t = THREAD_X % THREADS;
     const int tx = t / (LX * LY) % (TX / LX) * LX + t % LX;
     const int ty = t / (LX * LY) / (TX / LX) * LY + t / LX % LY;
     const INDEX n0 = (INDEX)(BLOCK_X % CEIL_DIV(N, BN)) * BN;
@@ -176,10 +181,10 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
                              (X_ALONG ? m0 + k0 * (i64)M : m0 * (i64)K + k0) + X_FROM;
     GLOBAL const float *ys = y + (Y_SHARED ? 0 : batch * N * K) +
                              (Y_ALONG ? n0 + k0 * (i64)N : n0 * (i64)K + k0) + Y_FROM;
-    LOCAL const float *const a = ring + ty * (QUAD_ROWS ? 4 : CM), *const b =
-                                                                       ring + X_TILE +
-                                                                       tx *
-                                                                           (QUAD_COLS ? 4 : CN);
+    LOCAL const float *const a =
+        ring + TILE_A_AT(slice * TILE_DEPTH) + ty * (QUAD_ROWS ? 4 : CM);
+    LOCAL const float *const b =
+        ring + X_TILE + TILE_B_AT(slice * TILE_DEPTH) + tx * (QUAD_COLS ? 4 : CN);
     LOCAL float *const to_x = ring + X_TO, *const to_y = ring + X_TILE + Y_TO;
     tile_fragments f;
     float acc[TM][TN];
@@ -203,7 +208,7 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
         const INDEX ahead = (INDEX)(step + STAGES - 1) * BK;
         const bool more = step + STAGES - 1 < steps;
         UNROLL
-        for (int k = 0; k < BK - TILE_AHEAD; k++) {
+        for (int k = 0; k < TILE_DEPTH - TILE_AHEAD; k++) {
             tile_step(&f, a + read * TILE, b + read * TILE, k, acc);
             if (k == QUAD_ROWS + QUAD_COLS && more) {
                 FILL_X(to_x + write * TILE, ahead)
@@ -222,8 +227,13 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
         tile_last(&f, acc);
     }
     CP_ASYNC_WAIT(0);
+#if SLICES > 1
+    BARRIER(); /* slices meet where tiles were */
+    meet(ring, slice, t, acc);
+#endif
     GLOBAL DTYPE *const to = out + ((i64)BLOCK_Z * (B * (i64)M) + batch * rows) * N;
-    TILE_OUT(acc, to, batch * rows * N, m0, n0, rows, ty, tx, true, WHOLE_M && !B_VARIES)
+    TILE_OUT(acc, to, batch * rows * N, m0, n0, rows, ty, tx, SLICES == 1 || slice == 0,
+             WHOLE_M && !B_VARIES)
 }
 
 #if SPLITS > 1

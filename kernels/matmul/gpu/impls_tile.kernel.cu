@@ -26,6 +26,7 @@
 #define TILE_A_AT(k) ((k)*BM + (k) / VX * X_SKEW)
 #define TILE_B_AT(k) ((k)*BN + (k) / VY * Y_SKEW)
 #define TILE_DEPTH (BK / SLICES)
+#include "kernels/matmul/gpu/slices_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_gpu.kernel.h"
 #include "kernels/matmul/gpu/tile_out_gpu.kernel.h"
 
@@ -35,7 +36,6 @@
 #define ALL (THREADS * SLICES) /* threads of a block */
 #define X_TILE TILE_A_AT(BK)
 #define TILE (X_TILE + TILE_B_AT(BK))
-#define MEET (SLICES / 2 * BM * BN)             /* places where slices meet */
 #define STEPS CEIL_DIV(CEIL_DIV(K, BK), SPLITS) /* of one block */
 #define WHOLE_K (K % (BK * SPLITS) == 0)
 #define WHOLE_M (!M_VARIES && M % BM == 0)
@@ -103,29 +103,6 @@ VECTOR(vec_y, DTYPE, VY);
 /* From one depth, or one row, to the next. */
 #define X_LD (X_ALONG ? M : K) /* rows vary only where the operand lies row by row */
 #define Y_LD (Y_ALONG ? N : K)
-
-#if SLICES > 1
-/* The sums of all slices become those of slice 0. */
-INLINE void meet(LOCAL DTYPE *pool, int slice, int t, DTYPE acc[TM][TN])
-{
-    UNROLL_BY(1)
-    for (int pair = SLICES / 2; pair > 0; pair /= 2) {
-        LOCAL DTYPE *const at = pool + slice % pair * (BM * BN) + t;
-        if (slice >= pair && slice < 2 * pair) {
-            UNROLL
-            for (int i = 0; i < TM * TN; i++)
-                at[i * THREADS] = acc[i / TN][i % TN];
-        }
-        BARRIER();
-        if (slice < pair) {
-            UNROLL
-            for (int i = 0; i < TM * TN; i++)
-                acc[i / TN][i % TN] += at[i * THREADS];
-        }
-        BARRIER();
-    }
-}
-#endif
 
 KERNEL_RESIDENT(ALL, 1, 1, RESIDENT)
 matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,

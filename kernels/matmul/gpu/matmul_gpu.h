@@ -8,6 +8,7 @@
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
  *   ring    large float32 products from compute capability 8.0 on (matmul_gpu_ring.h)
  *   skinny  few rows: all of them in one block, whose threads also share the depth of a tile
+ *   skinny_ring  the same in float32 from compute capability 8.0 on (matmul_gpu_ring.h)
  *   mma     large products by tensor cores (matmul_gpu_mma.h)
  *   gemv    very few rows: nothing is staged, teams walk along the depth (matmul_gpu_gemv.h)
  *

@@ -2,19 +2,29 @@
 /* What kernels/matmul/gpu/matmul_gpu_ring.h declares. */
 #include "kernels/matmul/gpu/matmul_gpu_ring.h"
 
+#include <math.h>
+
 enum { SKEW = 4 };
 
 typedef struct ring {
+    bool few; /* rows: the template skinny_ring */
     gpu_tile t;
-    int64_t lanes, splits, resident;
+    int64_t lanes, slices, splits, resident;
 } ring;
 
-static ring ring_of(const optune_config *config)
+static ring ring_of(const optune_config *config, bool few)
 {
-    return (ring){.t = gpu_tile_of(config),
+    return (ring){.few = few,
+                  .t = gpu_tile_of(config),
                   .lanes = optune_config_int(config, "lanes_n"),
+                  .slices = few ? optune_config_int(config, "slices") : 1,
                   .splits = optune_config_int(config, "splits"),
-                  .resident = optune_config_int(config, "resident")};
+                  .resident = few ? 1 : optune_config_int(config, "resident")};
+}
+
+static int64_t threads_of(const ring *c)
+{
+    return gpu_tile_threads(&c->t) * c->slices;
 }
 
 bool matmul_gpu_ring_applies(const optune_task *task, const matmul_gpu *p, char *why)
@@ -51,8 +61,10 @@ void matmul_gpu_ring_space(optune_space *space)
 
 static int64_t shared(const matmul_gpu *p, const ring *c)
 {
-    return 4 * c->t.stages * c->t.bk *
-           (c->t.bm + c->t.bn + (p->x_along ? 0 : SKEW) + (p->y_along ? 0 : SKEW));
+    const int64_t meet = c->slices / 2 * c->t.bm * c->t.bn;
+    return 4 * host_max(meet, c->t.stages * c->t.bk *
+                                  (c->t.bm + c->t.bn + (p->x_along ? 0 : SKEW) +
+                                   (p->y_along ? 0 : SKEW)));
 }
 
 /* Threads side by side along n in a warp, as the tile has room for them. */
@@ -68,18 +80,23 @@ static bool fits(const optune_task *task, const matmul_gpu *p, const ring *c, ch
     const gpu_tile *t = &c->t;
     if (t->tm > t->bm || t->tn > t->bn)
         return optune_refuse(why, "a thread computes more than its block");
-    const int64_t threads = gpu_tile_threads(t);
+    const int64_t threads = threads_of(c), depth = t->bk / c->slices, least_m = c->few ? 8 : 32;
+    if (depth < 8)
+        return optune_refuse(why, "%" PRId64 " slices of a tile have less than 8 of its depth",
+                             c->slices);
     if (threads < 32)
         return optune_refuse(why, "%" PRId64 " threads are less than a warp", threads);
-    if ((t->bm > 32 && t->bm / 2 >= p->m) || (t->bn > 32 && t->bn / 2 >= p->n))
+    if ((t->bm > least_m && t->bm / 2 >= p->m) || (t->bn > 32 && t->bn / 2 >= p->n))
         return optune_refuse(why, "half of the block lies outside the output");
     if (t->bk > 8 && t->bk / 2 >= p->k)
         return optune_refuse(why, "half of the tile lies outside the depth");
-    if ((t->bm + t->bn) * t->bk > 64 * threads)
-        return optune_refuse(why, "a thread copies more than 64 elements");
-    if (t->tm * t->tn * t->bk > 4096)
+    const int64_t most = c->few ? 128 : 64; /* where most come in fours */
+    if ((t->bm + t->bn) * t->bk > most * threads)
+        return optune_refuse(why, "a thread copies more than %" PRId64 " elements", most);
+    if (t->tm * t->tn * depth > 4096)
         return optune_refuse(why, "more than 4096 multiply-adds of straight code");
-    for (ring less = {.t = c->t, .lanes = 4}; less.lanes < c->lanes; less.lanes *= 2)
+    for (ring less = {.t = c->t, .slices = c->slices, .lanes = 4}; less.lanes < c->lanes;
+         less.lanes *= 2)
         if (lanes_of(&less) == lanes_of(c))
             return optune_refuse(why, "%" PRId64 " threads along n is as good as %" PRId64,
                                  c->lanes, less.lanes);
@@ -100,7 +117,7 @@ static bool fits(const optune_task *task, const matmul_gpu *p, const ring *c, ch
 bool matmul_gpu_ring_valid(const optune_task *task, const matmul_gpu *p,
                            const optune_config *config, char *why)
 {
-    const ring c = ring_of(config);
+    const ring c = ring_of(config, false);
     return fits(task, p, &c, why);
 }
 
@@ -123,7 +140,7 @@ void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config)
 {
     const gpu_product product = product_of(p);
-    ring c = {.lanes = 4, .resident = 2};
+    ring c = {.lanes = 4, .slices = 1, .resident = 2};
     c.t = gpu_tile_best(task, &product, &c.splits);
     c.t.bm = host_max(c.t.bm, 32);
     c.t.bn = host_max(c.t.bn, 32);
@@ -150,19 +167,19 @@ void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
 double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
                                 const optune_config *config)
 {
-    const ring c = ring_of(config);
+    const ring c = ring_of(config, false);
     const gpu_product product = product_of(p);
     return gpu_tile_cost(task, &product, &c.t, c.splits);
 }
 
-void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
-                          const optune_config *config, optune_plan *plan)
+static void plan_of(const optune_task *task, const matmul_gpu *p, const ring *r,
+                    optune_plan *plan)
 {
-    const ring c = ring_of(config);
+    const ring c = *r;
     const int64_t lanes = lanes_of(&c);
     const int64_t vn = matmul_gpu_vector(p, p->n, gpu_tile_chunk(c.t.tn, 4));
-    /* What a thread has fewer of comes as it lies. */
-    const bool rows_fewer = c.t.tm < c.t.tn, whole = p->k % 4 == 0;
+    /* What a thread has fewer of comes as it lies; beside few rows, what there is more of. */
+    const bool rows_fewer = c.few ? p->y_along : c.t.tm < c.t.tn, whole = p->k % 4 == 0;
     const int m = optune_plan_module(plan);
     matmul_gpu_define(task, plan, m, p, c.splits);
     const struct {
@@ -177,6 +194,7 @@ void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
         {"CM", gpu_tile_chunk(c.t.tm, 4)},
         {"CN", gpu_tile_chunk(c.t.tn, 4)},
         {"STAGES", c.t.stages},
+        {"SLICES", c.slices},
         {"UNROLL_K", c.t.bk},
         {"QUAD_ROWS", whole && rows_fewer && !p->x_along},
         {"QUAD_COLS", whole && !rows_fewer && !p->y_along},
@@ -192,8 +210,138 @@ void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
     const optune_stage stage = {
         .module = m,
         .grid = {host_ceil(p->n, c.t.bn) * host_ceil(p->m, c.t.bm), p->b, c.splits},
-        .block = {gpu_tile_threads(&c.t), 1, 1},
+        .block = {threads_of(&c), 1, 1},
         .shared = shared(p, &c),
     };
     matmul_gpu_stages(task, plan, p, stage, c.splits, vn);
+}
+
+void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
+                          const optune_config *config, optune_plan *plan)
+{
+    const ring c = ring_of(config, false);
+    plan_of(task, p, &c, plan);
+}
+
+/* ---- few rows ---------------------------------------------------------------------------- */
+
+void matmul_gpu_skinny_ring_space(optune_space *space)
+{
+    static const int64_t blocks[] = {8, 16, 32, 64, 128}, threads[] = {2, 4, 8, 16};
+    optune_space_ints(space, "block_m", 4, blocks);
+    optune_space_ints(space, "block_n", 3, blocks + 2);
+    optune_space_ints(space, "block_k", 5, (const int64_t[]){8, 16, 32, 64, 128});
+    optune_space_ints(space, "thread_m", 4, threads);
+    optune_space_ints(space, "thread_n", 3, threads);
+    optune_space_ints(space, "stages", 4, (const int64_t[]){2, 3, 4, 6});
+    optune_space_ints(space, "lanes_n", 3, (const int64_t[]){4, 8, 16});
+    optune_space_ints(space, "slices", 5, (const int64_t[]){1, 2, 4, 8, 16});
+    optune_space_ints(space, "splits", 6, (const int64_t[]){1, 2, 4, 8, 16, 32});
+}
+
+bool matmul_gpu_skinny_ring_valid(const optune_task *task, const matmul_gpu *p,
+                                  const optune_config *config, char *why)
+{
+    const ring c = ring_of(config, true);
+    return fits(task, p, &c, why);
+}
+
+void matmul_gpu_skinny_ring_plan(const optune_task *task, const matmul_gpu *p,
+                                 const optune_config *config, optune_plan *plan)
+{
+    const ring c = ring_of(config, true);
+    plan_of(task, p, &c, plan);
+}
+
+/* Elements of one operand that a thread copies at once, beside few rows. */
+static int64_t few_copy(const matmul_gpu *p, bool along, int64_t line, int64_t rows, bool quads)
+{
+    return along ? matmul_gpu_vector(p, line, rows) : quads && p->k % 4 == 0 ? 4 : 1;
+}
+
+static double few_cost(const optune_task *task, const matmul_gpu *p, const ring *c)
+{
+    enum { COPY = 2, OF_TILE = 36 }; /* instructions */
+    const double alone = 0.65; /* of two cycles an instruction, in straight multiply-adds */
+    const gpu_tile *t = &c->t;
+    const int64_t threads = threads_of(c), sums = t->tm * t->tn;
+    const int64_t x = few_copy(p, p->x_along, p->m, t->bm, p->y_along);
+    const int64_t y = few_copy(p, p->y_along, p->n, t->bn, true);
+    const double tiles = (double)host_ceil(host_ceil(p->k, t->bk), c->splits);
+    const double depth = (double)(t->bk / c->slices); /* of a thread in a tile */
+    const double reads = depth * (double)(t->tm + t->tn) / 4;
+    const double copies = (double)host_ceil(t->bm * t->bk, x * threads) +
+                          (double)host_ceil(t->bn * t->bk, y * threads);
+    const double tile = (double)sums * depth + reads + COPY * copies + OF_TILE;
+    const double ends = (double)(sums * (2 * gpu_log2(c->slices) + 2)) + 80;
+    const gpu_work w = {
+        .blocks = host_ceil(p->m, t->bm) * host_ceil(p->n, t->bn) * p->b * c->splits,
+        .threads = threads,
+        .registers = host_min(255, sums + 2 * t->tm + 8 * t->tn + 24),
+        .shared = shared(p, c),
+        .instructions = alone * (tiles * tile + ends),
+        .bytes = tiles * (double)(t->bn * t->bk * 4) / (double)host_ceil(p->m, t->bm),
+        .cached = tiles * (double)((t->bm + t->bn) * t->bk * 4) + (double)(t->bm * t->bn * 4),
+        .waits = 2 + gpu_exposed(tiles, t->stages - 1, 2 * alone * tile),
+        .barriers = tiles + 2 * gpu_log2(c->slices),
+        .pipe = (tiles * tile + ends) * (double)host_ceil(threads, 32) / 4,
+    };
+    return gpu_cost(task, &w) + matmul_gpu_sharing(task, p, c->splits);
+}
+
+double matmul_gpu_skinny_ring_estimate(const optune_task *task, const matmul_gpu *p,
+                                       const optune_config *config)
+{
+    const ring c = ring_of(config, true);
+    return few_cost(task, p, &c);
+}
+
+void matmul_gpu_skinny_ring_fallback(const optune_task *task, const matmul_gpu *p,
+                                     const optune_space *space, optune_config *config)
+{
+    static const struct {
+        int64_t bn, bk, slices;
+    } shapes[] = {{64, 128, 16}, {128, 64, 8}, {64, 64, 8}, {32, 128, 16},
+                  {32, 64, 8},   {128, 32, 4}, {64, 32, 4}, {32, 32, 4},
+                  {64, 16, 2},   {32, 16, 2},  {64, 8, 1},  {32, 8, 1}};
+    static const int64_t rows[] = {16, 8, 4, 2}, stages[] = {4, 3};
+    enum { SHAPES = sizeof shapes / sizeof shapes[0], SPLITS = 6, ROWS = 4, STAGES = 2 };
+    ring best = {.few = true,
+                 .t = {.bm = 8, .bn = 32, .bk = 8, .tm = 2, .tn = 2, .stages = 2},
+                 .lanes = 4,
+                 .slices = 1,
+                 .splits = 1,
+                 .resident = 1};
+    double least = INFINITY;
+    int64_t bm = 8;
+    while (bm < p->m && bm < 64)
+        bm *= 2;
+    for (int at = 0; at < SHAPES * SPLITS * ROWS * STAGES; at++) {
+        ring c = best;
+        c.t = (gpu_tile){.bm = bm,
+                         .bn = shapes[at % SHAPES].bn,
+                         .bk = shapes[at % SHAPES].bk,
+                         .tm = rows[at / SHAPES / SPLITS / STAGES],
+                         .tn = 8,
+                         .stages = stages[at / SHAPES / SPLITS % STAGES]};
+        c.slices = shapes[at % SHAPES].slices;
+        c.splits = 1 << at / SHAPES % SPLITS;
+        const double here =
+            threads_of(&c) >= 64 && fits(task, p, &c, NULL) ? few_cost(task, p, &c) : INFINITY;
+        /* Threads of fewer sums issue more beside these, which an estimate of memory hides. */
+        if (here < (c.t.tm < best.t.tm ? 0.7 : 1) * least) {
+            least = here;
+            best = c;
+        }
+    }
+    optune_config_choose_int(config, space, "block_m", best.t.bm);
+    optune_config_choose_int(config, space, "block_n", best.t.bn);
+    optune_config_choose_int(config, space, "block_k", best.t.bk);
+    optune_config_choose_int(config, space, "thread_m", best.t.tm);
+    optune_config_choose_int(config, space, "thread_n", best.t.tn);
+    optune_config_choose_int(config, space, "stages", best.t.stages);
+    optune_config_choose_int(config, space, "lanes_n", best.lanes);
+    optune_config_choose_int(config, space, "slices", best.slices);
+    optune_config_choose_int(config, space, "splits", best.splits);
+    optune_config_nearest(config, space);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The template `ring` of matrix products on GPUs: float32 tiles by asynchronous copies, from
- * compute capability 8.0 on (kernels/matmul/gpu/impls_ring.kernel.cu). Host code only.
+ * The templates `ring` and `skinny_ring` of matrix products on GPUs: float32 tiles by asynchronous
+ * copies, from compute capability 8.0 on (kernels/matmul/gpu/impls_ring.kernel.cu). Host code only.
  */
 #ifndef OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
 #define OPTUNE_KERNELS_DENSE_MATMUL_GPU_RING_H
@@ -32,5 +32,23 @@ double matmul_gpu_ring_estimate(const optune_task *task, const matmul_gpu *p,
 
 void matmul_gpu_ring_plan(const optune_task *task, const matmul_gpu *p,
                           const optune_config *config, optune_plan *plan);
+
+/* ---- skinny_ring: few rows, whose blocks share the depth of a tile among their threads ----- */
+
+void matmul_gpu_skinny_ring_space(optune_space *space);
+
+bool matmul_gpu_skinny_ring_valid(const optune_task *task, const matmul_gpu *p,
+                                  const optune_config *config, char *why);
+
+/* All rows, up to 32, in one block; columns, slices and splits that are estimated to be the
+ * fastest. */
+void matmul_gpu_skinny_ring_fallback(const optune_task *task, const matmul_gpu *p,
+                                     const optune_space *space, optune_config *config);
+
+double matmul_gpu_skinny_ring_estimate(const optune_task *task, const matmul_gpu *p,
+                                       const optune_config *config);
+
+void matmul_gpu_skinny_ring_plan(const optune_task *task, const matmul_gpu *p,
+                                 const optune_config *config, optune_plan *plan);
 
 #endif
