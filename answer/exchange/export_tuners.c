@@ -267,6 +267,34 @@ static void add_member(const char *name, json_t *value, ot_text *to)
     json_decref(value);
 }
 
+/* As scripts for Kernel Tuner name it, which compare: the function of a file that was brought. */
+static json_t *kernel_name(const json_t *entry, const ot_brought **brought)
+{
+    const char *name = json_string_value(json_object_get(entry, "impl"));
+    const optune_impl *impl = name ? ot_impl_find(name) : NULL;
+    *brought = impl && impl->op ? ot_brought_of_op(impl->op) : NULL;
+    return json_string(*brought ? (*brought)->function : name);
+}
+
+/* Likewise: T1's ProblemSize, else the call as it stands. */
+static json_t *problem_size(const json_t *entry, const ot_brought *b)
+{
+    json_t *call = json_object_get(entry, "call"), *list;
+    ot_values values = {0};
+    ot_expr_value sizes = {0};
+    optune_call *of = ot_alloc(sizeof *of);
+    if (b && ot_call_parse(json_string_value(call), of, NULL) >= 0)
+        ot_values_of(b, of, NULL, &values);
+    free(of);
+    if (!b || !ot_value_called(b, "ProblemSize", &values, &sizes) ||
+        sizes.kind != OT_VALUE_LIST)
+        return json_incref(call);
+    list = json_array();
+    for (int i = 0; i < sizes.n; i++)
+        json_array_append_new(list, json_integer(sizes.item[i].i));
+    return list;
+}
+
 static void write_cache(const json_t *taken, const json_t *first, ot_text *to)
 {
     json_t *keys = json_array(), *params = json_object(), *entry, *value;
@@ -282,8 +310,9 @@ static void write_cache(const json_t *taken, const json_t *first, ot_text *to)
     }
     ot_text_add(to, "{\n");
     add_member("device_name", json_incref(json_object_get(first, "device")), to);
-    add_member("kernel_name", json_incref(json_object_get(first, "impl")), to);
-    add_member("problem_size", json_incref(json_object_get(first, "call")), to);
+    const ot_brought *brought;
+    add_member("kernel_name", kernel_name(first, &brought), to);
+    add_member("problem_size", problem_size(first, brought), to);
     add_member("tune_params_keys", json_incref(keys), to);
     add_member("tune_params", params, to);
     add_member("objective", json_string("time"), to);

@@ -88,6 +88,7 @@ static void the_least_number_wins(void **state)
     assert_int_equal(o.code, 0);
     release(&o);
     json_t *form = json_load_file(cache, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(form, "kernel_name")), "own");
     json_t *entry = json_object_get(json_object_get(form, "cache"), "5,2");
     assert_true(json_number_value(json_object_get(entry, "time")) == 2000); /* ms */
     json_decref(form);

@@ -138,11 +138,40 @@ static void gemm_mended(void **state)
     json_decref(json);
 }
 
+/* Scripts for Kernel Tuner name the function and the problem, and their caches have to, too. */
+static void one_of_ours(void **state)
+{
+    (void)state;
+    char path[512];
+    put("add.c", "void add_one(const float *x, float *y)\n"
+                 "{ for (int i = 0; i < ProblemSize_0; i++) y[i] = x[i] + 1; }\n");
+    put("ours.json",
+        "{\"ConfigurationSpace\": {\"TuningParameters\": [{\"Name\": \"U\", \"Type\": "
+        "\"int\", \"Values\": \"[1]\", \"Default\": 3}]}, \"KernelSpecification\": "
+        "{\"Language\": \"C\", \"BenchmarkName\": \"ours\", \"KernelName\": \"add_one\", "
+        "\"KernelFile\": \"add.c\", \"ProblemSize\": [100, 1], \"Arguments\": "
+        "[{\"Name\": \"x\", \"Type\": \"float\", \"MemoryType\": \"Vector\", "
+        "\"AccessType\": \"ReadOnly\", \"Size\": 100}, {\"Name\": \"y\", \"Type\": "
+        "\"float\", \"MemoryType\": \"Vector\", \"AccessType\": \"WriteOnly\", "
+        "\"Size\": 100}]}}");
+    snprintf(path, sizeof path, "%s", command_path("ours.json"));
+    outcome o = optune("tune", path, "--trials", "1", "--time", "60", "--threads", "1");
+    check_contains(ot_text_str(&o.err),
+                   "warning: ours.json: ConfigurationSpace.TuningParameters[0].Default is 3, "
+                   "which is none of its Values: untuned 'U' is the first, 1");
+    release(&o);
+    o = optune("export", "ours", "--format", "kernel-tuner", "--threads", "1");
+    check_contains(ot_text_str(&o.out), "\"kernel_name\": \"add_one\"");
+    check_contains(ot_text_str(&o.out), "\"problem_size\": [100,1]");
+    release(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_of_the_hub),
         cmocka_unit_test(gemm_mended),
+        cmocka_unit_test(one_of_ours),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }
