@@ -76,7 +76,8 @@ static int refuse_place(const char *path, const char *name, optune_err *err)
 {
     return optune_fail(err, OPTUNE_ESTORE,
                        "the database cannot be on a network file system, and '%s' is on %s; "
-                       "choose a directory on a local disk with --db or OPTUNE_DB",
+                       "choose a directory on a local disk with --db or OPTUNE_DB (machines "
+                       "share records by `optune hub`, also by way of a folder there)",
                        path, name);
 }
 
