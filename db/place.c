@@ -189,7 +189,7 @@ int ot_place_refused(const char *path, const char *doing, int number, optune_err
         return optune_fail(err, OPTUNE_ESTORE,
                            "cannot %s database '%s': %s; user %d made it, in a folder of the "
                            "group, so that the group may not write there: he can mend it with "
-                           "`chmod -R g+rwX`, and `umask 002` keeps it so",
+                           "`chmod -R g+rwX`, and `chmod g+s` of its folders keeps it so",
                            doing, path, strerror(number), (int)info.st_uid);
     if (number == EIO && is_full(path))
         number = ENOSPC;
