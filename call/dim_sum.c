@@ -31,6 +31,8 @@ ot_sum *ot_sum_number(ot_making *m, int64_t value)
 
 static ot_sum *of_atom(ot_making *m, const ot_atom *a)
 {
+    if (!a)
+        return NULL;
     ot_sum *s = ot_arena_alloc(&m->arena, sizeof *s);
     s->term[s->n++] = (ot_term){.times = 1, .n = 1, .factor = {a}};
     return s;
@@ -119,7 +121,8 @@ static int64_t common_factor(int64_t a, int64_t b)
     return a;
 }
 
-/* The numerator of a quotient that is no more than one name needs no brackets. */
+/* The numerator of a quotient that is no more than one name needs no brackets. What is longer than
+ * any text that comes of it is none: quotients of several quotients would get longer for ever. */
 static const ot_atom *quotient(ot_making *m, const ot_sum *over, int64_t by)
 {
     const ot_term *t = &over->term[0];
@@ -128,10 +131,11 @@ static const ot_atom *quotient(ot_making *m, const ot_sum *over, int64_t by)
     ot_text_add(&text, plain ? "" : "(");
     ot_sum_print(over, &text);
     ot_text_printf(&text, "%s/%lld", plain ? "" : ")", (long long)by);
-    ot_atom *a = ot_arena_alloc(&m->arena, sizeof *a);
-    a->text = ot_arena_copy(&m->arena, ot_text_str(&text));
-    a->over = over;
-    a->by = by;
+    ot_atom *a = NULL;
+    if (text.n <= OT_SUM_TEXT) {
+        a = ot_arena_alloc(&m->arena, sizeof *a);
+        *a = (ot_atom){ot_arena_copy(&m->arena, ot_text_str(&text)), over, by};
+    }
     ot_text_release(&text);
     return a;
 }

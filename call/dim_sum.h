@@ -9,7 +9,7 @@
 
 #include "call/cursor.h"
 
-enum { OT_SUM_TERMS = 8, OT_TERM_FACTORS = 4 };
+enum { OT_SUM_TERMS = 8, OT_TERM_FACTORS = 4, OT_SUM_TEXT = 1024 /* of a quotient */ };
 
 typedef struct ot_sum ot_sum;
 typedef struct ot_atom {

@@ -80,12 +80,28 @@ int64_t ot_peek_size(const ot_peek *peek)
                  SEEK_END); /* half of what fstat takes; all others read by pread */
 }
 
+/* A file system in a process of its own gives part of what is asked for, or nothing, when a signal
+ * comes. How much there is: fewer than n at the end of the file. */
+static ssize_t read_whole(int fd, char *to, size_t n, off_t at)
+{
+    size_t got = 0;
+    while (got < n) {
+        const ssize_t more = pread(fd, to + got, n - got, at + (off_t)got);
+        if (more < 0 && errno == EINTR)
+            continue;
+        if (more <= 0)
+            return more < 0 ? more : (ssize_t)got;
+        got += (size_t)more;
+    }
+    return (ssize_t)got;
+}
+
 static const char *read_each(const ot_peek *peek, ot_meta each[2])
 {
     char head[OT_META_BYTES];
     for (int i = 0; i < 2; i++) {
         const off_t at = i ? (off_t)each[0].page_size : 0;
-        if (pread(peek->fd, head, sizeof head, at) != (ssize_t)sizeof head)
+        if (read_whole(peek->fd, head, sizeof head, at) != (ssize_t)sizeof head)
             return "the file is too short";
         const char *why = ot_meta_read(head, (uint64_t)i, &each[i]);
         if (why)
@@ -164,7 +180,7 @@ static const char *page_at(ot_peek_view *v, uint64_t number)
     if (v->cached[slot] == number)
         return page;
     v->cached[slot] = 0;
-    const ssize_t got = pread(v->peek->fd, page, size, (off_t)(number * size));
+    const ssize_t got = read_whole(v->peek->fd, page, size, (off_t)(number * size));
     if (got != (ssize_t)size)
         return damaged(v, got < 0 ? "its disk does not give a page" : "a page is missing");
     v->cached[slot] = number;
@@ -223,8 +239,8 @@ static bool keep_large(ot_peek_view *v, table_view *t, const ot_entry *entry)
         t->value_room = entry->value_bytes + 1;
         t->value = ot_alloc(t->value_room);
     }
-    const ssize_t n = pread(v->peek->fd, t->value, entry->value_bytes,
-                            (off_t)(first * size + OT_PAGE_HEADER));
+    const ssize_t n = read_whole(v->peek->fd, t->value, entry->value_bytes,
+                                 (off_t)(first * size + OT_PAGE_HEADER));
     if (n == (ssize_t)entry->value_bytes)
         return true;
     v->why = n < 0 ? "its disk does not give a large value" : "a large value is cut off";

@@ -76,7 +76,8 @@ static int refuse_place(const char *path, const char *name, optune_err *err)
 {
     return optune_fail(err, OPTUNE_ESTORE,
                        "the database cannot be on a network file system, and '%s' is on %s; "
-                       "choose a directory on a local disk with --db or OPTUNE_DB",
+                       "choose a directory on a local disk with --db or OPTUNE_DB (machines "
+                       "share records by `optune hub`, also by way of a folder there)",
                        path, name);
 }
 
@@ -188,7 +189,7 @@ int ot_place_refused(const char *path, const char *doing, int number, optune_err
         return optune_fail(err, OPTUNE_ESTORE,
                            "cannot %s database '%s': %s; user %d made it, in a folder of the "
                            "group, so that the group may not write there: he can mend it with "
-                           "`chmod -R g+rwX`, and `umask 002` keeps it so",
+                           "`chmod -R g+rwX`, and `chmod g+s` of its folders keeps it so",
                            doing, path, strerror(number), (int)info.st_uid);
     if (number == EIO && is_full(path))
         number = ENOSPC;

@@ -65,6 +65,14 @@ static void test_wrong_ones(void **state)
     check_wrong("f32[?n*n*n*n*n]", OPTUNE_ESYNTAX, "too long");
     check_wrong("f32[?n*99999999999999]", OPTUNE_ESYNTAX, "too large");
     check_wrong("f32[?((((((((((n))))))))))]", OPTUNE_ESYNTAX, "too many brackets");
+    /* Each quotient would hold those before it several times: gigabytes of text. */
+    ot_text nested = {0};
+    ot_text_add(&nested, "f32[?229320+Z");
+    for (int i = 0; i < 8; i++)
+        ot_text_add(&nested, "/4/66*333/6/33*336/38*3*33/333*3*333/64");
+    ot_text_add(&nested, "]");
+    check_wrong(ot_text_str(&nested), OPTUNE_ESYNTAX, "too long");
+    ot_text_release(&nested);
 }
 
 /* Names are what an expression is made of: many of them, longer than a name is. */
