@@ -7,11 +7,10 @@
  *     output = round(float(sum) * scale[co]) + out_zero, cut to limits
  *
  * One rounding of the sum to the scale's type, one of the product, one to a whole number, halves to
- * the even one, so that every implementation gives the same bytes. What is padded is the zero: it adds
- * nothing. The weight is what it is less its own zero; of 16 bits it is the sum of two
- * of 8, -256 .. 254. The
- * scale is that of the data times that of the weight's channel over that of the output: ONNX's
- * QLinearConv. Sums that leave 32 bits, and scales that are not finite, mean nothing.
+ * the even one, so that every implementation gives the same bytes. What is padded is the zero: it
+ * adds nothing. The weight is what it is less its own zero; of 16 bits it is the sum of two of 8,
+ * -256 .. 254. The scale is that of the data times that of the weight's channel over that of the
+ * output: ONNX's QLinearConv. Sums that leave 32 bits and scales that are not finite mean nothing.
  */
 #include "kernels/host/region_lines.h"
 #include "kernels/quantized/conv.h"
