@@ -34,6 +34,7 @@ typedef struct ot_onnx_value {
     const ot_onnx_nbits *nbits; /* a product's right side, and nothing else; or NULL */
     const ot_onnx_integers *integers; /* that it was dequantised from; or NULL */
     bool later;                       /* it is not computed yet: see ot_onnx_settle */
+    struct ot_onnx_value *last;       /* the same image with channels last; or NULL */
     ot_onnx_sequence *sequence;       /* several values, and no tensor; or NULL */
     struct ot_onnx_value *
         *more;  /* of what a call gives on constants: outputs 1, 2 ...; or NULL */
@@ -531,6 +532,37 @@ ot_onnx_value *ot_onnx_real_of(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value 
 ot_onnx_value *ot_onnx_quantised_itself(ot_onnx_node *n, ot_onnx_value *x,
                                         ot_onnx_value **scale, ot_onnx_value **zero);
 
+/* ---- settle.c: values that are computed when somebody reads them ----------------------------- */
+/* Computes what was put off; needed before anything but ot_onnx_as_integers looks at the value,
+ * which may be NULL. */
+int ot_onnx_settle(ot_onnx *m, ot_onnx_value *value, optune_err *err);
+/* An image with channels last, and the other way round: that is made when it is settled. */
+ot_onnx_value *ot_onnx_last_of(ot_onnx_node *n, ot_onnx_value *x);
+ot_onnx_value *ot_onnx_from_last(ot_onnx_node *n, ot_onnx_value *last);
+
+/* ---- rounded.c: sums of 8-bit products that are 8 bits again -------------------------------- */
+/* Constants but for what they are of: scales of float32 and zeros (NULL: 0), one, or of the weight
+ * one for each output channel; a bias in 32 bits or NULL; what is given. */
+typedef struct ot_onnx_rounded {
+    ot_onnx_value *x_scale, *x_zero, *w, *w_scale, *w_zero, *bias, *y_scale, *y_zero;
+    optune_dtype dtype;
+    const double *range; /* the least and the most; NULL: the dtype's */
+} ot_onnx_rounded;
+/* A convolution of x, an image [N,C,H,W], by the node's attributes, which is there with channels
+ * last; x [..,K] times w, [K,N] or, turned, [N,K]. NULL: it is not for them, or the node has
+ * failed. */
+ot_onnx_value *ot_onnx_rounded_conv(ot_onnx_node *n, ot_onnx_value *x,
+                                    const ot_onnx_rounded *r);
+ot_onnx_value *ot_onnx_rounded_product(ot_onnx_node *n, ot_onnx_value *x, bool turned,
+                                       const ot_onnx_rounded *r);
+/* a + b of one shape, each of 8 bits with a scale and a zero (NULL: 0), rounded as the third says.
+ * NULL likewise. */
+typedef struct ot_onnx_side {
+    ot_onnx_value *x, *scale, *zero;
+} ot_onnx_side;
+ot_onnx_value *ot_onnx_rounded_sum(ot_onnx_node *n, const ot_onnx_side side[3],
+                                   optune_dtype dtype, const double range[2]);
+
 /* ---- qdq.c: operators between DequantizeLinear and QuantizeLinear ---------------------------- */
 /* What a value was dequantised from: constant scales and zeros (NULL: 0), one, or a list along the
  * axis; and the node that does it. */
@@ -548,9 +580,6 @@ ot_onnx_value *ot_onnx_dequantised_later(ot_onnx_node *n, ot_onnx_value *x,
 /* Of a constant it was given `all`. */
 void ot_onnx_note_integers(ot_onnx_node *n, ot_onnx_value *all, ot_onnx_value *x,
                            ot_onnx_value *scale, ot_onnx_value *zero);
-/* Computes what was put off; needed before anything but ot_onnx_as_integers looks at the value,
- * which may be NULL. */
-int ot_onnx_settle(ot_onnx *m, ot_onnx_value *value, optune_err *err);
 /* The node, and what is behind it, on integers; false: it is computed on floats, or has failed. */
 bool ot_onnx_as_integers(ot_onnx_node *n);
 

@@ -90,21 +90,6 @@ void ot_onnx_note_integers(ot_onnx_node *n, value *all, value *x, value *scale, 
         all->integers = noted(n, x, scale, zero);
 }
 
-int ot_onnx_settle(ot_onnx *m, value *x, optune_err *err)
-{
-    if (!x || !x->later)
-        return OPTUNE_OK;
-    const integers *of = x->integers;
-    ot_onnx_node own = {
-        .m = m, .proto = of->proto, .op = of->op, .index = of->index, .err = err};
-    const ot_onnx_value *all = ot_onnx_real_of(&own, of->x, of->scale, of->zero);
-    if (!all)
-        return err->status < 0 ? err->status : ot_onnx_refuse(&own, "it cannot be computed");
-    x->node = all->node;
-    x->later = false;
-    return OPTUNE_OK;
-}
-
 /* ---- what is quantised behind a product ------------------------------------------------------ */
 
 enum { MOST_BEHIND = 4 };
@@ -279,14 +264,45 @@ static value *real_sum(ot_onnx_node *n, const sum *s)
                : all;
 }
 
+/* `all` is what the QuantizeLinear gives, over nodes that are done then. */
+static bool give_end(ot_onnx_node *n, const end *e, value *all)
+{
+    ot_onnx_node last = e->q;
+    if (!all || ot_onnx_give(&last, 0, all) < 0)
+        return false;
+    for (int i = 0; i < e->n_over; i++)
+        n->m->at->done[e->over[i]] = true;
+    n->m->at->done[last.index] = true;
+    return true;
+}
+
+/* What a kernel rounds itself; false: there is no QuantizeLinear behind that says how. */
+static bool rounds(ot_onnx_node *n, const sum *s, end *e, ot_onnx_rounded *r)
+{
+    if (!end_of(n, e) || (s->bias && !s->whole))
+        return false;
+    *r = (ot_onnx_rounded){
+        .x_scale = s->x->scale,
+        .x_zero = s->x->zero,
+        .w = s->w->x,
+        .w_scale = s->w->scale,
+        .w_zero = s->w->zero,
+        .bias = s->whole,
+        .y_scale = e->scale,
+        .y_zero = e->zero,
+        .dtype = e->dtype,
+        .range = e->range,
+    };
+    return true;
+}
+
 /* Rounded as the QuantizeLinear behind says, if there is one; `w` is what slid, or NULL. */
 static bool give_sum(ot_onnx_node *n, const sum *s, const ot_onnx_window *w)
 {
     end e;
     value *all = NULL;
-    ot_onnx_node last = *n;
-    if (end_of(n, &e) && (s->whole || !s->bias)) {
-        last = e.q;
+    const bool ends = end_of(n, &e) && (s->whole || !s->bias);
+    if (ends) {
         value *const by[] = {ot_onnx_along(n, s->all, s->x->scale, s->axis),
                              ot_onnx_along(n, s->all, s->w->scale, s->axis),
                              ot_onnx_along(n, s->all, e.scale, s->axis)};
@@ -299,13 +315,7 @@ static bool give_sum(ot_onnx_node *n, const sum *s, const ot_onnx_window *w)
         all = real_sum(n, s);
     if (all && w)
         all = ot_onnx_unslide(n, w, all);
-    if (!all || ot_onnx_give(&last, 0, all) < 0)
-        return false;
-    for (int i = 0; last.index != n->index && i < e.n_over; i++)
-        n->m->at->done[e.over[i]] = true;
-    if (last.index != n->index)
-        n->m->at->done[last.index] = true;
-    return true;
+    return ends ? give_end(n, &e, all) : all && ot_onnx_give(n, 0, all) >= 0;
 }
 
 /* Kernels of bytes pack what a window meets, in tiles of so many channels; of fewer products with
@@ -327,16 +337,24 @@ static bool integer_conv(ot_onnx_node *n)
     ot_onnx_window slide;
     if (!s.x || !s.w || s.w->x->type.rank != 4 || !lies_along(s.w, 0, 4) ||
         (s.bias && s.bias->later) || !ot_onnx_dims(n, s.w->x, dim) ||
-        !is_worth_packing(n, dim) || ot_onnx_type(n->m, s.x->x)->rank != 4 ||
+        ot_onnx_type(n->m, s.x->x)->rank != 4 ||
         !optune_tensor_known(ot_onnx_type(n->m, s.x->x)))
         return false;
     if (s.bias && (ot_onnx_type(n->m, s.bias)->rank != 1 ||
                    ot_onnx_type(n->m, s.bias)->dim[0].min != dim[0]))
         return false;
-    if (ot_onnx_slide(n, dim + 2, &slide) < 0)
+    end e;
+    ot_onnx_rounded r;
+    s.whole = whole_bias(n, &s);
+    if (rounds(n, &s, &e, &r)) {
+        value *all = ot_onnx_rounded_conv(n, s.x->x, &r);
+        if (all || n->err->status < 0)
+            return all && give_end(n, &e, all);
+    }
+    if (!is_worth_packing(n, dim) || ot_onnx_settle(n->m, s.x->x, n->err) < 0 ||
+        ot_onnx_slide(n, dim + 2, &slide) < 0)
         return false;
     slide.data = s.x->x;
-    s.whole = whole_bias(n, &s);
     s.all = ot_onnx_narrow_conv(n, &slide, s.x->zero, less_zero(n, s.w, 0), s.whole);
     return s.all && give_sum(n, &s, &slide);
 }
@@ -359,11 +377,34 @@ static bool integer_product(ot_onnx_node *n)
         (ot_onnx_type(n->m, s.bias)->rank != 1 ||
          ot_onnx_type(n->m, s.bias)->dim[0].min != s.w->x->type.dim[turn ? 0 : 1].min))
         return false;
+    end e;
+    ot_onnx_rounded r;
+    s.whole = whole_bias(n, &s);
+    if (rounds(n, &s, &e, &r)) {
+        value *all = ot_onnx_rounded_product(n, s.x->x, turn, &r);
+        if (all || n->err->status < 0)
+            return all && give_end(n, &e, all);
+    }
+    if (ot_onnx_settle(n->m, s.x->x, n->err) < 0)
+        return false;
     value *w = less_zero(n, s.w, turn ? 0 : 1);
     w = w && turn ? ot_onnx_transpose(n, w, 2, (const int[]){1, 0}) : w;
-    s.whole = whole_bias(n, &s);
     s.all = w ? ot_onnx_narrow_product(n, s.x->x, s.x->zero, w, s.whole) : NULL;
     return s.all && give_sum(n, &s, NULL);
+}
+
+/* ---- sums of two ----------------------------------------------------------------------------- */
+
+static bool integer_sum(ot_onnx_node *n)
+{
+    const integers *a = taken(n, 0, false), *b = taken(n, 1, false);
+    end e;
+    if (!a || !b || !end_of(n, &e))
+        return false;
+    const ot_onnx_side side[] = {
+        {a->x, a->scale, a->zero}, {b->x, b->scale, b->zero}, {NULL, e.scale, e.zero}};
+    value *all = ot_onnx_rounded_sum(n, side, e.dtype, e.range);
+    return all && give_end(n, &e, all);
 }
 
 /* ---- what moves elements --------------------------------------------------------------------- */
@@ -389,7 +430,7 @@ static bool back_again(ot_onnx_node *n)
 /* The same node on x, which are integers; what it gives stands for floats as they do. */
 static bool made_on(ot_onnx_node *n, const integers *of, value *x)
 {
-    if (!x)
+    if (!x || ot_onnx_settle(n->m, x, n->err) < 0)
         return false;
     ot_onnx_proto proto = *n->proto;
     ot_onnx_node own = *n;
@@ -422,7 +463,88 @@ static bool moved(ot_onnx_node *n)
 static bool largest(ot_onnx_node *n)
 {
     const integers *of = taken(n, 0, false);
-    return of && n->proto->n_output == 1 && made_on(n, of, ot_onnx_as(n, of->x, f32));
+    return of && n->proto->n_output == 1 && ot_onnx_settle(n->m, of->x, n->err) >= 0 &&
+           made_on(n, of, ot_onnx_as(n, of->x, f32));
+}
+
+/* What stands for floats stays where it is until somebody reads those. */
+static bool stays(ot_onnx_node *n)
+{
+    value *x = ot_onnx_in(n, 0), *scale = n->proto->n_input > 1 ? ot_onnx_in(n, 1) : NULL;
+    value *all = x->later && x->last && scale && !scale->failed
+                     ? ot_onnx_dequantised_later(n, x, scale, ot_onnx_in(n, 2))
+                     : NULL;
+    return all && ot_onnx_give(n, 0, all) >= 0;
+}
+
+/* ---- operators that say their scales themselves ---------------------------------------------- */
+
+/* Input i, where it has no failure; NULL: it is left out. */
+static value *known_input(const ot_onnx_node *n, int i)
+{
+    value *in = i < (int)n->proto->n_input ? ot_onnx_in(n, i) : NULL;
+    return in && !in->failed ? in : NULL;
+}
+
+/* The weight from input 3 on, a bias at `bias`, the output's scale at `y`; false: something is
+ * missing. */
+static bool said(const ot_onnx_node *n, int bias, int y, ot_onnx_rounded *r)
+{
+    const value *x = known_input(n, 0);
+    *r = (ot_onnx_rounded){
+        .x_scale = known_input(n, 1),
+        .x_zero = known_input(n, 2),
+        .w = known_input(n, 3),
+        .w_scale = known_input(n, 4),
+        .w_zero = known_input(n, 5),
+        .bias = bias ? known_input(n, bias) : NULL,
+        .y_scale = known_input(n, y),
+        .y_zero = known_input(n, y + 1),
+    };
+    if (!x || !r->x_scale || !r->w || !r->w_scale || !r->y_scale)
+        return false;
+    r->dtype = ot_onnx_type(n->m, r->y_zero ? r->y_zero : x)->dtype;
+    return true;
+}
+
+static bool linear_conv(ot_onnx_node *n)
+{
+    ot_onnx_rounded r;
+    value *all = said(n, 8, 6, &r) ? ot_onnx_rounded_conv(n, ot_onnx_in(n, 0), &r) : NULL;
+    return all && ot_onnx_give(n, 0, all) >= 0;
+}
+
+static bool linear_product(ot_onnx_node *n)
+{
+    ot_onnx_rounded r;
+    value *all =
+        said(n, 0, 6, &r) ? ot_onnx_rounded_product(n, ot_onnx_in(n, 0), false, &r) : NULL;
+    return all && ot_onnx_give(n, 0, all) >= 0;
+}
+
+static bool linear_gemm(ot_onnx_node *n)
+{
+    ot_onnx_rounded r;
+    if (ot_onnx_int(n, "transA", 0) || ot_onnx_real(n, "alpha", 1) != 1 || !said(n, 6, 7, &r) ||
+        ot_onnx_type(n->m, ot_onnx_in(n, 0))->rank != 2)
+        return false;
+    value *all = ot_onnx_rounded_product(n, ot_onnx_in(n, 0), ot_onnx_int(n, "transB", 0), &r);
+    return all && ot_onnx_give(n, 0, all) >= 0;
+}
+
+static bool linear_sum(ot_onnx_node *n)
+{
+    ot_onnx_side side[3];
+    for (int i = 0; i < 3; i++) {
+        side[i] = (ot_onnx_side){i < 2 ? known_input(n, 3 * i) : NULL,
+                                 known_input(n, 3 * i + (i < 2)),
+                                 known_input(n, 3 * i + 1 + (i < 2))};
+        if ((i < 2 && !side[i].x) || !side[i].scale)
+            return false;
+    }
+    const value *like = side[2].zero ? side[2].zero : side[0].x;
+    value *all = ot_onnx_rounded_sum(n, side, ot_onnx_type(n->m, like)->dtype, NULL);
+    return all && ot_onnx_give(n, 0, all) >= 0;
 }
 
 bool ot_onnx_as_integers(ot_onnx_node *n)
@@ -430,24 +552,34 @@ bool ot_onnx_as_integers(ot_onnx_node *n)
     static const struct {
         const char *op;
         bool (*make)(ot_onnx_node *n);
+        bool says; /* which integers they are */
     } all[] = {
-        {"Conv", integer_conv},
-        {"MatMul", integer_product},
-        {"Gemm", integer_product},
-        {"Reshape", moved},
-        {"Transpose", moved},
-        {"Flatten", moved},
-        {"Squeeze", moved},
-        {"Unsqueeze", moved},
-        {"MaxPool", largest},
-        {"QuantizeLinear", back_again},
-        {"com.microsoft::QuantizeLinear", back_again},
+        {"QLinearConv", linear_conv, true},
+        {"com.microsoft::QLinearConv", linear_conv, true},
+        {"QLinearMatMul", linear_product, true},
+        {"com.microsoft::QGemm", linear_gemm, true},
+        {"com.microsoft::QLinearAdd", linear_sum, true},
+        {"Conv", integer_conv, false},
+        {"MatMul", integer_product, false},
+        {"Gemm", integer_product, false},
+        {"Add", integer_sum, false},
+        {"Reshape", moved, false},
+        {"Transpose", moved, false},
+        {"Flatten", moved, false},
+        {"Squeeze", moved, false},
+        {"Unsqueeze", moved, false},
+        {"MaxPool", largest, false},
+        {"DequantizeLinear", stays, false},
+        {"com.microsoft::DequantizeLinear", stays, false},
+        {"QuantizeLinear", back_again, false},
+        {"com.microsoft::QuantizeLinear", back_again, false},
     };
     const value *first = n->proto->n_input ? ot_onnx_in(n, 0) : NULL;
-    if (!first || !first->integers)
+    if (!first || first->failed)
         return false;
+    const bool held = first->integers || (first->later && first->last);
     for (int i = 0; i < OT_COUNT(all); i++)
-        if (!strcmp(n->op->name, all[i].op))
+        if ((held || all[i].says) && !strcmp(n->op->name, all[i].op))
             return all[i].make(n);
     return false;
 }

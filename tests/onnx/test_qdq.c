@@ -158,7 +158,9 @@ static void one_product(const product *p)
         onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
     }
     optune_graph *graph = read_graph(&g, p->opset);
-    assert_int_equal(calls(graph, "dense", 8), p->narrow);
+    const bool whole = p->rounded && !p->odd_bias; /* a kernel rounds it */
+    assert_int_equal(calls(graph, "dense", 8), p->narrow && !whole);
+    assert_int_equal(calls(graph, "quantized_conv2d", 8), p->narrow && whole);
     gives(graph, x, ROWS * OUT, want);
     optune_graph_close(graph);
     ot_text_release(&attrs);
@@ -280,10 +282,174 @@ static void convolution(void **state)
     onnx_node(&g, "QuantizeLinear", "last", "o sy zy", "z", NULL);
     onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
     optune_graph *graph = read_graph(&g, 13);
-    assert_int_equal(calls(graph, "conv2d", 8), 1);
+    assert_int_equal(calls(graph, "quantized_conv2d", 8), 1);
     gives(graph, x, C * PIXELS, want);
     optune_graph_close(graph);
     ot_text_release(&attrs);
+}
+
+/* Integers of an image [C,H,W], what they stand for, and a convolution between them. */
+typedef struct image {
+    int c, h, w, type, zero;
+    float scale;
+    int at[8 * 7 * 5];
+} image;
+
+typedef struct filter {
+    int type, zero, k[2], stride, pad[4], dilation, groups;
+    float scale;
+} filter;
+
+static int rounded(double v, const image *to)
+{
+    const int least = to->type == U8 ? 0 : -128;
+    return (int)clamp(rint(v) + to->zero, least, least + 255);
+}
+
+static int filter_at(const filter *f, int i)
+{
+    return byte(f->type, (i * 37 + 11) % 256);
+}
+
+static void convolve(const image *x, const filter *f, image *y)
+{
+    const int ci = x->c / f->groups, co = y->c / f->groups;
+    y->h = (x->h + f->pad[0] + f->pad[2] - f->dilation * (f->k[0] - 1) - 1) / f->stride + 1;
+    y->w = (x->w + f->pad[1] + f->pad[3] - f->dilation * (f->k[1] - 1) - 1) / f->stride + 1;
+    const float by = x->scale * f->scale / y->scale;
+    for (int i = 0; i < y->c * y->h * y->w; i++) {
+        const int o = i / (y->h * y->w), row = i / y->w % y->h, column = i % y->w;
+        int sum = 0;
+        for (int k = 0; k < ci * f->k[0] * f->k[1]; k++) {
+            const int c = o / co * ci + k / (f->k[0] * f->k[1]);
+            const int h = row * f->stride - f->pad[0] + k / f->k[1] % f->k[0] * f->dilation;
+            const int w = column * f->stride - f->pad[1] + k % f->k[1] * f->dilation;
+            if (h >= 0 && h < x->h && w >= 0 && w < x->w)
+                sum += (x->at[(c * x->h + h) * x->w + w] - x->zero) *
+                       (filter_at(f, o * ci * f->k[0] * f->k[1] + k) - f->zero);
+        }
+        y->at[i] = rounded((double)((float)sum * by), y);
+    }
+}
+
+static void scales(ot_text *g, const char *name, int type, float scale, int middle)
+{
+    char both[2][8];
+    snprintf(both[0], sizeof both[0], "s%s", name);
+    snprintf(both[1], sizeof both[1], "z%s", name);
+    number(g, both[0], scale);
+    zero(g, both[1], type, middle);
+}
+
+static void weight(ot_text *g, const char *name, const filter *f, int co, int ci)
+{
+    uint8_t bytes[512];
+    char dims[32];
+    snprintf(dims, sizeof dims, "%d,%d,%d,%d", co, ci, f->k[0], f->k[1]);
+    const int n = co * ci * f->k[0] * f->k[1];
+    for (int i = 0; i < n; i++)
+        bytes[i] = (uint8_t)filter_at(f, i);
+    onnx_initializer(g, name, f->type, dims, bytes, (size_t)n);
+    scales(g, name, f->type, f->scale, f->zero);
+}
+
+static void window_of(ot_text *attrs, const filter *f)
+{
+    const int64_t stride[] = {f->stride, f->stride}, dilation[] = {f->dilation, f->dilation};
+    const int64_t pad[] = {f->pad[0], f->pad[1], f->pad[2], f->pad[3]};
+    attr_ints(attrs, "strides", 2, stride);
+    attr_ints(attrs, "pads", 4, pad);
+    attr_ints(attrs, "dilations", 2, dilation);
+    attr_int(attrs, "group", f->groups);
+}
+
+/* A product, a filter for each channel behind it, and the sum of both: images with channels last
+ * from one to the next, as their nodes say it or with DequantizeLinear and QuantizeLinear. */
+static void chain(int x_type, int w_type, int w_zero, bool said)
+{
+    static image x, a, b, y;
+    const filter p = {.type = w_type,
+                      .zero = w_zero,
+                      .k = {1, 1},
+                      .stride = 1,
+                      .dilation = 1,
+                      .groups = 1,
+                      .scale = 0.001953125f};
+    const filter d = {.type = w_type,
+                      .zero = w_zero,
+                      .k = {3, 2},
+                      .stride = 1,
+                      .pad = {2, 1, 2, 1},
+                      .dilation = 2,
+                      .groups = 8,
+                      .scale = 0.001220703125f};
+    ot_text g = {0}, attrs = {0};
+    static float from[5 * 7 * 5];
+    static double want[8 * 7 * 5];
+    x = (image){
+        .c = 5, .h = 7, .w = 5, .type = x_type, .zero = byte(x_type, 100), .scale = 0.5f};
+    a = (image){.c = 8, .type = x_type, .zero = byte(x_type, 0), .scale = 0.75f};
+    b = (image){.c = 8, .type = x_type, .zero = byte(x_type, 255), .scale = 1.5f};
+    y = (image){.c = 8, .h = 7, .w = 5, .type = x_type, .zero = byte(x_type, 120), .scale = 1};
+    for (int i = 0; i < 5 * 7 * 5; i++) {
+        x.at[i] = byte(x_type, i * 53 % 256);
+        from[i] = (float)(x.at[i] - x.zero) * 0.5f;
+    }
+    convolve(&x, &p, &a);
+    convolve(&a, &d, &b);
+    assert_int_equal(b.h * b.w, 7 * 5);
+    for (int i = 0; i < 8 * 7 * 5; i++) {
+        const float left = (float)(a.at[i] - a.zero) * a.scale;
+        const float right = (float)(b.at[i] - b.zero) * b.scale;
+        y.at[i] = rounded((double)(left + right), &y);
+        want[i] = y.at[i] - y.zero;
+    }
+    begin(&g, "1,5,7,5", x_type, x.zero);
+    weight(&g, "wp", &p, 8, 5);
+    weight(&g, "wd", &d, 8, 1);
+    scales(&g, "x", x_type, x.scale, x.zero);
+    scales(&g, "a", x_type, a.scale, a.zero);
+    scales(&g, "b", x_type, b.scale, b.zero);
+    scales(&g, "y", x_type, y.scale, y.zero);
+    window_of(&attrs, &p);
+    if (said) {
+        onnx_node(&g, "QLinearConv", "one", "q sx zx wp swp zwp sa za", "a", &attrs);
+        window_of(&attrs, &d);
+        onnx_node(&g, "QLinearConv", "two", "a sa za wd swd zwd sb zb", "b", &attrs);
+        onnx_node(&g, "DequantizeLinear", "a_real", "a sa za", "fa", NULL);
+    } else {
+        onnx_node(&g, "DequantizeLinear", "x_real", "q sx zx", "dx", NULL);
+        onnx_node(&g, "DequantizeLinear", "p_real", "wp swp zwp", "fp", NULL);
+        onnx_node(&g, "DequantizeLinear", "d_real", "wd swd zwd", "fd", NULL);
+        onnx_node(&g, "Conv", "one", "dx fp", "ra", &attrs);
+        onnx_node(&g, "QuantizeLinear", "a_bytes", "ra sa za", "a", NULL);
+        onnx_node(&g, "DequantizeLinear", "a_real", "a sa za", "fa", NULL);
+        window_of(&attrs, &d);
+        onnx_node(&g, "Conv", "two", "fa fd", "rb", &attrs);
+        onnx_node(&g, "QuantizeLinear", "b_bytes", "rb sb zb", "b", NULL);
+    }
+    onnx_node(&g, "DequantizeLinear", "b_real", "b sb zb", "fb", NULL);
+    onnx_node(&g, "Add", "both", "fa fb", "r", NULL);
+    onnx_node(&g, "QuantizeLinear", "last", "r sy zy", "z", NULL);
+    onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
+    optune_graph *graph = read_graph(&g, 17);
+    assert_int_equal(calls(graph, "quantized_conv2d", 8), 2);
+    assert_int_equal(calls(graph, "quantized_add", 8), 1);
+    assert_int_equal(calls(graph, "transpose", 8), 2);
+    gives(graph, from, 8 * 7 * 5, want);
+    optune_graph_close(graph);
+    ot_text_release(&attrs);
+}
+
+static void chains(void **state)
+{
+    (void)state;
+    for (int said = 0; said < 2; said++) {
+        chain(U8, I8, 0, said);
+        chain(U8, U8, 128, said);
+        chain(U8, U8, 200, said); /* a weight less its zero of more than 8 bits */
+        chain(I8, I8, -3, said);
+    }
 }
 
 /* What moves elements, or takes the largest, moves the integers: one rounding, however many are
@@ -346,9 +512,8 @@ static void floats_of_a_part(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),
-        cmocka_unit_test(convolution),
-        cmocka_unit_test(moves),
+        cmocka_unit_test(products),         cmocka_unit_test(convolution),
+        cmocka_unit_test(chains),           cmocka_unit_test(moves),
         cmocka_unit_test(floats_of_a_part),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);

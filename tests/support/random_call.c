@@ -93,6 +93,8 @@ static void change_attr(uint64_t *rng, const optune_op *op, int i, optune_call *
     case OPTUNE_ATTR_INT:
         a->none = row->none && random_chance(rng, 0.2);
         a->i[0] = random_chance(rng, 0.2) ? related(rng, call) : attr_number(rng, row, false);
+        if ((row->min || row->max) && (a->i[0] < row->min || a->i[0] > row->max))
+            a->i[0] = attr_number(rng, row, false);
         break;
     case OPTUNE_ATTR_INTS:
         if (!row->length && random_chance(rng, 0.2))

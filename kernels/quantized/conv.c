@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/quantized/conv.h declares. */
+#include "kernels/quantized/conv.h"
+
+bool qconv_shape_of(const optune_call *call, qconv_shape *s)
+{
+    const optune_tensor *data = &call->input[QCONV_DATA].type;
+    const optune_tensor *weight = &call->input[QCONV_WEIGHT].type;
+    const optune_tensor *out = &call->output[0];
+    *s = (qconv_shape){0};
+    if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
+        return false;
+    const int64_t *stride = optune_call_ints(call, "strides");
+    const int64_t *pad = optune_call_ints(call, "padding");
+    const int64_t *dilation = optune_call_ints(call, "dilation");
+    const int64_t groups = optune_call_int(call, "groups");
+    *s = (qconv_shape){
+        .n = data->dim[0].min,
+        .h = data->dim[1].min,
+        .w = data->dim[2].min,
+        .ci = data->dim[3].min,
+        .co = weight->dim[0].min,
+        .kh = weight->dim[2].min,
+        .kw = weight->dim[3].min,
+        .oh = out->dim[1].min,
+        .ow = out->dim[2].min,
+        .sh = stride[0],
+        .sw = stride[1],
+        .pt = pad[0],
+        .pl = pad[1],
+        .dh = dilation[0],
+        .dw = dilation[1],
+        .groups = groups,
+        .ci_g = weight->dim[1].min,
+        .co_g = weight->dim[0].min / groups,
+        .is_signed = data->dtype.code == OPTUNE_DTYPE_INT,
+        .wide = weight->dtype.bits == 16,
+    };
+    s->terms = s->ci_g * s->kh * s->kw;
+    return true;
+}
+
+bool qconv_applies(const optune_task *task, qconv_shape *s, char *why)
+{
+    if (!qconv_shape_of(task->call, s))
+        return optune_refuse(why, "needs constant shapes");
+    return task->call->input[QCONV_SCALE].type.dtype.bits == 32 ||
+           optune_refuse(why, "needs scales of float32");
+}
+
+void qconv_define(optune_plan *plan, int module, const optune_task *task, const qconv_shape *s)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } number[] = {
+        {"N", s->n},
+        {"H", s->h},
+        {"W", s->w},
+        {"CI", s->ci},
+        {"CO", s->co},
+        {"KH", s->kh},
+        {"KW", s->kw},
+        {"OH", s->oh},
+        {"OW", s->ow},
+        {"SH", s->sh},
+        {"SW", s->sw},
+        {"PT", s->pt},
+        {"PL", s->pl},
+        {"DH", s->dh},
+        {"DW", s->dw},
+        {"GROUPS", s->groups},
+        {"CI_G", s->ci_g},
+        {"CO_G", s->co_g},
+        {"X_SIGNED", s->is_signed},
+        {"X_ZERO", optune_call_int(task->call, "zero")},
+    };
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
+        optune_plan_define(plan, module, number[i].name, number[i].value);
+    optune_plan_define_text(plan, module, "X_T",
+                            s->is_signed ? "signed char" : "unsigned char");
+    optune_plan_define_text(plan, module, "W_T", s->wide ? "short" : "signed char");
+    quantized_define(plan, module, task->call, "out_zero");
+}
+
+optune_arg qconv_pack(const optune_task *task, optune_plan *plan, int module,
+                      int64_t words_bytes, int64_t channels)
+{
+    const optune_call *call = task->call;
+    const bool once = call->input[QCONV_WEIGHT].is_const && call->input[QCONV_BIAS].is_const &&
+                      call->input[QCONV_SCALE].is_const;
+    const optune_arg packed = optune_scratch_arg(
+        optune_plan_scratch(plan, "weights", words_bytes + 8 * channels, once));
+    optune_plan_stage(plan, &(optune_stage){.phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED,
+                                            .module = module,
+                                            .function = "pack",
+                                            .n_args = 4,
+                                            .arg = {optune_input_arg(QCONV_WEIGHT),
+                                                    optune_input_arg(QCONV_BIAS),
+                                                    optune_input_arg(QCONV_SCALE), packed}});
+    return packed;
+}

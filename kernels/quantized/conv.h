@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quantized_conv2d's inputs and numbers, for its rows. Host code only. */
+#ifndef OPTUNE_KERNELS_QUANTIZED_CONV_H
+#define OPTUNE_KERNELS_QUANTIZED_CONV_H
+
+#include "kernels/convolution/shape.h"
+#include "kernels/quantized/quantized.h"
+
+enum { QCONV_DATA, QCONV_WEIGHT, QCONV_BIAS, QCONV_SCALE };
+
+typedef struct qconv_shape {
+    int64_t n, h, w, ci, co, kh, kw, oh, ow, sh, sw, pt, pl, dh, dw, groups, ci_g, co_g;
+    int64_t terms;        /* of a sum */
+    bool is_signed, wide; /* the data; the weight has 16 bits */
+} qconv_shape;
+
+/* False while a dim is unknown. */
+bool qconv_shape_of(const optune_call *call, qconv_shape *s);
+/* What rows with vectors ask for: constant shapes, scales of float32. */
+bool qconv_applies(const optune_task *task, qconv_shape *s, char *why);
+
+/* Everything of the shape as macros, X_T X_ZERO X_SIGNED, and those of quantized_define. */
+void qconv_define(optune_plan *plan, int module, const optune_task *task, const qconv_shape *s);
+
+/* Adds the stage `pack` of the weight, the bias and the scales, which fills the words, of so many
+ * bytes, and behind them a list of `channels` sums and one of as many scales. */
+optune_arg qconv_pack(const optune_task *task, optune_plan *plan, int module,
+                      int64_t words_bytes, int64_t channels);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* quantized_add_loops.generic: any dims. */
+#include "kernels/host/generic.h"
+#include "kernels/quantized/add.h"
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    (void)config;
+    const int m = generic_module(task, plan, task->call->output[0].dtype);
+    optune_plan_define(plan, m, "RANK", task->call->output[0].rank);
+    qadd_define(plan, m, task->call);
+    generic_stage(task, plan, m);
+}
+
+OPTUNE_IMPL(quantized, add_loops) = GENERIC_ROW("quantized_add", "one sum after the other",
+                                                plan);

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quantized_conv2d_gemm.cpu: a product of pixels and the weight. Rows are pixels as they lie where
+ * the kernel is 1x1, or are gathered, as many as stay in the caches.
+ */
+#include "kernels/matmul/dot.h"
+#include "kernels/quantized/conv.h"
+
+enum { TILE_PIXELS = 32, TILE_BYTES = 64, MOST_BYTES = 1 << 30 };
+
+typedef enum qstep { STEP_PAIRS, STEP_I8, STEP_TILES } qstep;
+static const char *const step_word[] = {"pairs", "i8", "tiles"};
+
+/* How a config multiplies. */
+typedef struct gemm {
+    qstep step;
+    bool direct;
+    int64_t passes, step_words, words; /* of a tile's step, of a row */
+    int64_t nv, nr, rows;              /* vectors and channels of a panel; pixels at once */
+    int64_t panels, pixels;
+} gemm;
+
+static qstep best_step(const optune_task *task)
+{
+    const int dots = task->device->vector_bytes == 64 ? task->device->dots : 0;
+    return !(dots & OPTUNE_DOT_I8)        ? STEP_PAIRS
+           : !(dots & OPTUNE_DOT_TILE_I8) ? STEP_I8
+                                          : STEP_TILES;
+}
+
+/* Steps of a tile that are a row as it lies: of equal length, whole words. 0: there are none. */
+static int64_t even_steps(int64_t k)
+{
+    const int64_t least = host_ceil(k, TILE_BYTES);
+    for (int64_t n = least; n <= 2 * least; n++)
+        if (k % (4 * n) == 0)
+            return n;
+    return 0;
+}
+
+static gemm gemm_of(const optune_task *task, const qconv_shape *s, qstep step)
+{
+    gemm g = {.step = step, .passes = step != STEP_PAIRS && s->wide ? 2 : 1};
+    const int64_t lanes = host_vector_bytes(task) / 4;
+    const bool lies = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->oh == s->h &&
+                      s->ow == s->w && s->ci_g % 4 == 0 && s->ci % 4 == 0;
+    if (step == STEP_TILES) {
+        const int64_t even = even_steps(s->terms), n = host_ceil(s->terms, TILE_BYTES);
+        g.direct = lies && even;
+        g.step_words = g.direct ? s->terms / even / 4 : host_ceil(host_ceil(s->terms, n), 4);
+        g.words = g.step_words * (g.direct ? even : n);
+    } else {
+        g.direct = lies && step == STEP_I8;
+        g.words = g.step_words = host_ceil(s->terms, step == STEP_I8 ? 4 : 2);
+    }
+    g.nv = s->co_g > lanes ? 2 : 1;
+    g.nr = g.nv * lanes;
+    g.rows = step == STEP_TILES ? TILE_PIXELS : task->device->vector_registers >= 32 ? 12 : 4;
+    g.panels = host_ceil(s->co_g, g.nr);
+    g.pixels = s->n * s->oh * s->ow;
+    return g;
+}
+
+static int64_t words_bytes(const qconv_shape *s, const gemm *g)
+{
+    return s->groups * g->panels * g->passes * g->words * g->nr * 4;
+}
+
+static bool applies(const optune_task *task, char *why)
+{
+    qconv_shape s;
+    if (!qconv_applies(task, &s, why))
+        return false;
+    for (int step = best_step(task); step >= 0; step--) {
+        const gemm g = gemm_of(task, &s, (qstep)step);
+        if (words_bytes(&s, &g) > MOST_BYTES || g.words * 4 * g.rows > MOST_BYTES)
+            return optune_refuse(why, "more than 1 GiB of packed weights");
+    }
+    return true;
+}
+
+static void space(const optune_task *task, optune_space *space)
+{
+    const qstep best = best_step(task);
+    const char *words[3];
+    for (int i = 0; i <= (int)best; i++)
+        words[i] = step_word[best - i];
+    optune_space_words(space, "step", (int)best + 1, words);
+    optune_space_ints(space, "blocks", 8, (const int64_t[]){1, 2, 4, 8, 16, 32, 64, 128});
+}
+
+static qstep chosen(const optune_config *config)
+{
+    const char *word = optune_config_word(config, "step");
+    return !strcmp(word, "tiles") ? STEP_TILES : !strcmp(word, "i8") ? STEP_I8 : STEP_PAIRS;
+}
+
+static bool valid(const optune_task *task, const optune_config *config, char *why)
+{
+    qconv_shape s;
+    qconv_shape_of(task->call, &s);
+    const gemm g = gemm_of(task, &s, chosen(config));
+    const int64_t blocks = optune_config_int(config, "blocks");
+    if (blocks > 1 && g.rows * (blocks - 1) >= g.pixels)
+        return optune_refuse(why, "a block of more pixels than there are");
+    return blocks == 1 || blocks * g.rows * g.words * 4 <= 4 << 20 ||
+           optune_refuse(why, "a block of more than 4 MiB");
+}
+
+static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
+{
+    qconv_shape s;
+    qconv_shape_of(task->call, &s);
+    const gemm g = gemm_of(task, &s, chosen(config));
+    const int64_t l2 = host_l2(task), threads = host_threads(task);
+    const int64_t shares = host_ceil(host_ceil(g.pixels, g.rows), threads);
+    const int64_t fit = (g.direct ? l2 / 4 : l2 / 16) / (g.rows * g.words * 4);
+    optune_config_choose_int(config, space, "blocks", host_max(1, host_min(shares, fit)));
+    optune_config_nearest(config, space);
+}
+
+static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
+{
+    qconv_shape s;
+    qconv_shape_of(task->call, &s);
+    const gemm g = gemm_of(task, &s, chosen(config));
+    const int m = optune_plan_module(plan);
+    const int64_t threads = host_threads(task);
+    const int64_t block = g.rows * optune_config_int(config, "blocks");
+    const int64_t tasks = s.groups * host_ceil(g.pixels, block);
+    int64_t parts = 1;
+    while (tasks * parts % threads != 0 && tasks * parts < 8 * threads && parts < g.panels)
+        parts++;
+    const bool tiles = g.step == STEP_TILES;
+    const struct {
+        const char *name;
+        int64_t value;
+    } number[] = {
+        {"PAIRS", g.step == STEP_PAIRS},
+        {"TILES", tiles},
+        {"DIRECT", g.direct},
+        {"PASSES", g.passes},
+        {"WORDS", g.words},
+        {"STEP_WORDS", g.step_words},
+        {"ROWS", g.rows},
+        {"BLOCK", block},
+        {"PARTS", parts},
+        {"DOT_NV", g.nv},
+    };
+    qconv_define(plan, m, task, &s);
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
+        optune_plan_define(plan, m, number[i].name, number[i].value);
+    if (tiles) {
+        const optune_dtype in = {.code = OPTUNE_DTYPE_INT, .bits = 8, .lanes = 1};
+        const optune_dtype out = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
+        dot_define(plan, m, DOT_TILE_I8, in, out, s.terms);
+        optune_plan_define(plan, m, "TILE_M", 2);
+        optune_plan_define(plan, m, "TILE_N", g.nv);
+        optune_plan_define(plan, m, "DOT_MR", 1);
+        optune_plan_define(plan, m, "DOT_KU", 1);
+    } else {
+        optune_plan_define_text(plan, m, "DTYPE", "int");
+    }
+    const optune_arg packed =
+        qconv_pack(task, plan, m, words_bytes(&s, &g), s.groups * g.panels * g.nr);
+    /* Of what lies already, the last pixels alone are put together. */
+    const int64_t rows = g.direct ? g.rows : block;
+    const int buffer = optune_plan_scratch(plan, "rows", rows * g.words * 4 * threads, false);
+    optune_plan_stage(
+        plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                              .module = m,
+                              .function = "gemm",
+                              .n_args = 4,
+                              .arg = {optune_input_arg(QCONV_DATA), packed,
+                                      optune_output_arg(0), optune_scratch_arg(buffer)}});
+}
+
+OPTUNE_IMPL(quantized, gemm) = {
+    .op = "quantized_conv2d",
+    .name = "quantized_conv2d_gemm.cpu",
+    .summary = "a product of pixels, as they lie or gathered, and the weight",
+    .applies = applies,
+    .space = space,
+    .fallback = fallback,
+    .valid = valid,
+    .plan = plan,
+};

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quantized_conv2d_gemm.cpu. Macros from the plan: the shape; PAIRS, TILES (how words are
+ * multiplied: words.kernel.h, or the tiles of AMX), DIRECT (rows are read where they lie), PASSES
+ * (2: a weight of 16 bits is the sum of two of 8), WORDS (of a row), STEP_WORDS (of a tile's step),
+ * ROWS (pixels at once), BLOCK (pixels that meet all panels in turn), PARTS (of a group's panels,
+ * tasks of their own), DOT_NV (vectors of a panel's channels).
+ *
+ * A packed weight is [GROUPS][PANELS][PASSES][WORDS][NR] words, and the lists of sums and scales
+ * [GROUPS][PANELS][NR]. A row of words is a pixel's window: KH, KW, channels of the group.
+ */
+#include "kernels/quantized/round.kernel.h"
+#include "kernels/quantized/words.kernel.h"
+#if TILES
+#include "kernels/matmul/tiles.kernel.h"
+#if !X_SIGNED
+#undef TILE_OP
+#define TILE_OP "tdpbusd" /* rows without a sign by columns with one */
+#endif
+#endif
+
+#define NR (DOT_NV * VLEN)
+#define CHANNEL_PANELS CEIL_DIV(CO_G, NR)
+#define PIXELS ((i64)N * OH * OW)
+#define PIXEL_BLOCKS CEIL_DIV(PIXELS, BLOCK)
+#define WEIGHT_WORDS ((i64)PASSES * WORDS * NR) /* of a panel */
+#define ALL_CHANNELS ((i64)GROUPS * CHANNEL_PANELS * NR)
+#define MOVE (TILES ? 0 : WORD_MOVE)
+#define VECTOR_ROWS (TILES ? 8 : ROWS)
+
+typedef u32 word_near __attribute__((aligned(1), may_alias));
+typedef __typeof__(__builtin_choose_expr(PAIRS, (short)0, (X_T)0)) number;
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+INLINE void copy_numbers(number *to, const X_T *from, const i64 n)
+{
+#if PAIRS
+    for (i64 i = 0; i < n; i++)
+        to[i] = from[i];
+#else
+    __builtin_memcpy(to, from, (usize)n);
+#endif
+}
+
+INLINE void fill_numbers(number *to, const i64 n)
+{
+    for (i64 i = 0; i < n; i++)
+        to[i] = (number)(X_ZERO);
+}
+
+/* The window at row y0 and column x0 of an image, of which `from` is the group's first channel. */
+INLINE void gather(number *to, const X_T *from, i64 y0, i64 x0)
+{
+    const int whole = DW == 1 && GROUPS == 1 && x0 >= 0 && x0 + KW <= W;
+    for (i64 i = 0; i < KH; i++, to += KW * CI_G) {
+        const i64 y = y0 + i * DH;
+        const X_T *row = from + (y * W + x0) * CI;
+        if (y < 0 || y >= H) {
+            fill_numbers(to, KW * CI_G);
+        } else if (whole) {
+            copy_numbers(to, row, KW * CI_G);
+        } else {
+            for (i64 j = 0; j < KW; j++) {
+                const i64 x = x0 + j * DW;
+                if (x >= 0 && x < W)
+                    copy_numbers(to + j * CI_G, row + j * DW * CI, CI_G);
+                else
+                    fill_numbers(to + j * CI_G, CI_G);
+            }
+        }
+    }
+}
+
+/* Rows of `n` pixels from p on. */
+static __attribute__((noinline)) void lay_rows(u32 *to, const X_T *data, i64 p, i64 n)
+{
+    for (i64 i = 0; i < n; i++, p++, to += WORDS) {
+        const i64 image = p / (OH * OW), oy = p / OW % OH, ox = p % OW;
+        gather((number *)to, data + image * ((i64)H * W * CI), oy * SH - PT, ox * SW - PL);
+    }
+}
+
+/* ---- products ------------------------------------------------------------------------------- */
+
+/* ROWS rows, a_row words apart, by a panel: sums [ROWS][NR]. Of tiles this is for where the system
+ * keeps them from a program; rows with a sign have 128 added, which is taken back here. */
+INLINE void by_vectors(const word_near *a, i64 a_row, const u32 *weight, DTYPE *sums)
+{
+    for (int from = 0; from < ROWS; from += VECTOR_ROWS) {
+        const u32 *b = weight;
+        vec acc[VECTOR_ROWS][DOT_NV], moved[DOT_NV];
+        UNROLL(16)
+        for (int j = 0; j < DOT_NV; j++) {
+            moved[j] = (vec){0};
+            UNROLL(16)
+            for (int i = 0; i < VECTOR_ROWS; i++)
+                acc[i][j] = (vec){0};
+        }
+        for (int pass = 0; pass < PASSES; pass++)
+            for (i64 k = 0; k < WORDS; k++, b += NR) {
+                word_vec w[DOT_NV];
+                UNROLL(16)
+                for (int j = 0; j < DOT_NV; j++) {
+                    w[j] = *(const word_vec_at *)(b + j * VLEN);
+                    if (TILES && WORD_MOVE)
+                        moved[j] = word_step(moved[j], 0x80808080u - (word_vec){0}, w[j]);
+                }
+                UNROLL(16)
+                for (int i = 0; i < VECTOR_ROWS; i++) {
+                    const word_vec x =
+                        (a[(from + i) * a_row + k] ^ (WORD_MOVE ? 0x80808080u : 0)) -
+                        (word_vec){0};
+                    UNROLL(16)
+                    for (int j = 0; j < DOT_NV; j++)
+                        acc[i][j] = word_step(acc[i][j], x, w[j]);
+                }
+            }
+        UNROLL(16)
+        for (int i = 0; i < VECTOR_ROWS; i++) {
+            UNROLL(16)
+            for (int j = 0; j < DOT_NV; j++)
+                store(sums + (from + i) * NR + j * VLEN, acc[i][j] - moved[j]);
+        }
+    }
+}
+
+#if TILES
+INLINE void begin(void)
+{
+    struct {
+        unsigned char palette, start_row, reserved[14];
+        unsigned short bytes[16];
+        unsigned char rows[16];
+    } shape = {.palette = 1};
+    for (int t = 0; t < 8; t++) {
+        shape.bytes[t] = t == 4 || t == 5 ? STEP_WORDS * 4 : 64;
+        shape.rows[t] = t >= 6 ? STEP_WORDS : 16;
+    }
+    __asm__ volatile("ldtilecfg %0" : : "m"(shape));
+}
+
+INLINE void by_tiles(const word_near *a, i64 a_row, const u32 *b, DTYPE *sums)
+{
+    tiles_zero();
+    for (int pass = 0; pass < PASSES; pass++)
+        for (i64 k = 0; k < WORDS; k += STEP_WORDS, b += STEP_WORDS * NR) {
+            TILE_LOAD(6, b, NR);
+            TILE_LOAD(4, a + k, a_row);
+            TILE_LOAD(5, a + 16 * a_row + k, a_row);
+            TILE_DOT(0, 4, 6);
+            TILE_DOT(1, 5, 6);
+#if DOT_NV > 1
+            TILE_LOAD(7, b + 16, NR);
+            TILE_DOT(2, 4, 7);
+            TILE_DOT(3, 5, 7);
+#endif
+        }
+    TILE_STORE(0, sums);
+    TILE_STORE(1, sums + 16 * NR);
+#if DOT_NV > 1
+    TILE_STORE(2, sums + 16);
+    TILE_STORE(3, sums + 16 * NR + 16);
+#endif
+}
+#endif
+
+/* Sums as the output's pixels from `out` on. */
+INLINE void finish(const DTYPE *sums, const int *start, const float *scale, BYTE_T *out,
+                   i64 rows, const int channels)
+{
+    UNROLL(4)
+    for (int j = 0; j < channels; j += VLEN) {
+        const vec add = load(start + j);
+        for (i64 i = 0; i < rows; i++)
+            round_put(out + i * CO + j, round_scaled(load(sums + i * NR + j) + add, scale + j),
+                      channels - j);
+    }
+}
+
+/* `rows` pixels by a panel. */
+INLINE void some(const word_near *a, i64 a_row, const u32 *weight, const int *start,
+                 BYTE_T *out, i64 rows, const int channels, const int granted)
+{
+    DTYPE sums[ROWS * NR] __attribute__((aligned(64)));
+#if TILES
+    if (granted)
+        by_tiles(a, a_row, weight, sums);
+    else
+#endif
+        by_vectors(a, a_row, weight, sums);
+    finish(sums, start, (const float *)(start + ALL_CHANNELS), out, rows, channels);
+}
+
+#define LAST_CHANNELS (CO_G - (CHANNEL_PANELS - 1) * NR)
+
+/* arg: data, packed, out, rows of the threads */
+void gemm(void *const *arg)
+{
+    const u32 *packed = arg[1];
+    const int *start = (const int *)(packed + GROUPS * CHANNEL_PANELS * WEIGHT_WORDS);
+#if TILES
+    const int granted = tiles_granted();
+#else
+    const int granted = 0;
+#endif
+    PARALLEL_FOR_N(3)
+    for (i64 g = 0; g < GROUPS; g++)
+        for (i64 block = 0; block < PIXEL_BLOCKS; block++)
+            for (i64 part = 0; part < PARTS; part++) {
+                const i64 p0 = block * BLOCK, p1 = MIN(p0 + BLOCK, PIXELS);
+                const X_T *data = (const X_T *)arg[0] + g * CI_G;
+                u32 *rows = (u32 *)arg[3] + THREAD * (i64)(DIRECT ? ROWS : BLOCK) * WORDS;
+                /* Rows as they lie end within a tile: the last ones are read from a copy. */
+                const i64 whole = DIRECT ? p0 + (p1 - p0) / ROWS * ROWS : p0;
+                lay_rows(rows, data, whole, p1 - whole);
+#if TILES
+                if (granted)
+                    begin();
+#endif
+                for (i64 t = part * CHANNEL_PANELS / PARTS;
+                     t < (part + 1) * CHANNEL_PANELS / PARTS; t++) {
+                    const i64 panel = g * CHANNEL_PANELS + t;
+                    const u32 *weight = packed + panel * WEIGHT_WORDS;
+                    for (i64 p = p0; p < p1; p += ROWS) {
+                        const int lies = DIRECT && p < whole;
+                        const word_near *a =
+                            lies ? (const word_near *)(data + p * CI)
+                                 : (const word_near *)(rows + (p - whole) * WORDS);
+                        const i64 a_row = lies ? CI / 4 : WORDS;
+                        BYTE_T *out = (BYTE_T *)arg[2] + p * CO + g * CO_G + t * NR;
+                        const i64 n = MIN((i64)ROWS, p1 - p);
+                        if (t < CHANNEL_PANELS - 1 || CO_G % NR == 0)
+                            some(a, a_row, weight, start + panel * NR, out, n, NR, granted);
+                        else
+                            some(a, a_row, weight, start + panel * NR, out, n, LAST_CHANNELS,
+                                 granted);
+                    }
+                }
+#if TILES
+                if (granted)
+                    tiles_end();
+#endif
+            }
+}
+
+/* ---- the weight ----------------------------------------------------------------------------- */
+
+INLINE i32 limited(i32 x)
+{
+    return x < -128 ? -128 : x > 127 ? 127 : x;
+}
+
+/* Number k of a row of output channel o of a group, in this pass; 0 behind the last. */
+INLINE i32 weight_at(const W_T *weight, i64 o, i64 k, int pass)
+{
+    if (k >= CI_G * KH * KW)
+        return 0;
+    const i32 x = weight[(o * CI_G + k % CI_G) * KH * KW + k / CI_G];
+    return PASSES == 1 ? x : pass ? x - limited(x) : limited(x);
+}
+
+/* arg: weight [CO][CI_G][KH][KW], bias, scale; packed */
+void pack(void *const *arg)
+{
+    const W_T *weight = arg[0];
+    int *start = (int *)((u32 *)arg[3] + GROUPS * CHANNEL_PANELS * WEIGHT_WORDS);
+    float *scale = (float *)(start + ALL_CHANNELS);
+    PARALLEL_FOR_N(2)
+    for (i64 g = 0; g < GROUPS; g++)
+        for (i64 c = 0; c < CHANNEL_PANELS * NR; c++) {
+            const i64 o = g * CO_G + c, at = g * CHANNEL_PANELS * NR + c;
+            u32 *to = (u32 *)arg[3] + (g * CHANNEL_PANELS + c / NR) * WEIGHT_WORDS + c % NR;
+            i32 all = 0;
+            for (int pass = 0; pass < PASSES; pass++)
+                for (i64 k = 0; k < WORDS; k++, to += NR) {
+                    u32 word = 0;
+                    for (int i = 0; i < WORD_NUMBERS; i++) {
+                        const i32 x =
+                            c < CO_G ? weight_at(weight, o, k * WORD_NUMBERS + i, pass) : 0;
+                        all += x;
+                        word |= ((u32)x & (PAIRS ? 0xffffu : 0xffu)) << i * (32 / WORD_NUMBERS);
+                    }
+                    *to = word;
+                }
+            start[at] = c < CO_G ? ((const i32 *)arg[1])[o] - (X_ZERO + MOVE) * all : 0;
+            scale[at] = c < CO_G ? ((const float *)arg[2])[o] : 0;
+        }
+}
