@@ -12,9 +12,6 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, LENGTHS };
 
 static int refused(ot_onnx_node *n)
 {
-    if (ot_onnx_in(n, Q) &&
-        ot_onnx_type(n->m, ot_onnx_in(n, Q))->dtype.code == OPTUNE_DTYPE_BFLOAT)
-        return ot_onnx_refuse(n, "of bfloat16, rounded between its steps, it is not supported");
     if (!ot_onnx_in(n, PAST_K) != !ot_onnx_in(n, PAST_V))
         return ot_onnx_refuse(n, "a cache has keys and values");
     if (ot_onnx_in(n, PAST_K) && ot_onnx_in(n, LENGTHS))

@@ -26,7 +26,15 @@ static int plain(ot_onnx_node *n)
     return x ? ot_onnx_give(n, 0, ot_onnx_softmax(n, x, n->m->opset < 13)) : n->err->status;
 }
 
-/* x - max - log(sum(exp(x - max))): the logarithm of what became 0 would be lost. */
+ot_onnx_value *ot_onnx_log_softmax(ot_onnx_node *n, ot_onnx_value *x, const char *axes)
+{
+    ot_onnx_value *most = ot_onnx_call(n, "max", 1, &x, "axis=[%s], keepdims=true", axes);
+    ot_onnx_value *below = ot_onnx_2(n, "subtract", x, most);
+    ot_onnx_value *power = ot_onnx_1(n, "exp", below);
+    ot_onnx_value *sum = ot_onnx_call(n, "sum", 1, &power, "axis=[%s], keepdims=true", axes);
+    return ot_onnx_2(n, "subtract", below, ot_onnx_1(n, "log", sum));
+}
+
 static int logarithm(ot_onnx_node *n)
 {
     ot_onnx_value *x = ot_onnx_need(n, 0);
@@ -40,12 +48,7 @@ static int logarithm(ot_onnx_node *n)
     int n_axes = 0;
     for (int d = axis; d < (flat ? rank : axis + 1); d++)
         axes[n_axes++] = d;
-    const char *list = ot_onnx_text(n->m, n_axes, axes);
-    ot_onnx_value *most = ot_onnx_call(n, "max", 1, &x, "axis=[%s], keepdims=true", list);
-    ot_onnx_value *below = ot_onnx_2(n, "subtract", x, most);
-    ot_onnx_value *power = ot_onnx_1(n, "exp", below);
-    ot_onnx_value *sum = ot_onnx_call(n, "sum", 1, &power, "axis=[%s], keepdims=true", list);
-    return ot_onnx_give(n, 0, ot_onnx_2(n, "subtract", below, ot_onnx_1(n, "log", sum)));
+    return ot_onnx_give(n, 0, ot_onnx_log_softmax(n, x, ot_onnx_text(n->m, n_axes, axes)));
 }
 
 static const ot_onnx_op ops[] = {

@@ -485,6 +485,9 @@ ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w
 int ot_onnx_pad_up(ot_onnx_node *n, ot_onnx_window *w);
 /* family_softmax.c: along the node's axis; `flat`: over all from it on. */
 ot_onnx_value *ot_onnx_softmax(ot_onnx_node *n, ot_onnx_value *x, bool flat);
+/* x - max - log(sum(exp(x - max))) over these axes: the logarithm of what became 0 would be
+ * lost. */
+ot_onnx_value *ot_onnx_log_softmax(ot_onnx_node *n, ot_onnx_value *x, const char *axes);
 /* Gives x and, where somebody reads it, a mask that is all true: outside training nothing is
  * dropped. Refused where this input asks for training, or may. */
 int ot_onnx_dropped(ot_onnx_node *n, ot_onnx_value *x, int training_input);

@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-enum { BYTES = 2, SHORTS = 5, INT32 = 6 }; /* types of the format */
+enum { BYTES = 2, INT32 = 6, BFLOAT16 = 16 }; /* types of the format */
 
 static const float x4[] = {1, -2, 0.5f, 3}, ones[] = {1, 1, 1, 1};
 
@@ -228,13 +228,29 @@ static void channels_last(void **state)
     ot_text_release(&attrs);
 }
 
+/* ONNX's own, of bfloat16: a first row that sees itself alone, and one that is nearly so. */
+static void attention_of_bfloat16(void **state)
+{
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "1,1,2,2");
+    attr_int(&attrs, "to", BFLOAT16);
+    onnx_node(&g, "Cast", "narrow", "x", "b", &attrs);
+    attr_int(&attrs, "is_causal", 1);
+    onnx_node(&g, "Attention", "a", "b b b", "all", &attrs);
+    attr_int(&attrs, "to", ONNX_FLOAT);
+    onnx_node(&g, "Cast", "wide", "all", "y", &attrs);
+    onnx_gives(&g, 23, x4, 4, x4, 4e-3f);
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_small_integers), cmocka_unit_test(embeddings_of_bytes),
         cmocka_unit_test(products_of_four_bits),  cmocka_unit_test(mixtures_of_experts),
         cmocka_unit_test(gated_experts),          cmocka_unit_test(biases_by_distance),
-        cmocka_unit_test(channels_last),
+        cmocka_unit_test(channels_last),          cmocka_unit_test(attention_of_bfloat16),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
