@@ -43,6 +43,18 @@ static bool is_known(const char *object)
     return false;
 }
 
+/* Ends the process for whoever threw an exception that nobody catches. */
+static bool is_runtime(const char *object)
+{
+    static const char *const runtime[] = {"libstdc++.", "libgcc_s.", "libc++.", "libc++abi.",
+                                          "libunwind."};
+    const char *slash = strrchr(object, '/'), *name = slash ? slash + 1 : object;
+    for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++)
+        if (!strncmp(name, runtime[i], strlen(runtime[i])))
+            return true;
+    return false;
+}
+
 /* Innermost first, so that of a plugin in a library's call back it is the plugin. */
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
@@ -52,7 +64,8 @@ static void on_fatal(int number, siginfo_t *info, void *context)
     ot_end_by_cut(info); /* which is nobody's fault here */
     const int n = backtrace(frame, MOST_FRAMES);
     for (int i = 0; i < n; i++) {
-        if (!dladdr(frame[i], &in) || !in.dli_fname || is_known(in.dli_fname))
+        if (!dladdr(frame[i], &in) || !in.dli_fname || is_known(in.dli_fname) ||
+            is_runtime(in.dli_fname))
             continue;
         put("optune: ended by ");
         for (int k = 0; k < N_FATAL; k++)

@@ -375,5 +375,28 @@ OPTUNE_API void optune_plan_in_place(optune_plan *plan);
 
 #ifdef __cplusplus
 }
+
+/* The same words where there are no compound literals. */
+#undef optune_input_arg
+#undef optune_output_arg
+#undef optune_scratch_arg
+#undef optune_dim_arg
+#undef optune_dims_arg
+#undef optune_int_arg
+#undef optune_symbol_arg
+#undef optune_tensor_map_arg
+#undef optune_function_arg
+#define optune_input_arg(i) (optune_arg{OPTUNE_ARG_INPUT, (int)(i), 0, 0, nullptr})
+#define optune_output_arg(i) (optune_arg{OPTUNE_ARG_OUTPUT, (int)(i), 0, 0, nullptr})
+#define optune_scratch_arg(i) (optune_arg{OPTUNE_ARG_SCRATCH, (int)(i), 0, 0, nullptr})
+#define optune_dim_arg(i, d)                                                                   \
+    (optune_arg{OPTUNE_ARG_DIM, (int)((i)*OPTUNE_MAX_RANK + (d)), 0, 0, nullptr})
+#define optune_dims_arg(i, n)                                                                  \
+    (optune_arg{OPTUNE_ARG_DIMS, (int)(i), (int64_t)(n), 0, nullptr})
+#define optune_int_arg(v) (optune_arg{OPTUNE_ARG_INT, 0, (int64_t)(v), 0, nullptr})
+#define optune_symbol_arg(s) (optune_arg{OPTUNE_ARG_SYMBOL, 0, 0, 0, (s)})
+#define optune_tensor_map_arg(i)                                                               \
+    (optune_arg{OPTUNE_ARG_TENSOR_MAP, (int)(i), 0, 0, nullptr})
+#define optune_function_arg(m, f) (optune_arg{OPTUNE_ARG_FUNCTION, (int)(m), 0, 0, (f)})
 #endif
 #endif

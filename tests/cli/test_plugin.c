@@ -194,6 +194,65 @@ static void rows_that_end_the_process(void **state)
     release(&o);
 }
 
+/* Rows in C++, of a standard without designated initializers. What throws is told of, and not the
+ * runtime that ends the process for it. */
+static void rows_in_cxx(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "#include \"optune/define.h\"\n"
+        "#include <stdexcept>\n"
+        "namespace {\n"
+        "bool applies(const optune_task *task, char *) {\n"
+        "    if (task->call->input[0].type.dim[0].min == 8) throw std::runtime_error(\"8\");\n"
+        "    return true; }\n"
+        "void plan(const optune_task *task, const optune_config *, optune_plan *plan) {\n"
+        "    optune_stage s{}; s.module = optune_plan_module(plan); s.function = \"f\";\n"
+        "    s.phase = OPTUNE_TIMED; s.n_args = 3; s.arg[0] = optune_input_arg(0);\n"
+        "    s.arg[1] = optune_output_arg(0);\n"
+        "    s.arg[2] = optune_int_arg(optune_tensor_elements(&task->call->output[0]));\n"
+        "    optune_plan_stage(plan, &s); }\n"
+        "const optune_impl one = [] { optune_impl i{}; i.op = \"relu\"; i.name = "
+        "\"relu_cxx.cpu\";\n"
+        "    i.summary = \"C++\"; i.applies = applies; i.plan = plan;\n"
+        "    i.source = \"void f(void *const *arg) { const float *x = arg[0]; float *y = "
+        "arg[1];\"\n"
+        "        \" for (long i = 0; i < *(const long *)arg[2]; i++) y[i] = x[i] > 0 ? x[i] : "
+        "0; }\";\n"
+        "    return i; }();\n"
+        "const optune_strategy_row row[] = {{\"relu_cxx.cpu\", 0, nullptr, nullptr},\n"
+        "                                   {nullptr, 0, nullptr, nullptr}};\n"
+        "const optune_strategy rows = [] { optune_strategy s{}; s.op = \"relu\"; s.key = "
+        "\"cpu\";\n"
+        "    s.rows = row; return s; }();\n"
+        "const optune_impl *const impls[] = {&one, nullptr};\n"
+        "const optune_strategy *const strategies[] = {&rows, nullptr};\n"
+        "}\n"
+        "OPTUNE_PLUGIN = {OPTUNE_ABI, \"cxx\", nullptr, strategies, impls, nullptr, "
+        "nullptr};\n";
+    char source[512], path[512];
+    optune_err err = {0};
+    ot_text said = {0};
+    const bool there = ot_run_program((char *const[]){(char *)"c++", (char *)"--version", NULL},
+                                      20, &said, NULL) >= 0;
+    ot_text_release(&said);
+    if (!there)
+        skip();
+    snprintf(source, sizeof source, "%s", command_path("rows.cc"));
+    snprintf(path, sizeof path, "%s", command_path("cxx.so"));
+    check_ok(ot_write_file(source, text, strlen(text), &err));
+    plugin_build_with(source, path,
+                      (const char *const[]){"-std=c++17", "-Wpedantic", "-lstdc++", NULL});
+    outcome o = optune("emit", "relu(f32[9])", "--plugin", path, "-o", command_path("emitted"));
+    assert_int_equal(o.code, 0);
+    release(&o);
+    o = optune("select", "relu(f32[8])", "--plugin", path);
+    assert_int_not_equal(o.code, 0);
+    check_contains(ot_text_str(&o.err), "optune: ended by SIGABRT in '");
+    check_contains(ot_text_str(&o.err), "cxx.so'");
+    release(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +265,7 @@ int main(void)
         cmocka_unit_test(twice_is_one_too_many),
         cmocka_unit_test(loading_that_ends_the_process),
         cmocka_unit_test(rows_that_end_the_process),
+        cmocka_unit_test(rows_in_cxx),
     };
     return cmocka_run_group_tests(tests, build, command_teardown);
 }
