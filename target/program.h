@@ -15,7 +15,9 @@ typedef struct ot_program_order {
     char *const *more;  /* NAME=VALUE, beside the environment of this process; NULL: none */
     const char *input;  /* on its stdin; NULL: nothing */
     double limit_s;     /* then it is killed */
-    bool in_group; /* of this process, and what it leaves running ends, or stops, with that */
+    /* Of this process, which leads it: what it leaves running ends, or stops, with that. All of it
+     * ends when nobody is at the other end of stdin any more, where that is a socket. */
+    bool in_group;
 } ot_program_order;
 typedef struct ot_program_end {
     double wall; /* seconds, from its start until it ended */

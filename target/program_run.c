@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,11 +128,18 @@ static bool take(int fd, ot_program_end *end)
     return true;
 }
 
+static bool is_socket(int fd)
+{
+    struct stat info;
+    return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
 /* `whole`: what is killed, it or its group. */
 static void listen_until_ended(pid_t pid, pid_t whole, int pidfd, int out, double deadline,
                                ot_program_end *end)
 {
     bool open = true;
+    const bool asked = whole == pid && is_socket(STDIN_FILENO);
     for (;;) {
         const pid_t ended = wait4(pid, &end->status, WNOHANG, &end->used);
         if (ended == pid || (ended < 0 && errno != EINTR))
@@ -142,8 +150,11 @@ static void listen_until_ended(pid_t pid, pid_t whole, int pidfd, int out, doubl
             kill(whole, SIGKILL);
         }
         struct pollfd entry[] = {{.fd = open ? out : -1, .events = POLLIN},
-                                 {.fd = pidfd, .events = POLLIN}};
-        poll(entry, 2, pidfd >= 0 && left * 1000 > SLICE_MS ? SLICE_MS : 1);
+                                 {.fd = pidfd, .events = POLLIN},
+                                 {.fd = asked ? STDIN_FILENO : -1, .events = POLLRDHUP}};
+        poll(entry, 3, pidfd >= 0 && left * 1000 > SLICE_MS ? SLICE_MS : 1);
+        if (entry[2].revents & (POLLRDHUP | POLLHUP | POLLERR))
+            kill(0, SIGKILL); /* who asked was killed: this process leads the group */
         if (open && entry[0].revents)
             open = take(out, end);
     }
