@@ -201,7 +201,7 @@ static void test_compilers(void **state)
     emitting e;
     open_graph(&e, "cpu -threads=1", network);
     optune_result_free(emit(&e, "compilers", "net_2"));
-    build("compilers", "CC=gcc B=sanitized EXTRA='-g -fsanitize=address,undefined "
+    build("compilers", "CC=gcc B=sanitized EXTRA='" EMITTED_CHECKED ",undefined "
                        "-fno-sanitize-recover=undefined -fno-sanitize=alignment'");
     assert_true(run(&e, "compilers", "sanitized/net_2", "-n 1 -j 2") < 1e-5);
     if (has_program("clang")) {
@@ -279,7 +279,7 @@ static void test_odd_graphs(void **state)
         snprintf(dir, sizeof dir, "odd-%d", i);
         open_graph(&e, "cpu -threads=1", text[i]);
         optune_result_free(emit(&e, dir, NULL));
-        build(dir, "EXTRA='-g -fsanitize=address'");
+        build(dir, "EXTRA='" EMITTED_CHECKED "'");
         const double off = run(&e, dir, "build/model", "-n 1 -j 2");
         if (!(off < 5e-3))
             fail_msg("graph %d is off by %g", i, off);

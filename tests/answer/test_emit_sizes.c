@@ -163,7 +163,7 @@ static void test_table(void **state)
                  "dense_gemm.cpu");
     tables_write(e.o, "dense(f32[?d0:2..40,24], const f32[20,24])", 8, "dense_gemv.cpu",
                  "dense_gemm.cpu");
-    emit(&e, "table", "EXTRA='-g -fsanitize=address'");
+    emit(&e, "table", "EXTRA='" EMITTED_CHECKED "'");
     ot_text text = {0};
     optune_err err = {0};
     check_ok(ot_read_file(tuning_path("table/model.c"), &text, 1 << 20, &err));
@@ -222,7 +222,7 @@ static void test_what_follows(void **state)
                    "s = add(dense(c, const f32[3,4]), z)\n"
                    "p = pad(m, before=[1], after=[2])\n"
                    "output s, c, concatenate(p, m), relu(x)\n");
-    emit(&e, "follows", "EXTRA='-g -fsanitize=address'");
+    emit(&e, "follows", "EXTRA='" EMITTED_CHECKED "'");
     run_at(&e, "follows", "f32[5,4] f32[5,4] f32[10,3] f32[9]", "");
     run_at(&e, "follows", "f32[2,4] f32[2,4] f32[4,3] f32[1]", "-s n=2 -s k=1");
     run_at(&e, "follows", "f32[0,4] f32[0,4] f32[0,3] f32[6]", "-s n=0 -s k=6");
