@@ -143,9 +143,18 @@ static void keep_config(keeping *k, const optune_config *config, const ot_fact *
         k->to->config_packed = keep(k, packed, ot_config_pack(config, packed));
 }
 
+static void keep_untold(keeping *k, const ot_untold *untold)
+{
+    k->to->untold = (ot_untold){
+        .dir = keep(k, untold->dir, strlen(untold->dir) + 1),
+        .from = keep_text(k, untold->from),
+        .digest = keep(k, untold->digest, (size_t)untold->n * sizeof *untold->digest),
+        .n = untold->n};
+}
+
 /* Of all that is known only what the choice refers to outlives the question. */
 size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
-                        int n_facts)
+                        int n_facts, const ot_untold *untold)
 {
     keeping k = {.to = to, .at = to->room, .end = to->room + to->n_room};
     char packed[sizeof *call];
@@ -175,6 +184,8 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
     to->choice.row = take(&k, (size_t)choice->n * sizeof *row);
     memcpy(to->choice.row, row, (size_t)choice->n * sizeof *row);
     to->call = keep(&k, packed, size);
+    if (untold->n)
+        keep_untold(&k, untold);
     note_used(&k);
     return k.used + k.lacked;
 }

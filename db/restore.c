@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A record as it lies in a store (squeeze.c), read. The checksum covers codec.c's bytes, so these
- * are restored; what they say is noted on the way, and nobody reads them a second time.
+ * are restored; what they say is noted on the way, and nobody reads them a second time. Texts that
+ * are the same for many records stand in a row: what such a row was restored to is remembered, and
+ * copied where another record has the same bytes.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "db/squeezed.h"
@@ -134,6 +137,95 @@ static int restore_config(restoring *r, optune_config *config, optune_err *err)
     return OPTUNE_OK;
 }
 
+/* ---- rows of texts ------------------------------------------------------------------------ */
+
+enum { ROWS = 8, MOST_STORED = 96, MOST_RESTORED = 1536 };
+
+/* Of a record's fields from `first` up to `end`, texts of who asked for it but the call. */
+typedef struct row {
+    int first, end, n_texts;
+    size_t n_stored, n_restored;
+    told text[OT_RECORD_FIELDS]; /* from the row's beginning on */
+    char stored[MOST_STORED], restored[MOST_RESTORED];
+} row;
+
+struct ot_rows_met {
+    int end[OT_RECORD_FIRST]; /* of the row that begins at a field; 0: none does */
+    int n, next;              /* how many there are, and whose place is taken by another one */
+    row at[ROWS];
+};
+
+/* A field before which a row begins, and where the bytes were then. */
+typedef struct mark {
+    const char *from;
+    size_t to;
+    int texts;
+} mark;
+
+static bool is_alike(const ot_record_field *f)
+{
+    return ot_record_is_text(f) && f->who == OT_RECORD_ASKER &&
+           f->offset != offsetof(optune_record, call);
+}
+
+static struct ot_rows_met *rows_new(void)
+{
+    const ot_record_field *const *stored = ot_record_stored();
+    struct ot_rows_met *all = ot_alloc_raw(sizeof *all);
+    memset(all->end, 0, sizeof all->end);
+    all->n = all->next = 0;
+    for (int i = 0, end; i < OT_RECORD_FIRST; i = end) {
+        for (end = i; end < OT_RECORD_FIRST && is_alike(stored[end]);)
+            end++;
+        all->end[i] = end > i + 1 ? end : 0;
+        end += end == i;
+    }
+    return all;
+}
+
+/* Whether the record goes on with a row that was met, which is taken then. */
+static bool take_row(restoring *r, int first, int *end)
+{
+    const struct ot_rows_met *all = r->parts->rows;
+    reading *from = &r->from;
+    for (int i = 0; i < all->n; i++) {
+        const row *w = &all->at[i];
+        if (w->first != first || (size_t)(from->end - from->at) < w->n_stored ||
+            memcmp(from->at, w->stored, w->n_stored) != 0)
+            continue;
+        for (int k = 0; k < w->n_texts; k++)
+            r->text[r->n++] = (told){w->text[k].field, w->text[k].at + r->to->n};
+        add(r->to, w->restored, w->n_restored);
+        from->at += w->n_stored;
+        *end = w->end;
+        return true;
+    }
+    return false;
+}
+
+/* What was restored since then is remembered; a number may come to mean something else, as of the
+ * parts themselves. */
+static void keep_row(restoring *r, int first, int end, const mark *since)
+{
+    struct ot_rows_met *all = r->parts->rows;
+    const size_t n_stored = (size_t)(r->from.at - since->from),
+                 n_restored = r->to->n - since->to;
+    if (!r->sound || !r->plain || r->from.bad || n_stored > MOST_STORED ||
+        n_restored > MOST_RESTORED)
+        return;
+    row *w = &all->at[all->n < ROWS ? all->n++ : all->next++ % ROWS];
+    w->first = first;
+    w->end = end;
+    w->n_texts = r->n - since->texts;
+    w->n_stored = n_stored;
+    w->n_restored = n_restored;
+    for (int k = 0; k < w->n_texts; k++)
+        w->text[k] = (told){r->text[since->texts + k].field,
+                            r->text[since->texts + k].at - since->to};
+    memcpy(w->stored, since->from, n_stored);
+    memcpy(w->restored, r->to->s + since->to, n_restored);
+}
+
 /* ---- fields ------------------------------------------------------------------------------ */
 
 static void restore_samples(restoring *r)
@@ -212,7 +304,19 @@ static int restore(restoring *r, ot_bytes value, optune_err *err)
     memcpy(head + 8, take(from, 8), 8);
     r->to->n = 0;
     add(r->to, head, sizeof head);
+    const struct ot_rows_met *rows = r->parts->rows;
+    mark since = {NULL, 0, 0};
+    int first = 0, end = 0;
     for (int i = 0; !from->bad && (i < OT_RECORD_FIRST || from->at != from->end); i++) {
+        if (rows && i < OT_RECORD_FIRST && rows->end[i]) {
+            first = i;
+            if (take_row(r, first, &end)) {
+                i = end - 1;
+                continue;
+            }
+            end = rows->end[i];
+            since = (mark){from->at, r->to->n, r->n};
+        }
         const ot_record_field *known = i < OT_RECORD_FIELDS ? stored[i] : NULL;
         const uint64_t kind = i < OT_RECORD_FIRST ? known->kind : take_number(from);
         const bool same = known && kind == known->kind;
@@ -221,6 +325,10 @@ static int restore(restoring *r, ot_bytes value, optune_err *err)
                    (same || (!known && kind != OT_RECORD_SAMPLES && kind != OT_RECORD_CONFIG));
         OT_RETURN_UNLESS_OK(restore_field(r, (ot_record_kind)kind,
                                           same ? ot_record_to(r->record, known) : NULL, err));
+        if (since.from && i + 1 == end) {
+            keep_row(r, first, end, &since);
+            since.from = NULL;
+        }
     }
     if (from->bad)
         return optune_fail(err, OPTUNE_EDAMAGED, "stored record is not laid out like one");
@@ -244,6 +352,7 @@ static void point(const restoring *r, ot_arena *arena)
     for (int i = 0; i < r->n; i++)
         *(const char **)(void *)((char *)r->record + r->text[i].field) =
             kept + r->text[i].at - head;
+    r->parts->block = (ot_bytes){kept, size};
     if (r->samples)
         r->record->sample = (const double *)(const void *)(kept + r->samples - head);
 }
@@ -267,6 +376,8 @@ static int decode(ot_parts *p, ot_bytes value, ot_arena *arena, optune_record *r
     r.sound = r.plain = true;
     r.n = 0;
     r.samples = 0;
+    if (!p->rows && p->reader && p->n_decoded++)
+        p->rows = rows_new();
     clear(record);
     OT_RETURN_UNLESS_OK(restore(&r, value, err));
     if (!r.plain)
@@ -279,6 +390,7 @@ static int decode(ot_parts *p, ot_bytes value, ot_arena *arena, optune_record *r
 int ot_stored_decode(ot_parts *p, ot_bytes value, ot_arena *arena, optune_record *record,
                      optune_err *err)
 {
+    p->block = (ot_bytes){NULL, 0};
     if (!is_squeezed(value))
         return ot_record_decode(value.data, value.n, arena, record, err);
     const int status = decode(p, value, arena, record, err);

@@ -25,16 +25,30 @@ static const double slack = 1e-9; /* decimals that another program left out */
 /* Whether `value` lies where the k-th to the m-th smallest sample are, k and m from 1. */
 static bool between(const optune_record *r, double value, int k, int m)
 {
-    int below = 0, up_to = 0;
+    const double *sample = r->sample, least = value * (1 - slack), most = value * (1 + slack);
+    int64_t below = 0, up_to = 0; /* as wide as what is compared, for vectors */
     for (int i = 0; i < r->n_samples; i++) {
-        below += r->sample[i] < value * (1 - slack);
-        up_to += r->sample[i] <= value * (1 + slack);
+        below += sample[i] < least;
+        up_to += sample[i] <= most;
     }
     return up_to >= k && below < m;
 }
 
+/* Whether none is odd, which is so of most records; NaN is not above 0. */
+static bool all_sound(const optune_record *r)
+{
+    const double *sample = r->sample, runs = (double)r->inner;
+    int64_t sound = 0;
+    for (int i = 0; i < r->n_samples; i++)
+        sound += (sample[i] >= least_run_s) & (sample[i] < INFINITY) &
+                 (sample[i] * runs >= tick_s * (1 - slack));
+    return sound == r->n_samples;
+}
+
 static bool sound_samples(const optune_record *r, char *why)
 {
+    if (all_sound(r))
+        return true;
     for (int i = 0; i < r->n_samples; i++) {
         const double s = r->sample[i];
         if (!(s > 0) || !isfinite(s))

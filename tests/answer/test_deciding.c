@@ -108,7 +108,8 @@ static void check_kept(const optune_task *task, const ot_choice *choice, const c
     optune_call *call = ot_alloc(sizeof *call);
     const optune_task own = ot_answer_task(answer, call);
     optune_config *room = ot_alloc(sizeof *room); /* where the config is kept packed */
-    const ot_choice mine = ot_answer_choice(answer, room);
+    ot_arena arena = {0};
+    const ot_choice mine = ot_answer_explained(answer, &arena, room);
     ot_text text = {0}, kept = {0};
     char *all = said(&own, &mine, spoilt);
     assert_string_equal(all, json);
@@ -121,6 +122,7 @@ static void check_kept(const optune_task *task, const ot_choice *choice, const c
     assert_string_equal(kept.s, text.s);
     ot_text_release(&text);
     ot_text_release(&kept);
+    ot_arena_release(&arena);
     ot_answer_drop(answer);
     free(room);
     free(call);
@@ -138,7 +140,7 @@ static void check_same(optune *o, const char *db, const optune_call *call, bool 
     int n = 0, n_known = 0;
     const optune_task task = {call, &o->target, &o->device};
     check_ok(ot_context_choose(o, &task, NULL, &arena, &fact, &n, &all, &err));
-    check_ok(ot_context_decide(o, &task, NULL, NULL, &arena, &n_known, &deciding, &err));
+    check_ok(ot_context_decide(o, &task, NULL, NULL, &arena, &n_known, NULL, &deciding, &err));
     assert_true(n_known <= n && !n_known == !n);
     assert_int_equal(all.winner, deciding.winner);
     assert_int_equal(all.tier, deciding.tier);
@@ -195,9 +197,10 @@ static void test_few_are_read(void **state)
     optune_err err = {0};
     ot_store *store = NULL;
     ot_arena arena = {0};
-    optune_record *r = ot_alloc(N * sizeof *r), *found;
+    optune_record *r = ot_alloc(N * sizeof *r);
+    ot_finds found;
     const optune_record like = forged_run.record[0];
-    int *alike, n, told = 0;
+    int told = 0;
     for (int i = 0; i < N; i++) {
         r[i] = like;
         r[i].final = false;
@@ -219,13 +222,13 @@ static void test_few_are_read(void **state)
     check_ok(ot_store_open(tuning_path("few"), OT_STORE_READ, &store, &err));
     const ot_question question = {
         .device = like.device, .target = like.target, .call = like.call, .policy = like.policy};
-    check_ok(ot_store_find_deciding(store, &question, &arena, &found, &alike, &n, &err));
-    assert_int_equal(n, 2);
-    for (int i = 0; i < n; i++)
-        told += 1 + alike[i];
+    check_ok(ot_store_find_which(store, &question, OT_DECIDING, &arena, &found, &err));
+    assert_int_equal(found.n, 2);
+    for (int i = 0; i < found.n; i++)
+        told += 1 + found.how[i].alike;
     assert_int_equal(told, N);
-    assert_true(found[0].cost < 2.5e-6);       /* the cheapest that did not fail */
-    assert_true(found[1].time == 1.7e9 + 290); /* the newest that did */
+    assert_true(found.record[0].cost < 2.5e-6);       /* the cheapest that did not fail */
+    assert_true(found.record[1].time == 1.7e9 + 290); /* the newest that did */
     ot_store_close(store);
     ot_arena_release(&arena);
     free(r);
