@@ -87,6 +87,7 @@ static void judge(knowing *all, ot_fact *fact)
     const optune_record *r = &fact->record;
     const known *k = know(all, r->impl);
     fact->currency = OT_STALE;
+    fact->impl = k ? k->impl : NULL;
     if (!k) {
         optune_refuse(fact->why, "no implementation '%s' in this version", r->impl);
     } else if (!r->digest || strcmp(k->digest, r->digest)) {
@@ -163,6 +164,7 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
         return;
     }
     fact->currency = before->currency;
+    fact->impl = before->impl;
     ot_copy(fact->why, sizeof fact->why, before->why);
 }
 
@@ -181,6 +183,8 @@ static bool judge_found(knowing *all, const ot_finds *found, const ot_consulted 
             continue;
         ot_fact_of(one, &found->record[i], from);
         one->alike = found->how[i].alike;
+        one->block = found->how[i].block;
+        one->n_block = found->how[i].n_block;
         if (other && other->hints) {
             one->currency = OT_STALE;
             optune_refuse(one->why, "hub '%s' gives hints: it was not measured here",
@@ -215,10 +219,8 @@ static int add_facts(knowing *all, ot_store *store, const ot_consulted *other,
         *n = before;
         return add_facts(all, store, other, question, OT_DECIDING, fact, n, untold, err);
     }
-    *untold = (ot_untold){.dir = ot_store_dir(store),
-                          .from = from,
-                          .digest = found.told,
-                          .n = found.n_told};
+    *untold = (ot_untold){
+        .dir = ot_store_dir(store), .from = from, .digest = found.told, .n = found.n_told};
     return OPTUNE_OK;
 }
 
@@ -261,9 +263,8 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     for (int i = 0; status >= 0 && (store = ot_context_nth_of(o, i, &other)); i++)
         if (!has_usable(*fact, *n)) {
             last = *n;
-            status =
-                add_facts(&all, store, other, &question, in_graph ? OT_ALL : which, fact, n,
-                          untold, err);
+            status = add_facts(&all, store, other, &question, in_graph ? OT_ALL : which, fact,
+                               n, untold, err);
         }
     if (status < 0) {
         *n = 0;
@@ -335,8 +336,8 @@ static int choose(optune *o, const optune_task *task, const ot_question *asked,
                   ot_untold *untold, ot_choice *choice, optune_err *err)
 {
     const unsigned turn = ot_context_enter(o);
-    const int status = choose_of(o, task, asked, policy, which, arena, fact, n, untold, choice,
-                                 err);
+    const int status =
+        choose_of(o, task, asked, policy, which, arena, fact, n, untold, choice, err);
     ot_context_leave(o, turn);
     return status;
 }

@@ -133,6 +133,8 @@ void ot_fact_of(ot_fact *fact, const optune_record *record, const char *from)
     fact->why[0] = '\0';
     fact->overtaken = fact->remeasured = false;
     fact->alike = 0;
+    fact->impl = NULL;
+    fact->block = NULL;
 }
 
 void ot_fact_outdated(ot_fact *fact)

@@ -258,7 +258,7 @@ typedef struct ot_parts {
     size_t kept;              /* bytes in the arena */
     struct ot_rows_met *rows; /* restore.c: texts that stood in a row; owned, NULL: none yet */
     int n_decoded;            /* while there are none */
-    ot_bytes block;           /* in which the texts and samples of the last record lie; or none */
+    ot_bytes block; /* in which the texts and samples of the last record lie; or none */
     bool
         carried; /* some were seen in an earlier snapshot: what fits a checksum is what it was */
 } ot_parts;

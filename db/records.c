@@ -182,9 +182,8 @@ static int read_found(finding *f, int most, optune_err *err)
         b->lost = status || !at_cost(b->cost, one);
         f->missed |= b->lost;
         if (!b->lost)
-            to->how[to->n++] = (ot_found_how){.alike = b->alike,
-                                              .block = f->parts->block.data,
-                                              .n_block = f->parts->block.n};
+            to->how[to->n++] = (ot_found_how){
+                .alike = b->alike, .block = f->parts->block.data, .n_block = f->parts->block.n};
     }
     return OPTUNE_OK;
 }
@@ -244,7 +243,8 @@ static int read_entries(finding *f, const ot_digest *asked, optune_err *err)
     f->parts = ot_parts_borrow(f->store, &f->reader);
     ot_parts_expect(f->parts, f->question->call);
     int status = read_kept(f, err);
-    if (status >= 0 && f->which != OT_ALL && f->missed) { /* it stood for others: all are read */
+    if (status >= 0 && f->which != OT_ALL &&
+        f->missed) { /* it stood for others: all are read */
         f->which = OT_ALL;
         status = ot_briefs_read(&f->reader, asked, &f->entries, err);
         if (status >= 0)

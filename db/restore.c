@@ -220,8 +220,8 @@ static void keep_row(restoring *r, int first, int end, const mark *since)
     w->n_stored = n_stored;
     w->n_restored = n_restored;
     for (int k = 0; k < w->n_texts; k++)
-        w->text[k] = (told){r->text[since->texts + k].field,
-                            r->text[since->texts + k].at - since->to};
+        w->text[k] =
+            (told){r->text[since->texts + k].field, r->text[since->texts + k].at - since->to};
     memcpy(w->stored, since->from, n_stored);
     memcpy(w->restored, r->to->s + since->to, n_restored);
 }

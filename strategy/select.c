@@ -30,7 +30,8 @@ typedef struct gathering {
 
 static bool about(const ot_fact *fact, const optune_impl *impl)
 {
-    return fact->record.impl && strcmp(fact->record.impl, impl->name) == 0;
+    return fact->impl ? fact->impl == impl
+                      : fact->record.impl && strcmp(fact->record.impl, impl->name) == 0;
 }
 
 enum { MEASURED = 1, HINTED = 2 };
