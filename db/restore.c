@@ -85,6 +85,49 @@ static void put_word(restoring *r, ot_bytes text, char *to, size_t size)
 
 /* ---- configs ----------------------------------------------------------------------------- */
 
+/* Names and kinds of the knobs of many configs, which lie in one shared part: so are the bytes that
+ * these are restored to. */
+enum { SHAPES = 4, MOST_SHAPED = 16, MOST_HEAD = 48 };
+
+typedef struct knobs_met {
+    const void *names; /* the part's bytes */
+    int n;
+    optune_entity entity[MOST_SHAPED]; /* without values */
+    uint8_t n_head[MOST_SHAPED];
+    char head[MOST_SHAPED][MOST_HEAD]; /* in front of the values */
+} knobs_met;
+
+struct ot_rows_met;
+static const knobs_met *shape_of(const struct ot_rows_met *met, const void *names, uint64_t n);
+static void keep_shape(struct ot_rows_met *met, const void *names, const optune_config *config);
+
+static void restore_values(restoring *r, optune_entity *entity)
+{
+    const uint32_t kind = entity->kind | (uint32_t)entity->scalar << 8;
+    reading *from = &r->from;
+    if (is_word(kind)) {
+        put_word(r, take_bytes(from, take_number(from)), entity->word, sizeof entity->word);
+    } else if (is_float(kind)) {
+        memcpy(&entity->f, take(from, sizeof entity->f), sizeof entity->f);
+        add(r->to, &entity->f, sizeof entity->f);
+    } else {
+        for (int i = 0; i < entity->n; i++)
+            entity->v[i] = take_signed(from);
+        add(r->to, entity->v, entity->n * sizeof entity->v[0]);
+    }
+}
+
+static void restore_shaped(restoring *r, const knobs_met *known, optune_config *config)
+{
+    for (int i = 0; i < known->n && !r->from.bad; i++) {
+        optune_entity *entity = &config->entity[config->n++];
+        *entity = known->entity[i];
+        memcpy(room(r->to, MOST_HEAD), known->head[i], MOST_HEAD);
+        r->to->n += known->n_head[i];
+        restore_values(r, entity);
+    }
+}
+
 static void restore_entity(restoring *r, reading *shape, optune_entity *entity)
 {
     reading *from = &r->from;
@@ -101,17 +144,7 @@ static void restore_entity(restoring *r, reading *shape, optune_entity *entity)
     entity->n = (uint8_t)n;
     r->sound =
         r->sound && entity->kind <= OPTUNE_KNOB_OTHER && entity->scalar <= OPTUNE_SCALAR_WORD;
-    if (is_word(kind)) {
-        put_word(r, take_bytes(from, take_number(from)), entity->word, sizeof entity->word);
-    } else if (is_float(kind)) {
-        const ot_bytes bytes = take_bytes(from, sizeof entity->f);
-        add(r->to, bytes.data, bytes.n);
-        memcpy(&entity->f, bytes.data, bytes.n);
-    } else {
-        for (uint32_t i = 0; i < n; i++)
-            entity->v[i] = take_signed(from);
-        add(r->to, entity->v, n * sizeof entity->v[0]);
-    }
+    restore_values(r, entity);
 }
 
 static int restore_config(restoring *r, optune_config *config, optune_err *err)
@@ -119,8 +152,10 @@ static int restore_config(restoring *r, optune_config *config, optune_err *err)
     reading *from = &r->from;
     const uint64_t n = take_number(from);
     ot_bytes names = {NULL, 0};
+    struct ot_rows_met *met = r->parts->rows;
     if (n > OPTUNE_MAX_KNOBS)
         from->bad = true;
+    const bool shared = met && from->at != from->end && *from->at == OT_SQUEEZED_SHARED;
     if (n && !from->bad)
         OT_RETURN_UNLESS_OK(take_text(r->parts, from, &names, err));
     const int64_t index = take_signed(from);
@@ -131,9 +166,17 @@ static int restore_config(restoring *r, optune_config *config, optune_err *err)
     add(r->to, &index, sizeof index);
     config->index = index;
     config->n = 0;
+    const bool kept = shared && names.data != r->parts->expected.bytes.data;
+    const knobs_met *known = kept ? shape_of(met, names.data, n) : NULL;
+    if (known) {
+        restore_shaped(r, known, config);
+        return OPTUNE_OK;
+    }
     while ((uint64_t)config->n < n && !from->bad && !shape.bad)
         restore_entity(r, &shape, &config->entity[config->n++]);
     from->bad |= shape.bad;
+    if (kept && r->sound && !from->bad && n <= MOST_SHAPED)
+        keep_shape(met, names.data, config);
     return OPTUNE_OK;
 }
 
@@ -142,18 +185,48 @@ static int restore_config(restoring *r, optune_config *config, optune_err *err)
 enum { ROWS = 8, MOST_STORED = 96, MOST_RESTORED = 1536 };
 
 /* Of a record's fields from `first` up to `end`, texts of who asked for it but the call. */
-typedef struct row {
+typedef struct row_met {
     int first, end, n_texts;
     size_t n_stored, n_restored;
     told text[OT_RECORD_FIELDS]; /* from the row's beginning on */
     char stored[MOST_STORED], restored[MOST_RESTORED];
-} row;
+} row_met;
 
 struct ot_rows_met {
     int end[OT_RECORD_FIRST]; /* of the row that begins at a field; 0: none does */
     int n, next;              /* how many there are, and whose place is taken by another one */
-    row at[ROWS];
+    row_met at[ROWS];
+    int n_shapes, next_shape;
+    knobs_met shape[SHAPES];
 };
+
+static const knobs_met *shape_of(const struct ot_rows_met *met, const void *names, uint64_t n)
+{
+    for (int i = 0; i < met->n_shapes; i++)
+        if (met->shape[i].names == names && (uint64_t)met->shape[i].n == n)
+            return &met->shape[i];
+    return NULL;
+}
+
+static void keep_shape(struct ot_rows_met *met, const void *names, const optune_config *config)
+{
+    knobs_met *s =
+        &met->shape[met->n_shapes < SHAPES ? met->n_shapes++ : met->next_shape++ % SHAPES];
+    s->names = names;
+    s->n = config->n;
+    for (int i = 0; i < config->n; i++) {
+        const optune_entity *e = &config->entity[i];
+        const int32_t n = (int32_t)strlen(e->name);
+        const uint32_t kind = e->kind | (uint32_t)e->scalar << 8 | (uint32_t)e->n << 16;
+        char *at = s->head[i];
+        s->entity[i] = (optune_entity){.kind = e->kind, .scalar = e->scalar, .n = e->n};
+        memcpy(s->entity[i].name, e->name, sizeof e->name);
+        memcpy(at, &n, sizeof n);
+        memcpy(at + sizeof n, e->name, (size_t)n + 1);
+        memcpy(at + sizeof n + n + 1, &kind, sizeof kind);
+        s->n_head[i] = (uint8_t)(sizeof n + (size_t)n + 1 + sizeof kind);
+    }
+}
 
 /* A field before which a row begins, and where the bytes were then. */
 typedef struct mark {
@@ -173,7 +246,7 @@ static struct ot_rows_met *rows_new(void)
     const ot_record_field *const *stored = ot_record_stored();
     struct ot_rows_met *all = ot_alloc_raw(sizeof *all);
     memset(all->end, 0, sizeof all->end);
-    all->n = all->next = 0;
+    all->n = all->next = all->n_shapes = all->next_shape = 0;
     for (int i = 0, end; i < OT_RECORD_FIRST; i = end) {
         for (end = i; end < OT_RECORD_FIRST && is_alike(stored[end]);)
             end++;
@@ -189,7 +262,7 @@ static bool take_row(restoring *r, int first, int *end)
     const struct ot_rows_met *all = r->parts->rows;
     reading *from = &r->from;
     for (int i = 0; i < all->n; i++) {
-        const row *w = &all->at[i];
+        const row_met *w = &all->at[i];
         if (w->first != first || (size_t)(from->end - from->at) < w->n_stored ||
             memcmp(from->at, w->stored, w->n_stored) != 0)
             continue;
@@ -213,7 +286,7 @@ static void keep_row(restoring *r, int first, int end, const mark *since)
     if (!r->sound || !r->plain || r->from.bad || n_stored > MOST_STORED ||
         n_restored > MOST_RESTORED)
         return;
-    row *w = &all->at[all->n < ROWS ? all->n++ : all->next++ % ROWS];
+    row_met *w = &all->at[all->n < ROWS ? all->n++ : all->next++ % ROWS];
     w->first = first;
     w->end = end;
     w->n_texts = r->n - since->texts;
@@ -254,10 +327,10 @@ static int restore_field(restoring *r, ot_record_kind kind, void *field, optune_
         restore_samples(r);
         return OPTUNE_OK;
     case OT_RECORD_REAL:
-        text = take_bytes(from, sizeof(double));
-        add(r->to, text.data, text.n);
+        memcpy(&wide, take(from, sizeof wide), sizeof wide);
+        add(r->to, &wide, sizeof wide);
         if (field)
-            memcpy(field, text.data, text.n);
+            memcpy(field, &wide, sizeof wide);
         return OPTUNE_OK;
     case OT_RECORD_COUNT:
     case OT_RECORD_BITS:

@@ -160,9 +160,14 @@ int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all)
     if (found || !ot_summary_whole(asked, &value, &serial, &kept) || !kept)
         return 1;
     const char *at = (const char *)value.data + HEAD;
+    if (kept > (uint32_t)all->capacity) { /* so many, and no more */
+        free(all->at);
+        all->at = ot_alloc_raw(kept * sizeof *all->at);
+        all->capacity = (int)kept;
+    }
     for (; kept--; at += ENTRY) {
         uint32_t alike;
-        ot_brief *b = another(all);
+        ot_brief *b = &all->at[all->n++];
         *b = (ot_brief){.keep = true};
         memcpy(b->digest.byte, at, DIGEST);
         memcpy(b->cost, at + DIGEST, COST);
