@@ -58,7 +58,8 @@ typedef enum ot_which {
 } ot_which;
 typedef struct ot_found_how {
     int alike;         /* for how many others it stands; of failures alone it is told */
-    bool outdated;     /* its config was measured again later, and that record cannot be read */
+    bool outdated;     /* its config was measured again later, and that record, which
+                    * decides nothing, cannot be read */
     const void *block; /* in which its texts and samples lie, so many bytes; NULL: anywhere */
     size_t n_block;
 } ot_found_how;

@@ -209,19 +209,24 @@ static bool overtakes(const ot_brief *newer, const ot_brief *b)
            (b->final || !newer->final) && newer->time > b->time;
 }
 
-/* What was measured again stays overtaken where the newer record cannot be read. All entries were
- * looked for. */
+/* What was measured again stays overtaken where the newer record cannot be read, if that decides
+ * nothing: who reads what decides does not look at it. All entries were looked for. */
 static void note_outdated(finding *f)
 {
     const ot_briefs *all = &f->entries;
+    const size_t size = (size_t)all->n * sizeof *all->at;
+    ot_brief *deciding = memcpy(ot_alloc_raw(size), all->at, size);
+    ot_deciding(deciding, all->n);
     for (int k = 0; k < all->n; k++) {
         const ot_brief *newer = &all->at[k];
-        if (!newer->lost || !newer->told || !newer->good)
+        if (!newer->lost || !newer->told || !newer->good ||
+            (deciding[k].keep && !deciding[k].spare))
             continue;
         for (int i = 0, at = 0; i < all->n; i++)
             if (!all->at[i].lost)
                 f->found->how[at++].outdated |= overtakes(newer, &all->at[i]);
     }
+    free(deciding);
 }
 
 static void list_told(finding *f)

@@ -20,11 +20,12 @@ static int64_t below(int64_t n)
     return optune_random_below(&rng, n);
 }
 
-static optune_record drawn(int variety)
+/* `current`: nothing that a record rests on has changed since. */
+static optune_record drawn(int variety, bool current)
 {
     optune_record r = forged_run.record[below(forged_run.n)];
     if (!ot_impl_find(r.impl))
-        return drawn(variety);
+        return drawn(variety, current);
     record_cost(&r, 1e-6 * (double)(1 + below(variety)));
     r.time = 1.7e9 + (double)below(40);
     r.final = below(6) == 0;
@@ -34,11 +35,11 @@ static optune_record drawn(int variety)
         r.cost = r.low = r.high = INFINITY;
         r.n_samples = 0;
     }
-    if (below(6) == 0)
+    if (below(6) == 0 && !current)
         r.digest = "00112233445566778899aabbccddeeff";
-    if (below(9) == 0)
+    if (below(9) == 0 && !current)
         r.depends = "compiler=gcc 1.0\n";
-    if (below(12) == 0 && r.config.n)
+    if (below(12) == 0 && r.config.n && !current)
         r.config.entity[0].v[0] += below(2); /* one that the space may not have */
     r.host = below(2) ? "governor=performance\nmhz=3000\n" : "governor=powersave\nmhz=3000\n";
     r.counters = below(2) ? "machine_shared=0.25\n" : NULL;
@@ -101,6 +102,9 @@ static const ot_answer *kept_of(const char *db, bool by_call)
     return answer;
 }
 
+/* Kept answers that leave out what was measured again, until they are explained. */
+static int kept_untold;
+
 static void check_kept(const optune_task *task, const ot_choice *choice, const char *json,
                        const char *db, bool spoilt)
 {
@@ -109,6 +113,7 @@ static void check_kept(const optune_task *task, const ot_choice *choice, const c
     const optune_task own = ot_answer_task(answer, call);
     optune_config *room = ot_alloc(sizeof *room); /* where the config is kept packed */
     ot_arena arena = {0};
+    kept_untold += answer->untold.n > 0;
     const ot_choice mine = ot_answer_explained(answer, &arena, room);
     ot_text text = {0}, kept = {0};
     char *all = said(&own, &mine, spoilt);
@@ -175,7 +180,7 @@ static void test_same_as_all(void **state)
         optune_record *r = ot_alloc((size_t)n * sizeof *r);
         snprintf(db, sizeof db, "deciding%d", i);
         for (int k = 0; k < n; k++)
-            r[k] = drawn(i % 2 ? 8 : 1000);
+            r[k] = drawn(i % 2 ? 8 : 1000, i % 5 < 3);
         forged_put(db, r, n, NULL);
         if (i % 3 == 0)
             spoil(db, &r[below(n)]);
@@ -185,7 +190,7 @@ static void test_same_as_all(void **state)
         optune_close(o);
         free(r);
     }
-    assert_true(kept_apart > 0);
+    assert_true(kept_apart > 0 && kept_untold > 0);
     free(call);
 }
 
