@@ -50,7 +50,7 @@ enum {
     OT_SUMMARY_FEW =
         16, /* entries that decide are listed whenever there are others beside them */
     /* What ot_deciding says, in the number of those that it stands for. Of good records alone,
-     * where nobody reads that; versions before this one set neither, and all listed ones are read. */
+     * where nobody reads that; versions before this one set neither, and all listed are read. */
     OT_SUMMARY_TELLS = 1 << 30,
     OT_SUMMARY_ALIKE = OT_SUMMARY_TELLS - 1,
 };
