@@ -6,7 +6,8 @@
  * dearer one is, so the dearer one says nothing. Of a config that was tried again under the same
  * basis, each time well, the newest is such a one; of all that were overtaken so, the cheapest may
  * be told of, with what overtook it: neither decides by that. Of failures the newest stands for
- * all. Whatever else was tried more than once (finals beside trials, failures, equal times) is read.
+ * all. Whatever else was tried more than once (finals beside trials, failures, equal times) is
+ * read.
  */
 #include <stdlib.h>
 #include <string.h>
