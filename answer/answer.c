@@ -129,9 +129,12 @@ const char *optune_selection_text(optune_selection *s, bool explain)
     ot_text_clear(&s->text);
     optune_call *call = ot_alloc_raw(sizeof *call);
     optune_config config;
+    ot_arena arena = {0};
     const optune_task task = ot_answer_task(s->answer, call);
-    const ot_choice choice = ot_answer_choice(s->answer, &config);
+    const ot_choice choice = explain ? ot_answer_explained(s->answer, &arena, &config)
+                                     : ot_answer_choice(s->answer, &config);
     ot_choice_text(&task, &choice, explain, &s->text);
+    ot_arena_release(&arena);
     free(call);
     return ot_text_str(&s->text);
 }
@@ -144,9 +147,11 @@ const char *optune_selection_json(optune_selection *s)
     if (!s->json) {
         optune_call *call = ot_alloc_raw(sizeof *call);
         optune_config config;
+        ot_arena arena = {0};
         const optune_task task = ot_answer_task(s->answer, call);
-        const ot_choice choice = ot_answer_choice(s->answer, &config);
+        const ot_choice choice = ot_answer_explained(s->answer, &arena, &config);
         json_t *json = ot_choice_json(&task, &choice);
+        ot_arena_release(&arena);
         free(call);
         s->json = json_dumps(json, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
         json_decref(json);

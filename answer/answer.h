@@ -181,12 +181,30 @@ int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot
  * just this goes first. `asked`: the task's question, or NULL. */
 int ot_context_hints(optune *o, const optune_task *task, const ot_question *asked,
                      ot_arena *arena, ot_fact **fact, int *n, optune_err *err);
+/* What was measured again later, and what counts instead: told of where somebody asks for the
+ * reasons of an answer, all else of which may be used. */
+typedef struct ot_untold {
+    const char *dir, *from; /* the database; the source of its records, NULL: their own */
+    const ot_digest *digest;
+    int n;
+} ot_untold;
 /* The same choice from the facts that decide it, which is much less reading where many configs were
  * tried; *n_known: how many of these there are. `question`: the task's, and then the choice lies in
- * the arena, too; NULL: it is made here. */
+ * the arena, too; NULL: it is made here. *untold, which is zero before: what was not read as it
+ * decides nothing, and would be told of; NULL: that is read, too. */
 int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
-                      const char *policy, ot_arena *arena, int *n_known, ot_choice *choice,
-                      optune_err *err);
+                      const char *policy, ot_arena *arena, int *n_known, ot_untold *untold,
+                      ot_choice *choice, optune_err *err);
+/* overtaken.c: of the facts of one question, what was refuted, or measured again later, becomes
+ * stale. */
+void ot_facts_refute(ot_fact *fact, int n);
+void ot_facts_supersede(ot_fact *fact, int n);
+bool ot_same_trial(const optune_record *a, const optune_record *b); /* of one config */
+/* One that is to be judged; `from`: its source, NULL: as the record has it. */
+void ot_fact_of(ot_fact *fact, const optune_record *record, const char *from);
+/* Unless it is stale, it is so as a newer measurement of its config is damaged. */
+void ot_fact_outdated(ot_fact *fact);
+const char *ot_damaged_told(ot_arena *arena, int passed); /* that so many records were */
 /* Seconds, as measured, of what is chosen so; infinite: it was not measured. */
 double ot_context_cost(optune *o, const optune_call *call, const char *policy);
 /* dispatch_hint.c: what a dispatch table of the database uses at the sizes of a call of
@@ -224,6 +242,7 @@ typedef struct ot_answer {
     struct ot_held *held; /* memory of what follows, where that is too little */
     const void *call;     /* packed */
     int n_facts;          /* there were */
+    ot_untold untold;
     ot_choice
         choice; /* owns nothing; its config has memory for its entities alone, or is NULL: */
     const void *config_packed; /* it is packed */
@@ -245,11 +264,14 @@ ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *poli
 /* Takes what it needs of a choice, the rows of which are changed, and the facts it refers to.
  * Returns how much room it should have had. */
 size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
-                        int n_facts);
+                        int n_facts, const ot_untold *untold);
 /* What was asked, in *call. */
 optune_task ot_answer_task(const ot_answer *answer, optune_call *call);
 /* The choice with its config, which lies in the answer or in *config. */
 ot_choice ot_answer_choice(const ot_answer *answer, optune_config *config);
+/* overtaken.c: the same with what was measured again later, which is read now, into the arena, if
+ * its database can be. */
+ot_choice ot_answer_explained(const ot_answer *answer, ot_arena *arena, optune_config *config);
 const char *ot_answer_config(const ot_answer *answer);
 double ot_answer_flops(const ot_answer *answer); /* of its call; 0: they depend on its ranges */
 void ot_verbose_say(const optune *o, const ot_answer *answer, double seconds);

@@ -272,6 +272,7 @@ static int make(optune *o, state *now, const optune_call *call, const char *text
     const optune_task task = {call, &a->place->target, &a->place->device};
     ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
     ot_choice choice = {0};
+    ot_untold untold = {.n = 0};
     ot_store *held[MOST_HELD];
     int64_t commit;
     int n = 0, n_held = 0;
@@ -284,10 +285,11 @@ static int make(optune *o, state *now, const optune_call *call, const char *text
     /* In front of what is read: what comes in between changes it. */
     const int n_stamps =
         now->opened && !a->question.absent ? stamp_all(o, &a->question, a->stamp, &commit) : 0;
-    int status = ot_context_decide(o, &task, &a->question, policy, &facts, &n, &choice, err);
+    int status =
+        ot_context_decide(o, &task, &a->question, policy, &facts, &n, &untold, &choice, err);
     if (status >= 0) {
         a->n_stamps = from_records(&choice) ? n_stamps : 0;
-        const size_t room = ot_answer_settle(a, call, &choice, n);
+        const size_t room = ot_answer_settle(a, call, &choice, n, &untold);
         atomic_store(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM);
     }
     a->question.absent = false; /* it was then */

@@ -87,6 +87,7 @@ static void judge(knowing *all, ot_fact *fact)
     const optune_record *r = &fact->record;
     const known *k = know(all, r->impl);
     fact->currency = OT_STALE;
+    fact->impl = k ? k->impl : NULL;
     if (!k) {
         optune_refuse(fact->why, "no implementation '%s' in this version", r->impl);
     } else if (!r->digest || strcmp(k->digest, r->digest)) {
@@ -97,119 +98,6 @@ static void judge(knowing *all, ot_fact *fact)
         optune_refuse(fact->why, "what it depends on cannot be told on this host");
     } else if (same_depends(r->depends, k->depends, fact->why)) {
         fact->currency = OT_CURRENT;
-    }
-}
-
-/* The finals verify with a second seed: what fails there is refuted, however fast it was. */
-static void refute(ot_fact *fact, int n)
-{
-    for (int k = 0; k < n; k++) {
-        const optune_record *failed = &fact[k].record;
-        if (!failed->final || failed->outcome == OPTUNE_OUTCOME_OK ||
-            fact[k].currency == OT_STALE)
-            continue;
-        for (int i = 0; i < n; i++) {
-            const optune_record *r = &fact[i].record;
-            if (r->outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
-                r->time <= failed->time && !strcmp(r->impl, failed->impl) &&
-                ot_config_equal(&r->config, &failed->config)) {
-                fact[i].currency = OT_STALE;
-                optune_refuse(fact[i].why, "it failed when verified again: %.160s",
-                              failed->message ? failed->message
-                                              : ot_outcome_name(failed->outcome));
-            }
-        }
-    }
-}
-
-/* ---- measured again ---------------------------------------------------------------------- */
-
-static uint64_t mix(uint64_t hash, const void *data, size_t n)
-{
-    return hash * 0x9e3779b97f4a7c15u + ot_hash64(data, n);
-}
-
-static uint64_t hash_of(const optune_record *r)
-{
-    uint64_t hash = ot_hash64(r->impl, strlen(r->impl));
-    for (int i = 0; i < r->config.n; i++) {
-        const optune_entity *e = &r->config.entity[i];
-        const bool word = e->kind == OPTUNE_KNOB_OTHER && e->scalar == OPTUNE_SCALAR_WORD;
-        hash = mix(hash, e->name, strlen(e->name));
-        hash =
-            word ? mix(hash, e->word, strlen(e->word))
-                 : mix(hash, e->v, (e->kind == OPTUNE_KNOB_OTHER ? 1 : e->n) * sizeof e->v[0]);
-    }
-    return hash;
-}
-
-static bool same_config(const optune_record *a, const optune_record *b)
-{
-    return !strcmp(a->impl, b->impl) && ot_config_equal(&a->config, &b->config);
-}
-
-static void overtake(ot_fact *fact, const optune_record *newer)
-{
-    fact->currency = OT_STALE;
-    fact->overtaken = true;
-    fact->remeasured = true;
-    fact->later = (ot_later){.cost = newer->cost,
-                             .low = newer->low,
-                             .high = newer->high,
-                             .host = newer->host,
-                             .counters = newer->counters,
-                             .tool = newer->tool};
-}
-
-/* Of several measurements of one config the newest counts, however fast an older one claims to
- * be. What was measured among finalists tells more than the trial before it, which stays: it is
- * the search's. */
-typedef struct newest {
-    int trial, final; /* the newest of each; -1: none */
-} newest;
-
-static void supersede(ot_fact *fact, int n)
-{
-    enum { FEW = 8 }; /* are compared one by one, which needs no hash and no memory */
-    newest few[2 * FEW];
-    int slot_of_few[FEW];
-    size_t size = OT_COUNT(few);
-    while (n > FEW && size < 4 * (size_t)n)
-        size *= 2;
-    newest *table = n > FEW ? ot_alloc(size * sizeof *table) : few;
-    int *slot = n > FEW ? ot_alloc((size_t)n * sizeof *slot) : slot_of_few;
-    for (size_t i = 0; i < size; i++)
-        table[i] = (newest){-1, -1};
-    for (int i = 0; i < n; i++) {
-        const optune_record *r = &fact[i].record;
-        slot[i] = -1;
-        if (r->outcome != OPTUNE_OUTCOME_OK || fact[i].currency == OT_STALE)
-            continue;
-        size_t at = n > FEW ? hash_of(r) % size : 0;
-        for (;; at = (at + 1) % size) {
-            const int other = table[at].trial < 0 ? table[at].final : table[at].trial;
-            if (other < 0 || same_config(r, &fact[other].record))
-                break;
-        }
-        int *last = r->final ? &table[at].final : &table[at].trial;
-        if (*last < 0 || r->time > fact[*last].record.time)
-            *last = i;
-        slot[i] = (int)at;
-    }
-    for (int i = 0; i < n; i++) {
-        const newest *of = slot[i] < 0 ? NULL : &table[slot[i]];
-        if (!of)
-            continue;
-        const int same = fact[i].record.final ? of->final : of->trial;
-        if (fact[same].record.time > fact[i].record.time)
-            overtake(&fact[i], &fact[same].record);
-        else if (fact[i].record.final && of->trial >= 0 &&
-                 fact[of->trial].record.time > fact[i].record.time)
-            overtake(&fact[i], &fact[of->trial].record);
-    }
-    if (n > FEW) {
-        free(table);
-        free(slot);
     }
 }
 
@@ -237,7 +125,7 @@ static void settle(ot_fact *fact, int n)
         return;
     for (int i = 0; i < n; i++)
         if (fact[i].record.outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
-            !same_config(&fact[i].record, &fact[chosen].record)) {
+            !ot_same_trial(&fact[i].record, &fact[chosen].record)) {
             fact[i].currency = OT_STALE;
             fact[i].overtaken = true;
             optune_refuse(fact[i].why, "another one was chosen while the graph ran: %.100s",
@@ -276,53 +164,69 @@ static void judge_like(knowing *all, ot_fact *fact, const ot_fact *before)
         return;
     }
     fact->currency = before->currency;
+    fact->impl = before->impl;
     ot_copy(fact->why, sizeof fact->why, before->why);
 }
 
-/* Of one store, behind those that are there. */
-static int add_facts(knowing *all, ot_store *store, const ot_consulted *other,
-                     const ot_question *question, bool deciding, ot_fact **fact, int *n,
-                     optune_err *err)
+/* Behind those that are there; false: one of them is stale. */
+static bool judge_found(knowing *all, const ot_finds *found, const ot_consulted *other,
+                        const char *from, ot_fact **fact, int *n)
 {
-    const bool hints = other && other->hints;
-    const char *from =
-        other && other->hub ? ot_arena_printf(all->arena, "hub '%s'", other->hub) : NULL;
-    optune_record *record = NULL;
-    int n_records = 0, *alike = NULL;
-    const int status =
-        deciding ? ot_store_find_deciding(store, question, all->arena, &record, &alike,
-                                          &n_records, err)
-                 : ot_store_find(store, question, 0, all->arena, &record, &n_records, err);
-    if (status < 0)
-        return status;
-    ot_fact *more = ot_arena_raw(all->arena, (size_t)(*n + n_records + 1) * sizeof *more);
+    bool usable = true;
+    ot_fact *more = ot_arena_raw(all->arena, (size_t)(*n + found->n + 1) * sizeof *more);
     if (*n)
         memcpy(more, *fact, (size_t)*n * sizeof *more);
     *fact = more;
-    for (int i = 0; i < n_records; i++) {
-        if (!record[i].impl)
+    for (int i = 0; i < found->n; i++) {
+        ot_fact *one = &more[*n];
+        if (!found->record[i].impl)
             continue;
-        ot_record_copy(&more[*n].record, &record[i]);
-        more[*n].alike = alike ? alike[i] : 0;
-        more[*n].why[0] = '\0';
-        more[*n].overtaken = more[*n].remeasured = false;
-        if (other && other->hub)
-            more[*n].record.source = from;
-        if (hints) {
-            more[*n].currency = OT_STALE;
-            optune_refuse(more[*n].why, "hub '%s' gives hints: it was not measured here",
+        ot_fact_of(one, &found->record[i], from);
+        one->alike = found->how[i].alike;
+        one->block = found->how[i].block;
+        one->n_block = found->how[i].n_block;
+        if (other && other->hints) {
+            one->currency = OT_STALE;
+            optune_refuse(one->why, "hub '%s' gives hints: it was not measured here",
                           other->hub);
         } else {
-            judge_like(all, &more[*n], *n > 0 ? &more[*n - 1] : NULL);
+            judge_like(all, one, *n > 0 ? one - 1 : NULL);
+            usable = usable && one->currency != OT_STALE;
+            if (found->how[i].outdated)
+                ot_fact_outdated(one);
         }
         ++*n;
     }
+    return usable && !(other && other->hints);
+}
+
+/* Of one store, behind those that are there. What is only told of is left out if it is certain why
+ * it would be stale: all that is read of the question may be used, and so could that, had it not
+ * been measured again. */
+static int add_facts(knowing *all, ot_store *store, const ot_consulted *other,
+                     const ot_question *question, ot_which which, ot_fact **fact, int *n,
+                     ot_untold *untold, optune_err *err)
+{
+    const int before = *n;
+    ot_finds found;
+    const char *from =
+        other && other->hub ? ot_arena_printf(all->arena, "hub '%s'", other->hub) : NULL;
+    OT_RETURN_UNLESS_OK(ot_store_find_which(store, question, which, all->arena, &found, err));
+    const bool usable = judge_found(all, &found, other, from, fact, n);
+    if (!found.n_told)
+        return OPTUNE_OK;
+    if (!usable || before) {
+        *n = before;
+        return add_facts(all, store, other, question, OT_DECIDING, fact, n, untold, err);
+    }
+    *untold = (ot_untold){
+        .dir = ot_store_dir(store), .from = from, .digest = found.told, .n = found.n_told};
     return OPTUNE_OK;
 }
 
 static int gather(optune *o, const optune_task *task, const ot_question *asked,
-                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
-                  optune_err *err)
+                  const char *policy, ot_which which, ot_arena *arena, ot_fact **fact, int *n,
+                  ot_untold *untold, optune_err *err)
 {
     *fact = NULL;
     *n = 0;
@@ -359,18 +263,18 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     for (int i = 0; status >= 0 && (store = ot_context_nth_of(o, i, &other)); i++)
         if (!has_usable(*fact, *n)) {
             last = *n;
-            status =
-                add_facts(&all, store, other, &question, deciding && !in_graph, fact, n, err);
+            status = add_facts(&all, store, other, &question, in_graph ? OT_ALL : which, fact,
+                               n, untold, err);
         }
     if (status < 0) {
         *n = 0;
         return status;
     }
     if (*n > 1) { /* else there is none that could */
-        refute(*fact, *n);
+        ot_facts_refute(*fact, *n);
         if (in_graph)
             settle(*fact + last, *n - last);
-        supersede(*fact, *n);
+        ot_facts_supersede(*fact, *n);
     }
     return OPTUNE_OK;
 }
@@ -379,27 +283,35 @@ int ot_context_facts_at(optune *o, const optune_task *task, const char *policy, 
                         ot_fact **fact, int *n, optune_err *err)
 {
     const unsigned turn = ot_context_enter(o);
-    const int status = gather(o, task, NULL, policy, false, arena, fact, n, err);
+    const int status = gather(o, task, NULL, policy, OT_ALL, arena, fact, n, NULL, err);
     ot_context_leave(o, turn);
     return status;
 }
 
 /* ---- choosing ---------------------------------------------------------------------------- */
 
+/* `untold`: with OT_NEEDED, what was left out that is only told of, and told of in no choice that
+ * rests on no measurement. */
 static int choose_of(optune *o, const optune_task *task, const ot_question *asked,
-                     const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
-                     ot_choice *choice, optune_err *err)
+                     const char *policy, ot_which which, ot_arena *arena, ot_fact **fact,
+                     int *n, ot_untold *untold, ot_choice *choice, optune_err *err)
 {
     optune_err why;
     why.status = 0;
     why.text[0] = '\0';
-    int status = gather(o, task, asked, policy, deciding, arena, fact, n, &why);
+    int status = gather(o, task, asked, policy, which, arena, fact, n, untold, &why);
     const int unread = ot_context_unreadable(status) ? status : 0;
     if (status < 0 && !unread)
         return optune_fail(err, status, "%s", why.text);
     const int measured = *n;
     ot_arena *const rows = asked ? arena : NULL;
     status = ot_select_in(rows, task, *fact, *n, choice, err);
+    if (untold && untold->n && (status < 0 || choice->strict || !ot_choice_measured(choice))) {
+        ot_choice_release(choice);
+        untold->n = 0;
+        return choose_of(o, task, asked, policy, OT_DECIDING, arena, fact, n, untold, choice,
+                         err);
+    }
     if (status >= 0 && !unread && !ot_choice_measured(choice)) {
         ot_context_hints(o, task, asked, arena, fact, n, NULL);
         if (*n > measured) {
@@ -412,21 +324,20 @@ static int choose_of(optune *o, const optune_task *task, const ot_question *aske
     ot_store *store;
     for (int i = 0; status >= 0 && (store = ot_context_nth(o, i)); i++)
         passed += ot_store_damaged(store);
-    if (passed)
-        snprintf(why.text, sizeof why.text,
-                 "damaged records were passed over (%d so far): `optune db check --mend`",
-                 passed);
     choice->unread = unread;
-    choice->unread_why = unread || passed ? ot_arena_copy(&choice->texts, why.text) : "";
+    choice->unread_why = passed   ? ot_damaged_told(&choice->texts, passed)
+                         : unread ? ot_arena_copy(&choice->texts, why.text)
+                                  : "";
     return status;
 }
 
 static int choose(optune *o, const optune_task *task, const ot_question *asked,
-                  const char *policy, bool deciding, ot_arena *arena, ot_fact **fact, int *n,
-                  ot_choice *choice, optune_err *err)
+                  const char *policy, ot_which which, ot_arena *arena, ot_fact **fact, int *n,
+                  ot_untold *untold, ot_choice *choice, optune_err *err)
 {
     const unsigned turn = ot_context_enter(o);
-    const int status = choose_of(o, task, asked, policy, deciding, arena, fact, n, choice, err);
+    const int status =
+        choose_of(o, task, asked, policy, which, arena, fact, n, untold, choice, err);
     ot_context_leave(o, turn);
     return status;
 }
@@ -434,20 +345,22 @@ static int choose(optune *o, const optune_task *task, const ot_question *asked,
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
-    return choose(o, task, NULL, policy, false, arena, fact, n, choice, err);
+    return choose(o, task, NULL, policy, OT_ALL, arena, fact, n, NULL, choice, err);
 }
 
 int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
-                      const char *policy, ot_arena *arena, int *n_known, ot_choice *choice,
-                      optune_err *err)
+                      const char *policy, ot_arena *arena, int *n_known, ot_untold *untold,
+                      ot_choice *choice, optune_err *err)
 {
+    const ot_which which = untold ? OT_NEEDED : OT_DECIDING;
     ot_fact *fact;
     int n = 0;
     choice->strict = false;
-    int status = choose(o, task, question, policy, true, arena, &fact, &n, choice, err);
+    int status =
+        choose(o, task, question, policy, which, arena, &fact, &n, untold, choice, err);
     if (choice->strict) {
         ot_choice_release(choice);
-        status = choose(o, task, question, policy, false, arena, &fact, &n, choice, err);
+        status = choose(o, task, question, policy, OT_ALL, arena, &fact, &n, NULL, choice, err);
     }
     *n_known = n;
     return status;
@@ -458,9 +371,10 @@ double ot_context_cost(optune *o, const optune_call *call, const char *policy)
     const optune_task task = {call, &o->target, &o->device};
     ot_choice *choice = ot_alloc(sizeof *choice);
     ot_arena arena = {0};
+    ot_untold untold = {.n = 0};
     int n = 0;
     double cost = INFINITY;
-    if (ot_context_decide(o, &task, NULL, policy, &arena, &n, choice, NULL) >= 0 &&
+    if (ot_context_decide(o, &task, NULL, policy, &arena, &n, &untold, choice, NULL) >= 0 &&
         ot_choice_measured(choice) && choice->row[choice->winner].fact)
         cost = choice->row[choice->winner].fact->record.cost;
     ot_choice_free(choice);

@@ -106,6 +106,38 @@ static void keep_later(keeping *k, ot_fact *kept, const ot_fact *fact)
     kept->later.counters = keep_like(k, later->counters, own->counters, kept->record.counters);
 }
 
+static void keep_texts(keeping *k, ot_fact *kept, const ot_fact *fact)
+{
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        if (ot_record_is_text(&ot_record_fields[i]))
+            *(const char **)ot_record_to(&kept->record, &ot_record_fields[i]) =
+                keep_text(k, ot_record_text(&fact->record, &ot_record_fields[i]));
+    if (fact->record.n_samples > 0 && fact->record.sample)
+        kept->record.sample =
+            keep(k, fact->record.sample,
+                 (size_t)fact->record.n_samples * sizeof *fact->record.sample);
+}
+
+/* All texts and samples in one piece, where they lie in one; false: they do not. */
+static bool keep_block(keeping *k, ot_fact *kept, const ot_fact *fact)
+{
+    const char *from = fact->block, *to;
+    if (!from)
+        return false;
+    to = keep(k, from, fact->n_block);
+    for (int i = 0; i < OT_RECORD_FIELDS; i++)
+        if (ot_record_is_text(&ot_record_fields[i])) {
+            const char *text = ot_record_text(&fact->record, &ot_record_fields[i]);
+            const size_t at = (size_t)(text - from);
+            *(const char **)ot_record_to(&kept->record, &ot_record_fields[i]) =
+                at < fact->n_block ? to + at : keep_text(k, text);
+        }
+    if (fact->record.sample)
+        kept->record.sample =
+            (const double *)(const void *)(to + ((const char *)fact->record.sample - from));
+    return true;
+}
+
 static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
 {
     ot_fact *kept = hold(k, sizeof *kept);
@@ -114,19 +146,15 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
     kept->alike = fact->alike;
     kept->overtaken = fact->overtaken;
     kept->remeasured = fact->remeasured;
+    kept->impl = fact->impl;
+    kept->block = NULL;
     memcpy(kept->why, fact->why, strlen(fact->why) + 1);
     optune_config *config = &kept->record.config;
     give(k, (char *)&config->entity[config->n], (char *)config->entity + sizeof config->entity);
-    for (int i = 0; i < OT_RECORD_FIELDS; i++)
-        if (ot_record_is_text(&ot_record_fields[i]))
-            *(const char **)ot_record_to(&kept->record, &ot_record_fields[i]) =
-                keep_text(k, ot_record_text(&fact->record, &ot_record_fields[i]));
+    if (!keep_block(k, kept, fact))
+        keep_texts(k, kept, fact);
     if (fact->remeasured)
         keep_later(k, kept, fact);
-    if (fact->record.n_samples > 0 && fact->record.sample)
-        kept->record.sample =
-            keep(k, fact->record.sample,
-                 (size_t)fact->record.n_samples * sizeof *fact->record.sample);
     return kept;
 }
 
@@ -143,9 +171,18 @@ static void keep_config(keeping *k, const optune_config *config, const ot_fact *
         k->to->config_packed = keep(k, packed, ot_config_pack(config, packed));
 }
 
+static void keep_untold(keeping *k, const ot_untold *untold)
+{
+    k->to->untold = (ot_untold){
+        .dir = keep(k, untold->dir, strlen(untold->dir) + 1),
+        .from = keep_text(k, untold->from),
+        .digest = keep(k, untold->digest, (size_t)untold->n * sizeof *untold->digest),
+        .n = untold->n};
+}
+
 /* Of all that is known only what the choice refers to outlives the question. */
 size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice *choice,
-                        int n_facts)
+                        int n_facts, const ot_untold *untold)
 {
     keeping k = {.to = to, .at = to->room, .end = to->room + to->n_room};
     char packed[sizeof *call];
@@ -175,6 +212,8 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
     to->choice.row = take(&k, (size_t)choice->n * sizeof *row);
     memcpy(to->choice.row, row, (size_t)choice->n * sizeof *row);
     to->call = keep(&k, packed, size);
+    if (untold->n)
+        keep_untold(&k, untold);
     note_used(&k);
     return k.used + k.lacked;
 }

@@ -34,8 +34,10 @@ ot_digest ot_digest_texts(const char *const *texts, int n)
     for (int i = 0; i < n; i++) {
         size_t length = texts[i] ? strlen(texts[i]) : 0;
         uint64_t prefix = texts[i] ? length : UINT64_MAX;
-        for (int byte = 0; byte < 8; byte++)
-            *at++ = (unsigned char)(prefix >> (8 * byte));
+        if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+            prefix = __builtin_bswap64(prefix);
+        memcpy(at, &prefix, sizeof prefix);
+        at += sizeof prefix;
         if (length)
             memcpy(at, texts[i], length);
         at += length;

@@ -19,6 +19,7 @@ enum { OT_STORE_READ = 0, OT_STORE_WRITE = 1 };
  * none. ESTORE for a network file system, EDAMAGED, EVERSION, each with the remedy. */
 int ot_store_open(const char *dir, int mode, ot_store **store, optune_err *err);
 void ot_store_close(ot_store *store);
+const char *ot_store_dir(const ot_store *store); /* the database that it is of */
 /* What ends waiting for one's turn to write when it becomes true; NULL: nothing. */
 void ot_store_stop(ot_store *store, const atomic_bool *stop);
 /* Whether what was opened is no longer the store of its directory: removed, replaced, rebuilt, cut
@@ -48,10 +49,35 @@ void ot_question_know(ot_question *question); /* for who asks it more than once 
  * transaction, no lock. `limit` 0: all. Damaged values are skipped and counted. */
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
                   optune_record **record, int *n, optune_err *err);
-/* Those without which an answer would be another: the rest are dearer trials of configs that were
- * tried once, and earlier failures. alike[i]: for how many of them record[i] stands. */
-int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_arena *arena,
-                           optune_record **record, int **alike, int *n, optune_err *err);
+typedef enum ot_which {
+    OT_ALL,
+    /* Those without which an answer, or what is told of it, would be another: the rest are dearer
+     * trials of configs that were tried once, and earlier failures. */
+    OT_DECIDING,
+    OT_NEEDED, /* of these, without those that were overtaken and are only told of */
+} ot_which;
+typedef struct ot_found_how {
+    int alike;         /* for how many others it stands; of failures alone it is told */
+    bool outdated;     /* its config was measured again later, and that record, which
+                    * decides nothing, cannot be read */
+    const void *block; /* in which its texts and samples lie, so many bytes; NULL: anywhere */
+    size_t n_block;
+} ot_found_how;
+typedef struct ot_finds {
+    optune_record *record; /* in the arena, as all that follows: n of them */
+    ot_found_how *how;     /* of each */
+    int n;
+    /* Of OT_NEEDED: what was overtaken and is told of, and what overtook that, of which some may be
+     * among the records. */
+    ot_digest *told;
+    int n_told;
+} ot_finds;
+int ot_store_find_which(ot_store *store, const ot_question *question, ot_which which,
+                        ot_arena *arena, ot_finds *found, optune_err *err);
+/* Records of the question by their digests, in that order; those that are not there, or are
+ * damaged, are left out. `how` is not told. */
+int ot_store_find_these(ot_store *store, const ot_question *question, const ot_digest *digest,
+                        int n, ot_arena *arena, ot_finds *found, optune_err *err);
 /* The cheapest `most` hints (records that name no digest, of logs of others) of a call for targets
  * of that kind, whatever their device, options and policy: their costs are of other machines. A
  * store that was made by an older version lists hints from then on, and all when rebuilt. */

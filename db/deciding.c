@@ -5,8 +5,9 @@
  * same basis (implementation, digest, what it depends on) the cheaper trial is usable whenever the
  * dearer one is, so the dearer one says nothing. Of a config that was tried again under the same
  * basis, each time well, the newest is such a one; of all that were overtaken so, the cheapest may
- * be told of, with what overtook it. Of failures the newest stands for all. Whatever else was tried
- * more than once (finals beside trials, failures, equal times) is read.
+ * be told of, with what overtook it: neither decides by that. Of failures the newest stands for
+ * all. Whatever else was tried more than once (finals beside trials, failures, equal times) is
+ * read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void keep_overtaken(ot_brief *brief, int n, const slots *tried)
             continue;
         slot *first = find(&over, basis_of(&brief[i]));
         if (first->n++ == 0)
-            brief[i].keep = brief[config->newest].keep = true;
+            brief[i].tells = brief[config->newest].tells = true;
     }
     release(&over);
 }
@@ -99,7 +100,7 @@ void ot_deciding(ot_brief *brief, int n)
     make(&best, n);
     for (int i = 0; i < n; i++) {
         brief[i].alike = 0;
-        brief[i].keep = false;
+        brief[i].keep = brief[i].tells = false;
         if (!brief[i].told)
             continue;
         slot *config = find(&tried, brief[i].tried);
@@ -131,9 +132,13 @@ void ot_deciding(ot_brief *brief, int n)
             b->alike = other->alike + 1;
             other->keep = false;
             first->n = i + 1;
-        } else if (!b->keep) {
+        } else if (!b->tells) {
             other->alike++;
         }
+    }
+    for (int i = 0; i < n; i++) {
+        brief[i].spare = brief[i].tells && !brief[i].keep;
+        brief[i].keep |= brief[i].tells;
     }
     release(&tried);
     release(&best);

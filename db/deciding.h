@@ -15,7 +15,10 @@ typedef struct ot_brief {
     uint64_t tried, basis;
     /* Set by ot_deciding: */
     bool keep;
-    int alike; /* how many that are not kept it stands for */
+    bool tells; /* it was overtaken and is told of, or is what overtook such a one */
+    bool spare; /* it is kept to be told of alone, and decides nothing */
+    int alike;  /* how many that are not kept it stands for */
+    bool lost;  /* records.c: it leads to no whole record of the question */
 } ot_brief;
 
 typedef struct ot_briefs {
@@ -46,7 +49,12 @@ enum {
     OT_SUMMARY_HEAD = 8 + 4,
     OT_SUMMARY_FEW =
         16, /* entries that decide are listed whenever there are others beside them */
+    /* What ot_deciding says, in the number of those that it stands for. Of good records alone,
+     * where nobody reads that; versions before this one set neither, and all listed are read. */
+    OT_SUMMARY_TELLS = 1 << 30,
+    OT_SUMMARY_ALIKE = OT_SUMMARY_TELLS - 1,
 };
+#define OT_SUMMARY_SPARE ((uint32_t)1 << 31)
 uint32_t ot_briefs_kept(const ot_briefs *all);
 bool ot_summary_whole(const ot_digest *asked, const ot_bytes *value, uint64_t *serial,
                       uint32_t *kept);

@@ -255,7 +255,10 @@ typedef struct ot_parts {
     ot_part expected; /* the caller's, until it gives them back */
     ot_arena arena;
     ot_text scratch;
-    size_t kept; /* bytes in the arena */
+    size_t kept;              /* bytes in the arena */
+    struct ot_rows_met *rows; /* restore.c: texts that stood in a row; owned, NULL: none yet */
+    int n_decoded;            /* while there are none */
+    ot_bytes block; /* in which the texts and samples of the last record lie; or none */
     bool
         carried; /* some were seen in an earlier snapshot: what fits a checksum is what it was */
 } ot_parts;
@@ -359,6 +362,5 @@ int64_t ot_reading_refused(const ot_reading *reading); /* lines */
  * errno says if it was 0 before. close() ends that. */
 int ot_log_claim(const char *path);
 ot_write_lock *ot_store_lock(const ot_store *store); /* of who writes */
-const char *ot_store_dir(const ot_store *store);
 
 #endif

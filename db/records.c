@@ -105,12 +105,12 @@ int ot_store_put_device(ot_store *store, const optune_device *device, optune_err
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-typedef struct found {
+typedef struct walked {
     optune_record *record;
     int n, capacity;
-} found;
+} walked;
 
-static optune_record *found_slot(found *f)
+static optune_record *walked_slot(walked *f)
 {
     f->record = ot_room(f->record, f->n, &f->capacity, sizeof *f->record);
     return &f->record[f->n];
@@ -138,108 +138,195 @@ typedef struct finding {
     ot_parts *parts;
     ot_store *store;
     const ot_question *question;
+    ot_which which;
+    int limit; /* 0: none */
     ot_arena *arena;
     ot_briefs entries;
     bool missed; /* an entry led to no record of the question */
+    ot_finds *found;
 } finding;
 
-/* Until there are `most`. */
-static int read_found(finding *f, optune_record *record, int *alike, int most, int *n,
-                      optune_err *err)
+/* 1: the digest leads to no whole record of the question. */
+static int read_one(finding *f, const ot_digest *digest, optune_record *one, optune_err *err)
 {
-    for (int i = 0; i < f->entries.n && *n < most; i++) {
-        const ot_brief *b = &f->entries.at[i];
-        ot_bytes value;
-        optune_record *one = &record[*n];
-        if (!b->keep)
+    ot_bytes value;
+    const int status = ot_snapshot_get(&f->reader, OT_TABLE_RECORD,
+                                       (ot_bytes){digest->byte, DIGEST}, &value, err);
+    if (status < 0)
+        return status;
+    const int decoded = status == OPTUNE_OK
+                            ? ot_stored_decode(f->parts, value, f->arena, one, NULL)
+                            : OPTUNE_EDAMAGED;
+    if (decoded == OPTUNE_EDAMAGED)
+        ot_store_passed(f->store);
+    return decoded != OPTUNE_OK || !answers(one, f->question);
+}
+
+static bool is_wanted(const finding *f, const ot_brief *b)
+{
+    return b->keep && !(b->spare && f->which == OT_NEEDED);
+}
+
+/* Until there are `most`. Of those that are not read `lost` is noted. */
+static int read_found(finding *f, int most, optune_err *err)
+{
+    ot_finds *to = f->found;
+    for (int i = 0; i < f->entries.n && to->n < most; i++) {
+        ot_brief *b = &f->entries.at[i];
+        optune_record *one = &to->record[to->n];
+        if (!is_wanted(f, b))
             continue;
-        const ot_bytes digest = {b->digest.byte, DIGEST};
-        const int status = ot_snapshot_get(&f->reader, OT_TABLE_RECORD, digest, &value, err);
+        const int status = read_one(f, &b->digest, one, err);
         if (status < 0)
             return status;
-        const int decoded = status == OPTUNE_OK
-                                ? ot_stored_decode(f->parts, value, f->arena, one, NULL)
-                                : OPTUNE_EDAMAGED;
-        if (decoded == OPTUNE_OK && answers(one, f->question) && at_cost(b->cost, one)) {
-            if (alike)
-                alike[*n] = b->alike;
-            ++*n;
-            continue;
-        }
-        f->missed = true;
-        if (decoded == OPTUNE_EDAMAGED)
-            ot_store_passed(f->store);
+        b->lost = status || !at_cost(b->cost, one);
+        f->missed |= b->lost;
+        if (!b->lost)
+            to->how[to->n++] = (ot_found_how){
+                .alike = b->alike, .block = f->parts->block.data, .n_block = f->parts->block.n};
     }
     return OPTUNE_OK;
 }
 
-static int read_kept(finding *f, int limit, optune_record **record, int **alike, int *n,
-                     optune_err *err)
+static int read_kept(finding *f, optune_err *err)
 {
+    ot_finds *to = f->found;
     int kept = 0;
-    *n = 0;
+    to->n = 0;
     for (int i = 0; i < f->entries.n; i++)
-        kept += f->entries.at[i].keep;
-    const int most = limit > 0 && limit < kept ? limit : kept;
+        kept += is_wanted(f, &f->entries.at[i]);
+    const int most = f->limit > 0 && f->limit < kept ? f->limit : kept;
     if (most) {
-        *record = ot_arena_raw(f->arena, (size_t)most * sizeof **record);
-        if (alike)
-            *alike = ot_arena_raw(f->arena, (size_t)most * sizeof **alike);
+        to->record = ot_arena_raw(f->arena, (size_t)most * sizeof *to->record);
+        to->how = ot_arena_raw(f->arena, (size_t)most * sizeof *to->how);
     }
-    return read_found(f, *record, alike ? *alike : NULL, most, n, err);
+    return read_found(f, most, err);
 }
 
-static int read_entries(finding *f, const ot_digest *asked, int limit, optune_record **record,
-                        int **alike, int *n, optune_err *err)
+static bool overtakes(const ot_brief *newer, const ot_brief *b)
+{
+    return b->told && b->good && newer->tried == b->tried && newer->basis == b->basis &&
+           (b->final || !newer->final) && newer->time > b->time;
+}
+
+/* What was measured again stays overtaken where the newer record cannot be read, if that decides
+ * nothing: who reads what decides does not look at it. All entries were looked for. */
+static void note_outdated(finding *f)
+{
+    const ot_briefs *all = &f->entries;
+    const size_t size = (size_t)all->n * sizeof *all->at;
+    ot_brief *deciding = memcpy(ot_alloc_raw(size), all->at, size);
+    ot_deciding(deciding, all->n);
+    for (int k = 0; k < all->n; k++) {
+        const ot_brief *newer = &all->at[k];
+        if (!newer->lost || !newer->told || !newer->good ||
+            (deciding[k].keep && !deciding[k].spare))
+            continue;
+        for (int i = 0, at = 0; i < all->n; i++)
+            if (!all->at[i].lost)
+                f->found->how[at++].outdated |= overtakes(newer, &all->at[i]);
+    }
+    free(deciding);
+}
+
+static void list_told(finding *f)
+{
+    ot_finds *to = f->found;
+    int n = 0;
+    for (int i = 0; i < f->entries.n; i++)
+        n += f->entries.at[i].tells;
+    if (!n)
+        return;
+    to->told = ot_arena_raw(f->arena, (size_t)n * sizeof *to->told);
+    for (int i = 0; i < f->entries.n; i++)
+        if (f->entries.at[i].tells)
+            to->told[to->n_told++] = f->entries.at[i].digest;
+}
+
+static int read_entries(finding *f, const ot_digest *asked, optune_err *err)
 {
     f->parts = ot_parts_borrow(f->store, &f->reader);
     ot_parts_expect(f->parts, f->question->call);
-    int status = read_kept(f, limit, record, alike, n, err);
-    if (status >= 0 && alike && f->missed) { /* it stood for others: all are read */
+    int status = read_kept(f, err);
+    if (status >= 0 && f->which != OT_ALL &&
+        f->missed) { /* it stood for others: all are read */
+        f->which = OT_ALL;
         status = ot_briefs_read(&f->reader, asked, &f->entries, err);
         if (status >= 0)
-            status = read_kept(f, limit, record, alike, n, err);
+            status = read_kept(f, err);
     }
+    if (status >= 0 && f->missed && !f->limit)
+        note_outdated(f);
+    if (status >= 0 && f->which == OT_NEEDED)
+        list_told(f);
     ot_parts_give_back(f->store, f->parts);
     return status;
 }
 
-static int find_records(finding *f, int limit, optune_record **record, int **alike, int *n,
-                        optune_err *err)
+static int find_records(finding *f, optune_err *err)
 {
     const ot_digest asked = ot_question_digest(f->question);
-    *record = NULL;
-    *n = 0;
+    const bool deciding = f->which != OT_ALL;
+    *f->found = (ot_finds){.n = 0};
     int status = ot_snapshot_begin(f->store, &f->reader, err);
     if (status < 0)
         return status;
-    const bool listed = alike && ot_summary_read(&f->reader, &asked, &f->entries) == OPTUNE_OK;
+    const bool listed =
+        deciding && ot_summary_read(&f->reader, &asked, &f->entries) == OPTUNE_OK;
     if (!listed)
         status = ot_briefs_read(&f->reader, &asked, &f->entries, err);
-    if (status >= 0 && alike && !listed)
+    if (status >= 0 && deciding && !listed)
         ot_deciding(f->entries.at, f->entries.n);
     if (status >= 0 && f->entries.n)
-        status = read_entries(f, &asked, limit, record, alike, n, err);
+        status = read_entries(f, &asked, err);
     ot_snapshot_end(&f->reader);
     free(f->entries.at);
     if (status < 0)
-        *n = 0;
+        *f->found = (ot_finds){.n = 0};
     return status;
 }
 
 int ot_store_find(ot_store *store, const ot_question *question, int limit, ot_arena *arena,
                   optune_record **record, int *n, optune_err *err)
 {
-    finding f = {.store = store, .question = question, .arena = arena};
-    return find_records(&f, limit, record, NULL, n, err);
+    ot_finds found;
+    finding f = {.store = store,
+                 .question = question,
+                 .which = OT_ALL,
+                 .limit = limit,
+                 .arena = arena,
+                 .found = &found};
+    const int status = find_records(&f, err);
+    *record = found.record;
+    *n = found.n;
+    return status;
 }
 
-int ot_store_find_deciding(ot_store *store, const ot_question *question, ot_arena *arena,
-                           optune_record **record, int **alike, int *n, optune_err *err)
+int ot_store_find_which(ot_store *store, const ot_question *question, ot_which which,
+                        ot_arena *arena, ot_finds *found, optune_err *err)
 {
-    *alike = NULL;
+    finding f = {
+        .store = store, .question = question, .which = which, .arena = arena, .found = found};
+    return find_records(&f, err);
+}
+
+int ot_store_find_these(ot_store *store, const ot_question *question, const ot_digest *digest,
+                        int n, ot_arena *arena, ot_finds *found, optune_err *err)
+{
     finding f = {.store = store, .question = question, .arena = arena};
-    return find_records(&f, 0, record, alike, n, err);
+    *found = (ot_finds){.record = ot_arena_raw(arena, (size_t)n * sizeof *found->record)};
+    int status = ot_snapshot_begin(store, &f.reader, err);
+    if (status < 0)
+        return status;
+    f.parts = ot_parts_borrow(store, &f.reader);
+    ot_parts_expect(f.parts, question->call);
+    for (int i = 0; i < n && status >= 0; i++) {
+        status = read_one(&f, &digest[i], &found->record[found->n], err);
+        found->n += status == OPTUNE_OK;
+    }
+    ot_parts_give_back(store, f.parts);
+    ot_snapshot_end(&f.reader);
+    return status < 0 ? status : OPTUNE_OK;
 }
 
 /* ---- hints ------------------------------------------------------------------------------- */
@@ -310,7 +397,7 @@ int ot_store_find_hints(ot_store *store, const char *call, const char *target, i
 
 /* Reads the next records behind `last`, of last->n bytes in last_key; 1 at the end. */
 static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DIGEST],
-                      ot_arena *arena, found *f, optune_err *err)
+                      ot_arena *arena, walked *f, optune_err *err)
 {
     f->n = 0;
     ot_snapshot reader;
@@ -328,7 +415,7 @@ static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DI
             memcpy(last_key, key.data, DIGEST);
             *last = (ot_bytes){last_key, DIGEST};
         }
-        if (ot_stored_decode(&parts, value, arena, found_slot(f), NULL) == OPTUNE_OK)
+        if (ot_stored_decode(&parts, value, arena, walked_slot(f), NULL) == OPTUNE_OK)
             f->n++;
         status = ot_snapshot_next(&reader, OT_TABLE_RECORD, &key, &value, err);
     }
@@ -340,7 +427,7 @@ static int walk_batch(ot_store *store, ot_bytes *last, unsigned char last_key[DI
 int ot_store_walk(ot_store *store, ot_record_fn fn, void *arg, optune_err *err)
 {
     /* In batches: no transaction is open while the callback runs, however long it takes. */
-    found f = {0};
+    walked f = {0};
     unsigned char last_key[DIGEST];
     ot_bytes last = {0};
     int status = OPTUNE_OK, answer = 0;

@@ -17,6 +17,7 @@
  * that does not know it.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "db/squeezed.h"
@@ -33,11 +34,14 @@ void ot_parts_release(ot_parts *p)
 {
     ot_arena_release(&p->arena);
     ot_text_release(&p->scratch);
+    free(p->rows);
 }
 
 void ot_parts_forget(ot_parts *p)
 {
     ot_arena_release(&p->arena);
+    free(p->rows);
+    p->rows = NULL;
     memset(p->part, 0, sizeof p->part);
     p->expected = (ot_part){0};
     p->kept = 0;

@@ -160,14 +160,21 @@ int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all)
     if (found || !ot_summary_whole(asked, &value, &serial, &kept) || !kept)
         return 1;
     const char *at = (const char *)value.data + HEAD;
+    if (kept > (uint32_t)all->capacity) { /* so many, and no more */
+        free(all->at);
+        all->at = ot_alloc_raw(kept * sizeof *all->at);
+        all->capacity = (int)kept;
+    }
     for (; kept--; at += ENTRY) {
         uint32_t alike;
-        ot_brief *b = another(all);
+        ot_brief *b = &all->at[all->n++];
         *b = (ot_brief){.keep = true};
         memcpy(b->digest.byte, at, DIGEST);
         memcpy(b->cost, at + DIGEST, COST);
         memcpy(&alike, at + DIGEST + COST, ALIKE);
-        b->alike = (int)alike;
+        b->alike = (int)(alike & OT_SUMMARY_ALIKE);
+        b->tells = alike & OT_SUMMARY_TELLS;
+        b->spare = alike & OT_SUMMARY_SPARE;
     }
     return OPTUNE_OK;
 }
@@ -195,12 +202,27 @@ bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stam
 
 /* ---- checking ---------------------------------------------------------------------------- */
 
+/* Whether it is what the entries come to, as this version says it, or the first that made some. */
+static bool says(const ot_text *there, const ot_digest *asked, uint64_t serial, uint32_t kept,
+                 const ot_briefs *all)
+{
+    ot_text text = {0};
+    /* Versions before this one listed fewer. */
+    if (!kept && (uint32_t)all->n < 2 * ot_briefs_kept(all) + OT_SUMMARY_FEW)
+        ot_summary_print_of(asked, serial, all, 0, &text);
+    else
+        ot_summary_print(asked, serial, all, &text);
+    const bool same = text.n == there->n && memcmp(text.s, there->s, text.n) == 0;
+    ot_text_release(&text);
+    return same;
+}
+
 int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *value,
                      optune_err *err)
 {
     ot_digest asked;
     ot_briefs all = {0};
-    ot_text text = {0}, there = {0};
+    ot_text there = {0};
     uint64_t serial;
     uint32_t kept;
     if (key->n != DIGEST)
@@ -212,14 +234,11 @@ int ot_summary_check(ot_snapshot *reader, const ot_bytes *key, const ot_bytes *v
     int status = ot_briefs_read(reader, &asked, &all, err);
     if (status >= 0) {
         ot_deciding(all.at, all.n);
-        /* Versions before this one listed fewer. */
-        if (!kept && (uint32_t)all.n < 2 * ot_briefs_kept(&all) + OT_SUMMARY_FEW)
-            ot_summary_print_of(&asked, serial, &all, 0, &text);
-        else
-            ot_summary_print(&asked, serial, &all, &text);
-        status = text.n != there.n || memcmp(text.s, there.s, text.n) != 0;
+        bool same = says(&there, &asked, serial, kept, &all);
+        for (int i = 0; i < all.n && !same; i++) /* and did not say what is only told of */
+            all.at[i].tells = all.at[i].spare = false;
+        status = !same && !says(&there, &asked, serial, kept, &all);
     }
-    ot_text_release(&text);
     ot_text_release(&there);
     free(all.at);
     return status;

@@ -7,11 +7,12 @@
 
 #include "db/deciding.h"
 
-/* An entry: digest, cost and how many it stands for; in the machine's order, as LMDB's own. */
+/* An entry: digest, cost, how many it stands for and its part in what is told of; in the machine's
+ * order, as LMDB's own. */
 enum {
     DIGEST = 16,
     COST = 8,
-    ALIKE = 4,
+    ALIKE = 4, /* with OT_SUMMARY_SPARE and OT_SUMMARY_TELLS */
     ENTRY = DIGEST + COST + ALIKE,
     HEAD = 8 + 4,
     SUM = 8,
@@ -69,7 +70,8 @@ void ot_summary_print_of(const ot_digest *asked, uint64_t serial, const ot_brief
     ot_text_add_n(to, (const char *)&kept, sizeof kept);
     for (int i = 0; i < all->n && kept; i++) {
         const ot_brief *b = &all->at[i];
-        const uint32_t alike = (uint32_t)b->alike;
+        const uint32_t alike = (uint32_t)b->alike | (b->spare ? OT_SUMMARY_SPARE : 0) |
+                               (b->tells ? OT_SUMMARY_TELLS : 0);
         if (!b->keep)
             continue;
         ot_text_add_n(to, (const char *)b->digest.byte, DIGEST);

@@ -30,7 +30,8 @@ typedef struct gathering {
 
 static bool about(const ot_fact *fact, const optune_impl *impl)
 {
-    return fact->record.impl && strcmp(fact->record.impl, impl->name) == 0;
+    return fact->impl ? fact->impl == impl
+                      : fact->record.impl && strcmp(fact->record.impl, impl->name) == 0;
 }
 
 enum { MEASURED = 1, HINTED = 2 };
@@ -190,19 +191,28 @@ static double high_of(const optune_record *r)
  * only failed. */
 static int by_level(const gathering *g, const ot_choice *choice, bool sound)
 {
-    for (;;) {
-        int best = -1;
-        for (int i = 0; i < choice->n; i++) {
-            const ot_choice_row *row = &choice->row[i];
-            const ot_refusal refusal = row->candidate.refusal;
-            if ((refusal == OT_VALID || refusal == OT_UNASKED) && !row->fallback_why[0] &&
-                !(sound && row->failed) &&
-                (best < 0 || precedes(&row->candidate, &choice->row[best].candidate)))
-                best = i;
-        }
-        if (best < 0 || ask(g, &choice->row[best]) == OT_VALID)
-            return best;
+    int left[OT_MAX_CANDIDATES], plevel[OT_MAX_CANDIDATES], n = 0; /* as they are in order */
+    for (int i = 0; i < choice->n; i++) {
+        const ot_choice_row *row = &choice->row[i];
+        const ot_refusal refusal = row->candidate.refusal;
+        left[n] = i;
+        plevel[n] = row->candidate.plevel;
+        n += (refusal == OT_VALID || refusal == OT_UNASKED) && !row->fallback_why[0] &&
+             !(sound && row->failed);
     }
+    for (; n > 0; n--) {
+        int first = 0;
+        for (int i = 1; i < n; i++)
+            first = plevel[i] > plevel[first] ? i : first;
+        const int best = left[first];
+        if (ask(g, &choice->row[best]) == OT_VALID)
+            return best;
+        for (int i = first; i + 1 < n; i++) {
+            left[i] = left[i + 1];
+            plevel[i] = plevel[i + 1];
+        }
+    }
+    return -1;
 }
 
 /* Of those with a fact it is known. */

@@ -283,6 +283,10 @@ typedef struct ot_fact {
     bool overtaken;  /* STALE only as another measurement counts instead */
     bool remeasured; /* of its own config: `later`, from which the sentence is made */
     ot_later later;
+    /* The record's, of this version; NULL: nobody looked for it, and it is known by its name. */
+    const optune_impl *impl;
+    const void *block; /* in which the record's texts and samples lie, so many bytes; NULL: */
+    size_t n_block;    /* anywhere */
     int alike;      /* further ones of its implementation that ended like it and decide nothing */
 } ot_fact;
 typedef enum ot_tier {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/note.h"
@@ -96,6 +97,14 @@ static int find_version(char *path, char *to, size_t size, optune_err *err)
 
 /* ---- asked ------------------------------------------------------------------------------- */
 
+/* Of the last tick, which is quicker told than how far behind it is. */
+static int64_t coarse_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 /* Of which one there was AGAIN_MS ago, on the same PATH; asked with every answer that is made, and
  * a walk through PATH is a dozen system calls. */
 static bool found_lately(char *version, size_t size, const char *known_version, bool found)
@@ -104,10 +113,10 @@ static bool found_lately(char *version, size_t size, const char *known_version, 
     static char path[4096]; /* a longer one is looked through each time */
     static int64_t when;
     const char *list = getenv("PATH");
-    const int64_t now = ot_now_ns();
+    const int64_t now = coarse_ms();
     if (found)
         when = ot_copy(path, sizeof path, list ? list : "") ? now : 0;
-    return *known_version && when && now - when < AGAIN_MS * 1000000LL &&
+    return *known_version && when && now - when < AGAIN_MS &&
            strcmp(path, list ? list : "") == 0 && ot_copy(version, size, known_version);
 }
 

@@ -256,10 +256,9 @@ static void a_part_that_means_something_else_is_read_anew(void **state)
     ot_writer writer;
     ot_arena arena = {0};
     ot_bytes key = {0}, value;
-    optune_record *found;
+    ot_finds found;
     ot_text parts = {0};
     uint32_t id;
-    int *alike, n;
     check_ok(ot_store_put(store, &r, 1, NULL, &err));
     /* The first part becomes another one, which a reader remembers, and then itself again. */
     check_ok(ot_snapshot_begin(store, &reader, &err));
@@ -273,11 +272,11 @@ static void a_part_that_means_something_else_is_read_anew(void **state)
         check_ok(ot_writer_put(&writer, OT_TABLE_SHARED, (ot_bytes){&id, sizeof id},
                                (ot_bytes){parts.s, parts.n}, NULL, &err));
         check_ok(ot_writer_commit(&writer, &err));
-        check_ok(ot_store_find_deciding(store, &question, &arena, &found, &alike, &n, &err));
-        assert_int_equal(n, turn);
+        check_ok(ot_store_find_which(store, &question, OT_DECIDING, &arena, &found, &err));
+        assert_int_equal(found.n, turn);
         parts.s[0] ^= 1;
     }
-    assert_string_equal(found->call, r.call);
+    assert_string_equal(found.record->call, r.call);
     ot_text_release(&parts);
     ot_arena_release(&arena);
     ot_store_close(store);

@@ -93,6 +93,8 @@ static int listed(ot_store *store, int q)
         assert_true(at < list.n);
         assert_memory_equal(list.at[at].digest.byte, all.at[i].digest.byte, 16);
         assert_memory_equal(list.at[at].cost, all.at[i].cost, 8);
+        assert_int_equal(list.at[at].tells, all.at[i].tells);
+        assert_int_equal(list.at[at].spare, all.at[i].spare);
         assert_int_equal(list.at[at++].alike, all.at[i].alike);
     }
     assert_int_equal(at, list.n);
@@ -475,9 +477,8 @@ static void what_was_asked_is_not_looked_up(void **state)
     const ot_question question = question_of(0);
     const uint32_t id = (uint32_t)ot_hash64(question.call, strlen(question.call));
     ot_arena arena = {0};
-    optune_record *record;
+    ot_finds found;
     ot_writer writer;
-    int n, *alike;
     put(store, 0, 1, 7);
     ot_store_close(store);
     store = open_store(OT_STORE_WRITE); /* nothing is known of it */
@@ -485,10 +486,10 @@ static void what_was_asked_is_not_looked_up(void **state)
     check_ok(ot_writer_put(&writer, OT_TABLE_SHARED, (ot_bytes){&id, sizeof id},
                            (ot_bytes){"something else", 14}, NULL, &err));
     check_ok(ot_writer_commit(&writer, &err));
-    check_ok(ot_store_find_deciding(store, &question, &arena, &record, &alike, &n, &err));
-    assert_true(n > 0);
-    for (int i = 0; i < n; i++)
-        assert_string_equal(record[i].call, question.call);
+    check_ok(ot_store_find_which(store, &question, OT_DECIDING, &arena, &found, &err));
+    assert_true(found.n > 0);
+    for (int i = 0; i < found.n; i++)
+        assert_string_equal(found.record[i].call, question.call);
     ot_arena_release(&arena);
     ot_store_close(store);
 }
