@@ -139,6 +139,15 @@ static int64_t registers_of(const nbits_shape *s, const decode *d)
     return (s->groups > 1 ? 2 : 1) * sums + 2 * params + 4 * tiles_m(s) + 2 * d->nt + 48;
 }
 
+/* Blocks of a multiprocessor where shared memory leaves it one or two, which then have plenty of
+ * registers; 0: more, of which the compiler knows better. */
+static int64_t few_blocks(const optune_task *task, const nbits_shape *s, const decode *d)
+{
+    const gpu_work w = {.threads = threads_of(d), .shared = shared_of(task, s, d)};
+    const int64_t blocks = gpu_resident(task, &w);
+    return blocks <= 2 && blocks * w.threads <= 512 ? blocks : 0;
+}
+
 static bool fits(const optune_task *task, const nbits_shape *s, const decode *d, char *why)
 {
     const int64_t depth = depth_of(s, d), tiles = host_ceil(s->k, depth);
@@ -321,6 +330,7 @@ static int module_of(const optune_task *task, optune_plan *plan, const nbits_sha
         {"ZERO_COPY", copy_of(s, d, 1)},
         {"BRAIN", brain},
         {"POOL_BYTES", shared_of(task, s, d)},
+        {"RESIDENT", few_blocks(task, s, d)},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define(plan, m, table[i].macro, table[i].value);

@@ -20,7 +20,8 @@
  * STAGES, BLOCKS, ROW_COPY (bytes of a row that are copied at once), SCALE_COPY ZERO_COPY (the
  * same of its scales and zero points; 0: they are no part of the ring but loaded one tile ahead),
  * SCALE_V ZERO_V (of these, what is loaded at once), SCALE_BYTES, BRAIN (bfloat16), MMA PAIR,
- * POOL_BYTES. GROUP is a multiple of four words.
+ * POOL_BYTES, RESIDENT (blocks of a multiprocessor; 0: not told). GROUP is a multiple of four
+ * words.
  */
 #include "kernels/common/mma_gpu.kernel.h"
 #include "kernels/common/warp_gpu.kernel.h"
@@ -295,7 +296,11 @@ INLINE void end_groups(float acc[NT][MT][4], float part[NT][MT][4], const params
         fetch_n += apart;                                                                      \
     }
 
+#if RESIDENT
+KERNEL_RESIDENT(THREADS, 1, 1, RESIDENT)
+#else
 KERNEL(THREADS, 1, 1)
+#endif
 product(GLOBAL const X_T *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
         GLOBAL const SCALE_T *RESTRICT scale,
         ZERO_PARAMETER GLOBAL STORED *RESTRICT out PRODUCT_PARAMETERS(OUT))
