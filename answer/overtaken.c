@@ -3,7 +3,8 @@
  * Of several measurements of one config, which one counts; and what is told of those that do not,
  * to whoever asks. That decides nothing, so an answer keeps their names alone, and they are read
  * when its reasons are written: of the database in which they were, which somebody may have closed,
- * or replaced, meanwhile. A record never changes, so it says then what it would have said before.
+ * or replaced, meanwhile. A record never changes, so it says then what it would have said before;
+ * where one is not there any more, what is told is of the database as it is then.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -143,7 +144,7 @@ void ot_fact_outdated(ot_fact *fact)
         return;
     fact->currency = OT_STALE;
     fact->overtaken = true;
-    optune_refuse(fact->why, "it was measured again later, and that record is damaged: "
+    optune_refuse(fact->why, "it was measured again later, and that record cannot be read: "
                              "`optune db check --mend`");
 }
 

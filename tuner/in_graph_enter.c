@@ -64,9 +64,9 @@ static double cheapest(const optune_task *task, const ot_choice *choice, const o
     return 0;
 }
 
-/* Each implementation's best, then what else is near. */
+/* Each implementation's best, then what else is near; `untuned` has one beside these. */
 static void enter_facts(ot_seat *s, const optune_task *task, const ot_choice *choice,
-                        const ot_fact *fact, int n)
+                        const ot_fact *fact, int n, const optune_impl *untuned)
 {
     const double least = cheapest(task, choice, fact, n);
     for (int pass = 0; pass < 2; pass++)
@@ -74,17 +74,18 @@ static void enter_facts(ot_seat *s, const optune_task *task, const ot_choice *ch
             const optune_record *r = &fact[i].record;
             const optune_impl *impl =
                 competes(task, choice, &fact[i], least * (pass ? NEAR : FAR));
-            if (impl && of_impl(s, impl) < (pass ? MOST_OF_ONE : 1))
+            if (impl && of_impl(s, impl) - (impl == untuned) < (pass ? MOST_OF_ONE : 1))
                 enter(s, impl, &r->config, r->error, MOST);
         }
 }
 
 /* What the graph would be computed with untuned, however slow its trials were: so the whole is
- * never slower for having been tuned. */
-static void enter_untuned(ot_seat *s, const optune_task *task, const ot_choice *choice,
-                          const ot_fact *fact, int n)
+ * never slower for having been tuned. Returns its implementation, which has this beside the
+ * others; NULL: it was there, or cannot compete. */
+static const optune_impl *enter_untuned(ot_seat *s, const optune_task *task,
+                                        const ot_choice *choice, const ot_fact *fact, int n)
 {
-    const int row = ot_choice_default(task, choice);
+    const int there = s->n, row = ot_choice_default(task, choice);
     const optune_impl *impl = row < 0 ? NULL : choice->row[row].candidate.impl;
     optune_space *space = NULL;
     optune_config *config = ot_alloc(sizeof *config);
@@ -96,6 +97,7 @@ static void enter_untuned(ot_seat *s, const optune_task *task, const ot_choice *
                 enter(s, impl, config, fact[i].record.error, MOST);
     ot_space_close(space);
     free(config);
+    return s->n > there ? impl : NULL;
 }
 
 /* ---- what is held ------------------------------------------------------------------------ */
@@ -194,8 +196,8 @@ int ot_seat_enter(ot_run *run, const optune_partition *partition, ot_seat *s, op
         if (n)
             qsort(fact, (size_t)n, sizeof *fact, cheaper);
         if (ot_choice_measured(choice)) {
-            enter_untuned(s, &task, choice, fact, n);
-            enter_facts(s, &task, choice, fact, n);
+            const optune_impl *untuned = enter_untuned(s, &task, choice, fact, n);
+            enter_facts(s, &task, choice, fact, n, untuned);
             enter_lighter(s, &task, choice, fact, n);
         }
     }

@@ -390,7 +390,9 @@ int ot_run_constants(optune *o, const optune_run_options *options, optune_result
         status = tune_all(run, tuned, err);
         optune_partition *graph = options->graph, *now = NULL;
         if (status >= 0 && graph)
-            status = ot_sites_finals(run, graph, ot_now() + in_graph_s / 2, err);
+            status = ot_sites_finals(
+                run, graph,
+                ot_now() + fmax(fmin(end - layouts_s - ot_now(), in_graph_s) / 2, 0), err);
         if (status >= 0 && ot_partition_outdated(graph)) {
             status = optune_partition_open(o, graph->given, &now, err);
             graph = now;

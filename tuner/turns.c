@@ -59,7 +59,8 @@ static int take_turns(ot_turns *t, double end, optune_err *err)
             status = take_turn(t, &t->second, &second, err);
         ratio[n] = second / first;
         fastest[n] = first;
-        if (n == 0 && FEWEST * (ot_now() - start) > fmax(2 * (end - start), LONG_S))
+        if (status >= 0 && n == 0 &&
+            FEWEST * (ot_now() - start) > fmax(2 * (end - start), LONG_S))
             return optune_fail(err, OPTUNE_EPARTIAL, "there is no time for turns of the whole");
     }
     if (status < 0)
@@ -184,10 +185,11 @@ int ot_turns_play(ot_turns *t, double end, optune_err *err)
     int status = ot_partition_fill(t->first.partition, t->run->options->seed, err);
     if (status >= 0)
         status = ot_device_lock(&whose, &lock, err);
+    const double waited = ot_now() - before;
     if (status >= 0)
         status = open_both(t, err);
     if (status >= 0)
-        status = take_turns(t, end + ot_now() - before, err);
+        status = take_turns(t, end + waited, err);
     if (status >= 0)
         status = agree(t, err);
     ot_device_unlock(lock);

@@ -378,7 +378,7 @@ OPTUNE_API const char *
 optune_selection_config(const optune_selection *selection); /* JSON text */
 OPTUNE_API double
 optune_selection_cost(const optune_selection *selection); /* s; infinity: unknown */
-/* For people; `explain`: every implementation with its cost, or why it was refused. */
+/* For people; `explain`: each implementation's cost, or why not. It and JSON may read the store. */
 OPTUNE_API const char *optune_selection_text(optune_selection *selection, bool explain);
 OPTUNE_API const char *
 optune_selection_json(optune_selection *selection); /* schema: docs/formats.md */

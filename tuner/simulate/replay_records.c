@@ -86,7 +86,7 @@ static void put(json_t *trial, const optune_record *r)
 static int take(void *arg, const optune_record *r)
 {
     taking *t = arg;
-    if (!r->call || !r->impl || (t->call && strcmp(t->call, r->call) != 0) ||
+    if (!r->op || !r->call || !r->impl || (t->call && strcmp(t->call, r->call) != 0) ||
         (t->device && (!r->device || strcmp(t->device, r->device) != 0)))
         return 0;
     json_t *values = values_of(r->op, &r->config);
