@@ -262,15 +262,15 @@ static const char *const within_numbers[] = {"\u00a0", "\u2009", "\u202f",
                                              "\u2019", "\u066b", "\u066c"};
 
 /* `1,234`, `0,5` and `1.2.3` are no numbers that end at the first sign: half of one would be read
- * for the whole. `next`: what the pattern has there. */
-static bool is_cut(const char *end, char next)
+ * for the whole. `next`: what the pattern has there, which is no part of a number. */
+static bool is_cut(const char *end, const char *next)
 {
     for (int i = 0; i < OT_COUNT(within_numbers); i++) {
         const size_t n = strlen(within_numbers[i]);
         if (strncmp(end, within_numbers[i], n) == 0 && isdigit((unsigned char)end[n]))
-            return true;
+            return strncmp(next, within_numbers[i], n) != 0;
     }
-    return strchr(",.'_", *end) && *end != next && isdigit((unsigned char)end[1]);
+    return strchr(",.'_", *end) && *end != *next && isdigit((unsigned char)end[1]);
 }
 
 /* Whether it fits at `p`; returns what follows, or NULL. */
@@ -284,7 +284,7 @@ static const char *fits(const ot_pattern *pattern, const char *p, double *number
             const size_t length = strchr("+-.", *p) || isdigit((unsigned char)*p)
                                       ? ot_read_real(p, &number[k])
                                       : 0; /* no `nan`, which words begin with */
-            if (length == 0 || !*p || (p[length] && is_cut(p + length, t[n])))
+            if (length == 0 || !*p || (p[length] && is_cut(p + length, t + n)))
                 return NULL;
             k++;
             p += length;

@@ -19,11 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/strays.h"
 #include "bring/bring.h"
 #include "run/compiler.h"
 #include "run/standard.h"
 #include "run/standard_check.h"
-#include "run/strays.h"
 #include "target/process.h"
 
 static const double COMPILE_S = 60, MOST_S = 60;

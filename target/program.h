@@ -15,8 +15,10 @@ typedef struct ot_program_order {
     char *const *more;  /* NAME=VALUE, beside the environment of this process; NULL: none */
     const char *input;  /* on its stdin; NULL: nothing */
     double limit_s;     /* then it is killed */
-    /* Of this process, which leads it: what it leaves running ends, or stops, with that. All of it
-     * ends when nobody is at the other end of stdin any more, where that is a socket. */
+    /* Of this process, which leads it and has no other child: it ends, or stops, with that, and
+     * time for which it was stopped is none of its limit. What it leaves running ends with it, but
+     * for what is in a session of its own. All of it ends when nobody is at the other end of stdin
+     * any more, where that is a socket. */
     bool in_group;
 } ot_program_order;
 typedef struct ot_program_end {

@@ -6,6 +6,7 @@
  * prints is taken meanwhile, so that a full pipe stops nobody, and whoever it leaves behind ends
  * with it.
  */
+#include "base/strays.h"
 #include "target/program.h"
 
 #include <errno.h>
@@ -134,17 +135,28 @@ static bool is_socket(int fd)
     return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
+/* Of its limit. While this process is stopped, what runs in its group is, too, and that may be for
+ * longer than the limit: between two looks no more counts than lies between them otherwise. */
+static double used_up(double passed, bool in_group)
+{
+    const double most = 2 * SLICE_MS * 1e-3;
+    return in_group && passed > most ? most : passed;
+}
+
 /* `whole`: what is killed, it or its group. */
-static void listen_until_ended(pid_t pid, pid_t whole, int pidfd, int out, double deadline,
+static void listen_until_ended(pid_t pid, pid_t whole, int pidfd, int out, double left,
                                ot_program_end *end)
 {
     bool open = true;
+    double last = ot_now();
     const bool asked = whole == pid && is_socket(STDIN_FILENO);
     for (;;) {
         const pid_t ended = wait4(pid, &end->status, WNOHANG, &end->used);
         if (ended == pid || (ended < 0 && errno != EINTR))
             return;
-        const double left = deadline - ot_now();
+        const double now = ot_now();
+        left -= used_up(now - last, whole == pid);
+        last = now;
         if (left <= 0 && !end->late) {
             end->late = true;
             kill(whole, SIGKILL);
@@ -186,6 +198,8 @@ int ot_program_run(const ot_program_order *order, ot_program_end *end, optune_er
     s.out = pipe_end[1];
     s.environment = environment(order->more);
     snprintf(s.path, sizeof s.path, "/proc/self/fd/%d", order->exe);
+    if (order->in_group)
+        ot_strays_adopt();
     const double began = ot_now();
     const pid_t pid = start(&s);
     const int why = errno;
@@ -196,10 +210,12 @@ int ot_program_run(const ot_program_order *order, ot_program_end *end, optune_er
         if (!order->in_group)
             setpgid(pid, pid);
         const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        listen_until_ended(pid, whole, pidfd, pipe_end[0], began + order->limit_s, end);
+        listen_until_ended(pid, whole, pidfd, pipe_end[0], order->limit_s, end);
         end->wall = ot_now() - began;
         if (!order->in_group)
             kill(whole, SIGKILL); /* whoever is left of it */
+        else
+            ot_strays_end_of_session();
         drain(pipe_end[0], end);
         if (pidfd >= 0)
             close(pidfd);

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "base/remedy.h"
-#include "run/strays.h"
+#include "base/strays.h"
 #include "run/worker/worker_keeper.h"
 
 enum { SLICE_MS = 100, MOST_RESTS = 100, REST_NS = 400000 };

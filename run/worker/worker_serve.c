@@ -15,8 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/strays.h"
 #include "bring/bring.h"
-#include "run/strays.h"
 #include "run/worker/worker_contest.h"
 
 static const double PEAK_S = 60;

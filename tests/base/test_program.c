@@ -129,6 +129,12 @@ static void patterns(void **state)
     check_found("{} ms", "took 1\u00a0234 ms", 0, NULL);
     check_found("took {}", "took 1\u202f234 ms", 0, NULL);
     check_found("took {}", "took 5\u00a0ms", 5, "\u00a0ms");
+    /* What the pattern has there stands between two numbers. */
+    check_found("{a},{b}", "3.2,4", 3.2, "");
+    check_found("{a}\u2009{b}", "3.2\u20094", 3.2, "");
+    check_found("{a}\u00a0{b}\u202f{c}", "1\u00a02\u202f3 s", 1, " s");
+    check_found("{a}\u2009{b}", "3\u202f200\u20094", 0, NULL);
+    check_found("{a}\u2009{b}", "3\u20094\u2009000", 0, NULL);
     check_found("took {}", "took 5, then 6", 5, ", then 6");
     check_found("took {}", "took 5.", 5, "");
     check_found("n={},", "n=4,5", 4, "5");

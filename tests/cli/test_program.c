@@ -400,7 +400,7 @@ static void ends_with(const char *phase, int code, outcome o)
     text[strcspn(text, "\n")] = '\0';
     assert_true(ot_parse_int(text, &left) && left > 1);
     expect(phase, &o, code, code == 130 ? "the same command goes on from here" : "");
-    for (int i = 0; i < 200 && lives(left); i++)
+    for (int i = 0; i < 2000 && lives(left); i++)
         usleep(5000);
     if (lives(left))
         fail_msg("%s: a process is left", phase);
@@ -413,7 +413,8 @@ static void interrupted(void **state)
     ot_text_printf(&text,
                    "#!/bin/sh\nsleep 60 &\necho $! > %s\np=$PPID\n"
                    "while [ \"$(cat /proc/$p/comm)\" != optune ]\n"
-                   "do p=$(cut -d' ' -f4 /proc/$p/stat); done\nkill -${HOW:-INT} $p\nwait\n",
+                   "do p=$(cut -d' ' -f4 /proc/$p/stat); [ \"$p\" ] || exit 1; done\nkill "
+                   "-${HOW:-INT} $p\nwait\n",
                    command_path("left"));
     write_script(ot_text_str(&text));
     ot_text_printf(&build, "%s {n}", script);

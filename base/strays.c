@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding and ending what was left behind (run/strays.h), by what /proc says of parents. */
+/* Finding and ending what was left behind (base/strays.h), by what /proc says of parents. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "run/strays.h"
+#include "base/strays.h"
 
 static const double MOST_S = 5;
 static pid_t adopting;
@@ -49,7 +49,8 @@ static bool is_one_of(pid_t pid, const pid_t *list, int n)
     return false;
 }
 
-static int children(pid_t *to, int most, const pid_t *kept, int n_kept)
+/* `session`: only those that are in it; 0: all. */
+static int children(pid_t *to, int most, const pid_t *kept, int n_kept, pid_t session)
 {
     int n = 0;
     const pid_t self = getpid();
@@ -57,7 +58,8 @@ static int children(pid_t *to, int most, const pid_t *kept, int n_kept)
     struct dirent *entry;
     while (dir && n < most && (entry = readdir(dir))) {
         const pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && ot_parent_of(pid) == self && !is_one_of(pid, kept, n_kept))
+        if (pid > 0 && ot_parent_of(pid) == self && !is_one_of(pid, kept, n_kept) &&
+            (!session || getsid(pid) == session))
             to[n++] = pid;
     }
     if (dir)
@@ -73,17 +75,18 @@ static bool has_children(void)
 
 int ot_children_of_this(pid_t *to, int most)
 {
-    return has_children() ? children(to, most, NULL, 0) : 0;
+    return has_children() ? children(to, most, NULL, 0, 0) : 0;
 }
 
-int ot_strays_end(const pid_t *kept, int n_kept)
+static int end_all(const pid_t *kept, int n_kept, pid_t session)
 {
     static pid_t found[OT_MOST_STRAYS];
     const double until = ot_now() + MOST_S;
     int total = 0, n;
     if (!n_kept && !has_children())
         return 0;
-    while ((n = children(found, OT_MOST_STRAYS, kept, n_kept)) > 0 && ot_now() < until) {
+    while ((n = children(found, OT_MOST_STRAYS, kept, n_kept, session)) > 0 &&
+           ot_now() < until) {
         for (int i = 0; i < n; i++)
             kill(found[i], SIGSTOP); /* so that none starts another meanwhile */
         for (int i = 0; i < n; i++)
@@ -94,4 +97,17 @@ int ot_strays_end(const pid_t *kept, int n_kept)
         total += n;
     }
     return total;
+}
+
+int ot_strays_end(const pid_t *kept, int n_kept)
+{
+    return end_all(kept, n_kept, 0);
+}
+
+int ot_strays_end_of_session(void)
+{
+    const int n = end_all(NULL, 0, getsid(0));
+    while (waitpid(-1, NULL, WNOHANG) > 0) /* servers that ended by themselves */
+        continue;
+    return n;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes that somebody's code left behind: of a process that orphans come to (a subreaper), they
  * are its children, however often they were forked. */
-#ifndef OPTUNE_RUN_STRAYS_H
-#define OPTUNE_RUN_STRAYS_H
+#ifndef OPTUNE_STRAYS_H
+#define OPTUNE_STRAYS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -21,5 +21,8 @@ int ot_children_of_this(pid_t *to, int most);
 /* Ends all children of this process but these, and waits for them; how many there were. For one
  * thread at a time. */
 int ot_strays_end(const pid_t *kept, int n_kept);
+/* The same with those of this process's session: what began one of its own is somebody's server,
+ * which means to stay (bazel's, sccache's). */
+int ot_strays_end_of_session(void);
 
 #endif
