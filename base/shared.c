@@ -16,8 +16,8 @@
 
 enum { RIGHTS = 0777, GROUP_FILE = 060, GROUP_FOLDER = 070 };
 
-/* The folder of `path`, if that very name in it is this file's: what is behind a link lies elsewhere,
- * and is not the folder's owner's to be given. */
+/* The folder of `path`, if that very name in it is this file's: what is behind a link lies
+ * elsewhere, and is not the folder's owner's to be given. */
 static bool folder_of(int fd, const char *path, struct stat *folder)
 {
     struct stat is, named;
