@@ -192,7 +192,7 @@ static bool replace(const char *path, const char *data, size_t n, keeping how)
     const mode_t mode = lasting ? 0666 : 0600; /* what is cached nobody else may change */
     const int fd = open(fresh.s, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd >= 0 && how == SHARED)
-        ot_made(fd, path);
+        ot_made(fd, fresh.s);
     bool good = fd >= 0 && write_all(fd, data, n) && (!lasting || fsync(fd) == 0);
     int why = errno;
     if (fd >= 0 && close(fd) < 0 && good) {
@@ -238,15 +238,16 @@ static bool write_into(const char *path, const char *data, size_t n)
     return good;
 }
 
-/* A device or a pipe stays what it is, and so does a link: what it names is written. */
+/* A device or a pipe stays what it is, and so does a link: what it names is written. Not so where
+ * several users write: one's link may name what only another may write to. */
 static int write_file(const char *path, const void *data, size_t n, keeping how,
                       optune_err *err)
 {
     struct stat info;
-    char *named = realpath(path, NULL);
+    char *named = how == SHARED ? NULL : realpath(path, NULL);
     const char *place = named ? named : path;
-    const bool special =
-        stat(place, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+    const bool special = how != SHARED && stat(place, &info) == 0 && !S_ISREG(info.st_mode) &&
+                         !S_ISDIR(info.st_mode);
     int status = OPTUNE_OK;
     if (!(special ? write_into(place, data, n) : replace(place, data, n, how))) {
         const int why = errno;

@@ -18,6 +18,8 @@ const char *ot_errno_remedy(int number)
         return "; free some memory, or raise `ulimit -v`";
     case EFBIG:
         return "; a file may grow no larger: raise `ulimit -f`";
+    case ELOOP:
+        return "; links go in circles, or there is one where none is followed: remove it";
     default:
         return "";
     }

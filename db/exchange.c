@@ -168,7 +168,7 @@ static int keep_whose(const char *made, const char *was)
     if (old >= 0)
         rc = ot_stay_whose(fd, old);
     else if (fd >= 0)
-        ot_made(fd, made);
+        ot_made_at(made);
     if (fd >= 0)
         close(fd);
     if (old >= 0)

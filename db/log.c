@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "db/head.h"
 #include "db/kv.h"
 #include "db/line.h"
@@ -97,14 +98,18 @@ double ot_log_patience_s = 60;
 
 /* The lock says that its writer lives; several may append to one log. Who has it alone stores what
  * is in it or takes lines out: he is waited for, and what he put in its place is opened. A file
- * system without locks has nobody who takes lines out. */
-static int open_locked(const char *path, struct stat *info, int *fd, optune_err *err)
+ * system without locks has nobody who takes lines out. One of a database is no link, which nobody
+ * would read. */
+static int open_locked(const char *path, ot_log_lines lines, struct stat *info, int *fd,
+                       optune_err *err)
 {
     enum { PAUSE_US = 20000 };
+    const int flags =
+        O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | (lines == OT_LOG_SHORT ? O_NOFOLLOW : 0);
     const double last = ot_now() + ot_log_patience_s;
     for (;;) {
         struct stat named;
-        *fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        *fd = open(path, flags, 0666);
         if (*fd < 0)
             break;
         const bool locked = flock(*fd, LOCK_SH | LOCK_NB) == 0;
@@ -126,7 +131,8 @@ static int open_locked(const char *path, struct stat *info, int *fd, optune_err 
     const int why = errno;
     if (*fd >= 0)
         close(*fd);
-    return optune_fail(err, OPTUNE_EIO, "cannot open log '%s': %s", path, strerror(why));
+    return optune_fail(err, OPTUNE_EIO, "cannot open log '%s': %s%s", path, strerror(why),
+                       ot_errno_remedy(why));
 }
 
 int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *err)
@@ -134,7 +140,7 @@ int ot_log_open(const char *path, ot_log_lines lines, ot_log **log, optune_err *
     *log = NULL;
     int fd;
     struct stat info;
-    OT_RETURN_UNLESS_OK(open_locked(path, &info, &fd, err));
+    OT_RETURN_UNLESS_OK(open_locked(path, lines, &info, &fd, err));
     ot_log *opened = ot_alloc(sizeof *opened);
     *opened = (ot_log){.fd = fd, .path = ot_strdup(path), .is_short = lines == OT_LOG_SHORT};
     opened->headings = opened->is_short ? ot_headings_new() : NULL;

@@ -303,7 +303,7 @@ static int fill_lock_file(env *e)
     ot_text_printf(&path, "%s/lock.mdb", e->path);
     e->lock_file = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
     int rc = e->lock_file < 0 || fstat(e->lock_file, &info) < 0 ? errno : 0;
-    if (rc == 0 && info.st_size == 0)
+    if (rc == 0)
         ot_made(e->lock_file, path.s);
     if (rc == 0 && fallocate(e->lock_file, 0, 0, info.st_size ? info.st_size : LOCK_BYTES) < 0)
         rc = errno == ENOSPC || errno == EDQUOT ? errno : 0;

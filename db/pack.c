@@ -118,8 +118,8 @@ int ot_pack_write(const char *log, const char *path, const ot_signer *signer, ot
         return optune_fail(err, OPTUNE_ELIMIT, "'%s' is too long for one pack", log);
     ot_text body = {0};
     ot_text_printf(&body, "%s.body", path);
-    const int packed = ot_open_file(body.s, O_WRONLY | O_CREAT | O_TRUNC, err);
-    const int fd = ot_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, err);
+    const int packed = ot_open_file(body.s, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, err);
+    const int fd = ot_open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, err);
     int status = packed < 0 ? packed : fd < 0 ? fd : ot_gzip(log, packed, err);
     if (status >= 0)
         status = write_pack(body.s, fd, path, signer, pack, err);
@@ -296,7 +296,7 @@ static int unpack(void *arg, const char *data, size_t n)
 
 int ot_pack_unpack(const char *path, const ot_pack *pack, const char *log, optune_err *err)
 {
-    const int fd = ot_open_file(log, O_WRONLY | O_CREAT | O_TRUNC, err);
+    const int fd = ot_open_file(log, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, err);
     if (fd < 0)
         return fd;
     unpacking u = {fd, pack->raw, path, log, err};

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,9 +54,7 @@ int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock, 
         ot_text_release(&path);
         return status;
     }
-    struct stat info;
-    if (fstat(fd, &info) == 0 && info.st_size == 0)
-        ot_made(fd, path.s);
+    ot_made(fd, path.s);
     *lock = ot_alloc(sizeof **lock);
     **lock = (ot_write_lock){.fd = fd, .path = path.s};
     pthread_mutex_init(&(*lock)->turn, NULL);

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer/hub/hub.h"
@@ -42,12 +41,10 @@ int ot_hub_write_config(const ot_hub *hub, optune_err *err)
 
 int ot_hub_append(const ot_text *path, const ot_text *line, optune_err *err)
 {
-    const int fd = ot_open_file(path->s, O_WRONLY | O_APPEND | O_CREAT, err);
+    const int fd = ot_open_file(path->s, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, err);
     if (fd < 0)
         return fd;
-    struct stat info;
-    if (fstat(fd, &info) == 0 && info.st_size == 0)
-        ot_made(fd, path->s);
+    ot_made(fd, path->s);
     const bool good = write(fd, line->s, line->n) == (ssize_t)line->n;
     const int why = errno;
     close(fd);

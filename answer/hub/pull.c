@@ -109,13 +109,14 @@ static int keep(taking *t, const char *good)
     ot_text_printf(&folder, "%s/logs", t->hub->dir);
     ot_text_printf(&path, "%s/%s.log", folder.s, t->pack->name);
     int status = ot_make_shared_dirs(folder.s, t->err);
-    ot_made(fileno(t->good), path.s);
     const bool whole = fflush(t->good) == 0 && fsync(fileno(t->good)) == 0;
     if (status >= 0 && (!whole || rename(good, path.s) < 0))
         status =
             optune_fail(t->err, OPTUNE_EIO, "cannot write '%s': %s", path.s, strerror(errno));
-    if (status >= 0)
+    if (status >= 0) {
+        ot_made_at(path.s);
         ot_sync_path(folder.s); /* before anybody counts it as taken */
+    }
     if (status >= 0)
         status = open_store(t, &store);
     if (status >= 0)
@@ -143,8 +144,9 @@ int ot_hub_take(ot_hub *hub, ot_hub_deed *deed, const char *path, const ot_pack 
     ot_text_printf(&log, "%s.log", path);
     ot_text_printf(&good, "%s.good", path);
     int status = ot_pack_unpack(path, pack, log.s, err);
-    const int fd =
-        status < 0 || dry ? status : ot_open_file(good.s, O_WRONLY | O_CREAT | O_TRUNC, err);
+    const int fd = status < 0 || dry
+                       ? status
+                       : ot_open_file(good.s, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, err);
     if (fd < 0)
         status = fd;
     else if (!dry && !(t->good = fdopen(fd, "w")))

@@ -7,6 +7,7 @@
  * how the next push knows what is new.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,9 +147,12 @@ static int begin_pack(pushing *p, const char *device)
     OT_RETURN_UNLESS_OK(describe(p, device, &about, p->err));
     ot_device_line(&about, &line);
     path_of(p, "log", &path);
-    p->log = fopen(path.s, "we");
-    int status = OPTUNE_OK;
-    if (!p->log || fwrite(line.s, 1, line.n, p->log) != line.n)
+    const int fd = ot_open_file(path.s, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, p->err);
+    p->log = fd < 0 ? NULL : fdopen(fd, "w");
+    int status = fd < 0 ? fd : OPTUNE_OK;
+    if (fd >= 0 && !p->log)
+        close(fd);
+    if (fd >= 0 && (!p->log || fwrite(line.s, 1, line.n, p->log) != line.n))
         status = cannot(p);
     snprintf(p->device, sizeof p->device, "%s", device);
     p->raw = (int64_t)line.n;
@@ -272,7 +276,7 @@ static bool was_given(const ot_hub *hub, const char *name)
 }
 
 /* A push that was killed behind its pack's sending has not kept what was in it, which would be
- * pushed once more. */
+ * pushed once more. What its key signed, if that was withdrawn since, is to be signed anew. */
 static int finish_killed(pushing *p)
 {
     ot_text path = {0};
@@ -281,7 +285,8 @@ static int finish_killed(pushing *p)
     int status = OPTUNE_OK;
     path_of(p, "pack", &path);
     if (ot_exists(path.s) && ot_pack_read(path.s, &pack, NULL) >= 0 &&
-        !json_object_get(p->hub.taken, pack.name) && was_given(&p->hub, pack.name))
+        !json_object_get(p->hub.taken, pack.name) &&
+        !ot_hub_has_key(p->hub.withdrawn, pack.key) && was_given(&p->hub, pack.name))
         status = ot_hub_take(&p->hub, p->deed, path.s, &pack, false, &taken, p->err);
     ot_pack_release(&pack);
     ot_text_release(&path);

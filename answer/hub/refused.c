@@ -58,8 +58,8 @@ void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *w
     ot_text path = {0}, line = {0};
     refused_path(hub, &path);
     ot_text_printf(&line, "%s %s %s\n", pack, key && *key ? key : "-", why);
-    const int fd = ot_open_file(path.s, O_WRONLY | O_APPEND | O_CREAT, NULL);
-    if (fd >= 0 && lseek(fd, 0, SEEK_END) == 0)
+    const int fd = ot_open_file(path.s, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, NULL);
+    if (fd >= 0)
         ot_made(fd, path.s);
     /* What is not remembered is only looked at once more. */
     if (fd >= 0 && lseek(fd, 0, SEEK_END) < MOST_REFUSED &&

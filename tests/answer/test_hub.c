@@ -736,6 +736,14 @@ static void the_giver_changes_its_key(void)
     json_decref(with_key("giver", "add", other_key));
     json_decref(deed("giver", anew, OPTUNE_OK, NULL));
     expect_withdrawn("giver", key, 1);
+    /* What a push left that was killed while the old key was good is no reason to sign nothing. */
+    ot_text bytes = {0};
+    char pack[1400];
+    the_pack("turn", pack);
+    WORKS(ot_read_file(pack, &bytes, 1 << 20, NULL));
+    WORKS(ot_make_dirs(tuning_path("giver/hubs/h/sending"), NULL));
+    WORKS(ot_write_file(tuning_path("giver/hubs/h/sending/pack"), bytes.s, bytes.n, NULL));
+    ot_text_release(&bytes);
     json_t *all = deed("giver", anew, OPTUNE_OK, NULL);
     assert_int_equal(tuning_int(json_array_get(all, 0), "records"), 1);
     json_decref(all);

@@ -178,26 +178,129 @@ static void it_stays_whose_it_is_under_root(void **state)
     all_are(is_anne_s);
 }
 
+enum { ENTRIES = 5, NOBODY = -1 };
+static const char list_name[] = "system.posix_acl_access";
+/* version; of each: kind and rights, who (owner rw, BERT rw, group r, mask rw, others) */
+static const int32_t list[1 + 2 * ENTRIES] = {2,      0x01 | 6 << 16, NOBODY, 0x02 | 6 << 16,
+                                              BERT,   0x04 | 4 << 16, NOBODY, 0x10 | 6 << 16,
+                                              NOBODY, 0x20 | 0 << 16, NOBODY};
+
 /* Who is named one by one (an access control list, as the system keeps it) stays named. */
 static void a_list_stays(void **state)
 {
     (void)state;
-    static const char name[] = "system.posix_acl_access";
-    enum { ENTRIES = 5 };
-    /* version; of each: kind and rights, who (owner rw, BERT rw, group r, mask rw, others) */
-    const uint32_t nobody = (uint32_t)-1;
-    uint32_t list[1 + 2 * ENTRIES] = {2,      0x01 | 6 << 16, nobody, 0x02 | 6 << 16,
-                                      BERT,   0x04 | 4 << 16, nobody, 0x10 | 6 << 16,
-                                      nobody, 0x20 | 0 << 16, nobody};
     char found[sizeof list + 1];
     store_fill(3);
-    if (setxattr(store_data, name, list, sizeof list, 0) < 0)
+    if (setxattr(store_data, list_name, list, sizeof list, 0) < 0)
         skip(); /* the file system has none */
     for (int i = 0; i < 2; i++) {
         use(0, i ? 022 : 077, compact);
-        assert_int_equal(getxattr(store_data, name, found, sizeof found), sizeof list);
+        assert_int_equal(getxattr(store_data, list_name, found, sizeof found), sizeof list);
         assert_memory_equal(found, list, sizeof list);
     }
+}
+
+/* Nor may more people use it than before: those whom its folder names. */
+static void no_list_comes(void **state)
+{
+    (void)state;
+    char found[sizeof list + 1];
+    ot_text folder = {0};
+    store_fill(3);
+    ot_text_printf(&folder, "%s/store", store_dir);
+    const int set =
+        setxattr(store_dir, "system.posix_acl_default", list, sizeof list, 0) < 0 ? -1 : 0;
+    if (set == 0) {
+        use(0, 022, compact);
+        assert_int_equal(getxattr(store_data, list_name, found, sizeof found), -1);
+        assert_int_equal(getxattr(folder.s, list_name, found, sizeof found), -1);
+    }
+    ot_text_release(&folder);
+    if (set < 0)
+        skip(); /* the file system has none */
+}
+
+/* A folder's new files are the group's, also where the folder around it was never told so. */
+static void a_folder_stays_the_group_s(void **state)
+{
+    (void)state;
+    struct stat info;
+    ot_text folder = {0};
+    store_fill(3);
+    ot_text_printf(&folder, "%s/store", store_dir);
+    assert_int_equal(chmod(folder.s, 02755), 0);
+    use(0, 022, compact);
+    assert_int_equal(stat(folder.s, &info), 0);
+    assert_int_equal(info.st_mode & 07777, 02755);
+    ot_text_release(&folder);
+}
+
+/* ---- what a database's owner puts there for root ------------------------------------------ */
+
+static uid_t owner_once_made(const char *path)
+{
+    struct stat info;
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    ot_made(fd, path);
+    assert_int_equal(fstat(fd, &info), 0);
+    close(fd);
+    return info.st_uid;
+}
+
+static const char *in(const char *folder, const char *name)
+{
+    static char path[4][1200];
+    static int next;
+    char *to = path[next++ % 4];
+    ot_format(to, sizeof path[0], "%s%s", folder, name);
+    return to;
+}
+
+static void expect_text(const char *path, const char *expected)
+{
+    ot_text text = {0};
+    assert_int_equal(ot_read_file(path, &text, 100, NULL), OPTUNE_OK);
+    assert_string_equal(ot_text_str(&text), expected);
+    ot_text_release(&text);
+}
+
+static void root_gives_nothing_of_others_away(void **state)
+{
+    (void)state;
+    struct stat info;
+    ot_log *log;
+    optune_err err = {0};
+    char outside[1100];
+    if (geteuid() != 0)
+        skip();
+    ot_format(outside, sizeof outside, "%s.root", store_dir);
+    assert_int_equal(mkdir(outside, 0755), 0);
+    assert_int_equal(chown(store_dir, ANNE, ANNE), 0);
+    assert_int_equal(owner_once_made(in(store_dir, "/new")), ANNE);
+    /* links to what is not there, to a file, to its folder, and a second name */
+    assert_int_equal(symlink(in(outside, "/missing"), in(store_dir, "/link")), 0);
+    assert_int_equal(symlink(outside, in(store_dir, "/folder")), 0);
+    assert_int_equal(ot_write_file(in(outside, "/kept"), "kept", 4, NULL), OPTUNE_OK);
+    assert_int_equal(ot_write_file(in(outside, "/two"), "", 0, NULL), OPTUNE_OK);
+    assert_int_equal(symlink(in(outside, "/kept"), in(store_dir, "/kept")), 0);
+    assert_int_equal(link(in(outside, "/two"), in(store_dir, "/two")), 0);
+    assert_int_equal(owner_once_made(in(store_dir, "/link")), 0);
+    assert_int_equal(owner_once_made(in(store_dir, "/folder/file")), 0);
+    assert_int_equal(owner_once_made(in(store_dir, "/two")), 0);
+    assert_int_equal(rename(in(outside, "/missing"), in(store_dir, "/was there")), 0);
+    assert_int_equal(ot_write_file(in(store_dir, "/was there"), "secret", 6, NULL), OPTUNE_OK);
+    assert_int_equal(owner_once_made(in(store_dir, "/was there")), 0);
+    /* nor does root write there */
+    assert_int_equal(ot_write_shared(in(store_dir, "/kept"), "new", 3, &err), OPTUNE_OK);
+    expect_text(in(outside, "/kept"), "kept");
+    expect_text(in(store_dir, "/kept"), "new");
+    assert_int_equal(lstat(in(store_dir, "/kept"), &info), 0);
+    assert_true(S_ISREG(info.st_mode) && info.st_uid == ANNE);
+    assert_int_equal(ot_log_open(in(store_dir, "/link"), OT_LOG_SHORT, &log, &err), OPTUNE_EIO);
+    check_contains(err.text, "where none is followed: remove it");
+    assert_false(ot_exists(in(outside, "/missing")));
+    ot_remove_tree(outside);
 }
 
 int main(void)
@@ -207,6 +310,9 @@ int main(void)
         EACH(a_group_has_one),
         EACH(it_stays_whose_it_is_under_root),
         EACH(a_list_stays),
+        EACH(no_list_comes),
+        EACH(a_folder_stays_the_group_s),
+        EACH(root_gives_nothing_of_others_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
