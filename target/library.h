@@ -43,10 +43,15 @@ void ot_library_look_end(ot_library_look *look, int status, const char *said);
 bool ot_library_noted(const char *library, const char *program, int *status, char *text,
                       size_t size);
 
-/* cpu_module.c: a module loaded from a folder of whatever kind; NULL: dlerror() says why, and
- * *noexec whether that is as nothing there may be executed. */
+/* library_file.c: what an open file has, which may be closed then; NULL: ot_library_why. For
+ * dlclose. No other object comes instead, not even of a file that had its number. */
+void *ot_library_of_file(int file);
+/* dlerror(), without the name that such a file got. */
+const char *ot_library_why(void);
+
+/* cpu_module.c: a module loaded from a folder of whatever kind, for dlclose; NULL: ot_library_why,
+ * and *noexec says whether that is as nothing there may be executed. */
 void *ot_cpu_module_open(const char *path, bool *noexec);
-void ot_cpu_module_close(void *module);
 
 /* library_once.c: those that a worker has opened, which stay open: threads of theirs may still be
  * inside. */

@@ -308,7 +308,7 @@ static int load(void *state, const char *module, void **handle, optune_err *err)
     bool noexec;
     *handle = ot_cpu_module_open(module, &noexec);
     if (!*handle)
-        return cannot_load(dlerror(), noexec, err);
+        return cannot_load(ot_library_why(), noexec, err);
     ot_library_words_add(&s->words, *handle);
     ot_cpu_team_give(*handle);
     return OPTUNE_OK;
@@ -318,7 +318,7 @@ static void unload(void *state, void *handle)
 {
     cpu_state *s = state;
     ot_library_words_drop(&s->words, handle);
-    ot_cpu_module_close(handle);
+    dlclose(handle);
 }
 
 static void *symbol(void *state, void *handle, const char *function)

@@ -41,8 +41,6 @@ typedef struct cuda_state {
     ot_cuda_clock clock; /* for bodies */
     ot_library_words words;
     ot_libraries libraries;
-    int *kept; /* files of modules that the loader still knows by them */
-    int n_kept, kept_room;
 } cuda_state;
 
 static double seconds_of(ot_cuda_clock *clock, void (*body)(void *const *arg), void *const *arg,
@@ -57,7 +55,6 @@ typedef struct function { /* what `symbol` gives; the module's memory */
 typedef struct loaded { /* a module */
     cuda_module device; /* NULL: a shared object of the host */
     void *host;
-    int file; /* its name's, while it is loaded */
     function *functions;
 } loaded;
 
@@ -92,7 +89,6 @@ static void close_cuda(void *state)
         s->cu->cuStreamDestroy(s->stream);
     if (s->context)
         s->cu->cuDevicePrimaryCtxRelease(s->id);
-    free(s->kept);
     *s = (cuda_state){0};
 }
 
@@ -136,38 +132,6 @@ static bool alive(void *state)
 
 /* ---- modules ----------------------------------------------------------------------------- */
 
-enum { FILE_NAME = 32 };
-
-static const char *name_of(int file, char name[FILE_NAME])
-{
-    snprintf(name, FILE_NAME, "/proc/self/fd/%d", file);
-    return name;
-}
-
-/* Whether the loader still has what it loaded by that name, which the next one must not get then:
- * it keeps some objects when they are closed, and one that was loaded twice until both are. */
-static bool is_known(int file)
-{
-    char name[FILE_NAME];
-    void *host = dlopen(name_of(file, name), RTLD_LAZY | RTLD_NOLOAD);
-    if (host)
-        dlclose(host);
-    return host != NULL;
-}
-
-static void close_file(cuda_state *s, int file)
-{
-    int n = 0;
-    s->kept = ot_room(s->kept, s->n_kept, &s->kept_room, sizeof *s->kept);
-    s->kept[s->n_kept++] = file;
-    for (int i = 0; i < s->n_kept; i++)
-        if (is_known(s->kept[i]))
-            s->kept[n++] = s->kept[i];
-        else
-            close(s->kept[i]);
-    s->n_kept = n;
-}
-
 static void unload(void *state, void *handle)
 {
     cuda_state *s = state;
@@ -182,8 +146,6 @@ static void unload(void *state, void *handle)
         ot_library_words_drop(&s->words, l->host);
         dlclose(l->host);
     }
-    if (l->file >= 0)
-        close_file(s, l->file);
     free(l);
 }
 
@@ -204,18 +166,16 @@ static int load_device(cuda_state *s, const char *path, loaded *l, optune_err *e
     return status;
 }
 
-/* The loader takes a name that it knows for the object it knows, and `path` may be a descriptor's,
- * which the next module gets again: the name used here is one's of our own, kept until unload. */
 static int load_host(cuda_state *s, const char *path, loaded *l, optune_err *err)
 {
-    char name[FILE_NAME];
-    l->file = open(path, O_RDONLY | O_CLOEXEC);
-    if (l->file < 0)
+    const int file = open(path, O_RDONLY | O_CLOEXEC); /* its own number may come again */
+    if (file < 0)
         return optune_fail(err, OPTUNE_EIO, "cannot load module '%s': %s", path,
                            strerror(errno));
-    l->host = dlopen(name_of(l->file, name), RTLD_NOW | RTLD_LOCAL);
+    l->host = ot_library_of_file(file);
+    close(file);
     if (!l->host)
-        return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", dlerror());
+        return optune_fail(err, OPTUNE_EIO, "cannot load module: %s", ot_library_why());
     ot_library_words_add(&s->words, l->host);
     return OPTUNE_OK;
 }
@@ -225,7 +185,6 @@ static int load(void *state, const char *path, void **handle, optune_err *err)
     cuda_state *s = state;
     loaded *l = ot_alloc(sizeof *l);
     int status = OPTUNE_OK;
-    l->file = -1;
     if (ot_gpu_module_is_host(path)) {
         status = load_host(s, path, l, err);
     } else {

@@ -4,6 +4,10 @@
  * (tests/data/fake_blas.c): its name never comes from its file's, kernels that are older than the
  * CPU are corrected or told, and a file that cannot be called is refused with its reason.
  */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "support/check.h"
 #include "support/stand_in.h"
 #include "target/library.h"
@@ -202,12 +206,55 @@ static void test_beside(void **state)
     assert_string_equal(value, "MKL 2031.4 AVX2");
 }
 
+/* Through one number again and again, which is free once the object is there. */
+static void *load_by(int number, const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(file, number);
+    void *object = ot_library_of_file(file);
+    close(file);
+    return object;
+}
+
+static int answer_of(void *object)
+{
+    int said = -1;
+    void (*answer)(void *const *arg) = NULL;
+    assert_true(object && ot_library_bind(object, "answer", &answer));
+    answer((void *const[]){&said});
+    return said;
+}
+
+static void test_of_files(void **state)
+{
+    (void)state;
+    const char *const stays = stand_in_build(dir, "fake_body.c", "stays.so", "-Wl,-z,nodelete");
+    const char *const next = stand_in_build(dir, "fake_body.c", "next.so", "-DANSWER=3");
+    const char *const other = stand_in_build(dir, "fake_body.c", "other.so", "-DANSWER=4");
+    const int number = dup(0);
+    close(number);
+    void *object[2] = {load_by(number, stays)};
+    assert_int_equal(answer_of(object[0]), 0);
+    dlclose(object[0]); /* in vain */
+    object[0] = load_by(number, next);
+    object[1] = load_by(number, other);
+    assert_int_equal(answer_of(object[0]), 3);
+    assert_int_equal(answer_of(object[1]), 4);
+    assert_ptr_equal(load_by(number, next), object[0]); /* a file is one object */
+    dlclose(object[0]);
+    dlclose(object[0]);
+    dlclose(object[1]);
+    assert_null(load_by(number, OT_SOURCE_DIR "/LICENSE"));
+    assert_string_equal(ot_library_why(), "invalid ELF header");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),     cmocka_unit_test(test_digest),
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_cores),
         cmocka_unit_test(test_corrected), cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_of_files),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
