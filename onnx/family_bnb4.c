@@ -102,7 +102,8 @@ static int matmul(ot_onnx_node *n)
                               (long long)kind);
     if (!ot_onnx_int(n, "transB", 1))
         return ot_onnx_refuse(n, "'transB' is 0: its weight must lie row by row");
-    if (rows < 1 || columns < 1 || block < 1 || rows > OPTUNE_MAX_DIM / columns)
+    if (rows < 1 || columns < 1 || block < 1 || block > OPTUNE_MAX_DIM ||
+        rows > OPTUNE_MAX_DIM / columns)
         return ot_onnx_refuse(n, "K %lld, N %lld and blocks of %lld", (long long)columns,
                               (long long)rows, (long long)block);
     const int64_t all = rows * columns, blocks = (all + block - 1) / block;

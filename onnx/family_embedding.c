@@ -176,7 +176,7 @@ static int gather_blocks(ot_onnx_node *n)
         (in[ZERO] && ot_onnx_rank(n, in[ZERO]) != rank))
         return ot_onnx_refuse(n, "axis %d of %d dims in blocks, axis %d gathered", blocked,
                               rank, along);
-    if ((bits != 2 && bits != 4 && bits != 8) || b.block < 1 ||
+    if ((bits != 2 && bits != 4 && bits != 8) || b.block < 1 || b.block > OPTUNE_MAX_DIM ||
         (bits < 8 && blocked != rank - 1) || ot_onnx_type(n->m, in[DATA])->dtype.bits != 8)
         return ot_onnx_refuse(n, "%d bits, in blocks of %lld along axis %d of %d", bits,
                               (long long)b.block, blocked, rank);

@@ -50,7 +50,7 @@ static int split(ot_onnx_node *n)
     if (status >= 0 && list.n != (int)n->proto->n_output)
         status = ot_onnx_refuse(n, "%d parts for %zu outputs", list.n, n->proto->n_output);
     for (int i = 0; i < list.n && status >= 0; i++) {
-        if (list.i[i] < 0 || at + list.i[i] > dim[axis])
+        if (list.i[i] < 0 || list.i[i] > dim[axis] - at)
             return ot_onnx_refuse(n, "its parts do not fit into %lld", (long long)dim[axis]);
         status = ot_onnx_give(n, i, ot_onnx_part(n, data, axis, at, at + list.i[i]));
         at += list.i[i];
@@ -254,6 +254,8 @@ static ot_onnx_value *many_times(ot_onnx_node *n, ot_onnx_value *data, int axis,
     data = ot_onnx_call(n, "expand_dims", 1, &data, "axis=%d", axis);
     data = ot_onnx_call(n, "broadcast_to", 1, &data, "shape=[%s]",
                         ot_onnx_text(n->m, rank + 1, dim));
+    if (!data) /* more than a tensor may have: the product below may overflow */
+        return NULL;
     whole[axis] *= times;
     return ot_onnx_reshape(n, data, rank, whole);
 }
@@ -270,7 +272,7 @@ static int tile(ot_onnx_node *n)
     if (list.n != rank)
         return ot_onnx_refuse(n, "'repeats' has %d values for %d dims", list.n, rank);
     for (int d = 0; d < rank; d++) {
-        if (list.i[d] < 0)
+        if (list.i[d] < 0 || list.i[d] > OPTUNE_MAX_DIM)
             return ot_onnx_refuse(n, "%lld repeats", (long long)list.i[d]);
         none = none || list.i[d] == 0;
     }
@@ -278,7 +280,8 @@ static int tile(ot_onnx_node *n)
         if (!ot_onnx_dims(n, data, dim))
             return n->err->status;
         for (int d = 0; d < rank; d++)
-            dim[d] *= list.i[d];
+            if (__builtin_mul_overflow(dim[d], list.i[d], &dim[d]) || dim[d] > OPTUNE_MAX_DIM)
+                return ot_onnx_refuse(n, "%lld repeats of axis %d", (long long)list.i[d], d);
         return ot_onnx_give(n, 0,
                             ot_onnx_nothing(n, ot_onnx_type(n->m, data)->dtype, rank, dim));
     }

@@ -20,29 +20,44 @@ static const struct {
     const char *theirs, *ours;
 } joined[] = {{"mul", "multiply"}, {"min", "minimum"}, {"max", "maximum"}};
 
+/* A constant of `count` integers: 0, 1 ..., or all of them -1. */
+static value *integers(ot_onnx_node *n, optune_dtype dtype, int64_t count, bool up)
+{
+    const optune_tensor type = {.dtype = dtype, .rank = 1, .dim = {optune_dim_of(count)}};
+    value *made = NULL;
+    if (ot_onnx_room(n->m, &type, &made, n->err) < 0)
+        return NULL;
+    if (!up)
+        memset(made->data, 0xff, (size_t)optune_tensor_bytes(&type));
+    for (int64_t i = 0; up && i < count; i++)
+        if (dtype.bits == 32)
+            ((int32_t *)made->data)[i] = (int32_t)i;
+        else
+            ((int64_t *)made->data)[i] = i;
+    return made;
+}
+
 /* `data` [N] or [N,L] with each of `updates`, [M] or [M,L], in place of what is at its place, `at`
- * [M]. What depends on places alone is computed while the file is read where they are constant. */
+ * [M]. What depends on places alone is computed while the file is read where they are constant: it
+ * counts with all that is computed, so it is narrow. */
 static value *replaced(ot_onnx_node *n, value *data, value *at, value *updates, int64_t places,
                        int64_t count)
 {
-    optune_tensor flat = {.dtype = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1}};
-    value *table = NULL;
+    const optune_dtype dtype = {
+        .code = OPTUNE_DTYPE_INT, .bits = count <= INT32_MAX ? 32 : 64, .lanes = 1};
     if (count == 0)
         return data;
-    flat.rank = 1;
-    flat.dim[0] = optune_dim_of(places);
-    if (ot_onnx_room(n->m, &flat, &table, n->err) < 0)
-        return NULL;
-    value *number = ot_onnx_count_up(n, 1, 0, count, 1); /* from 1 on: 0 is no update's */
-    number = number ? ot_onnx_2(n, "add", number, ot_onnx_number(n, number, 1)) : NULL;
-    value *last = ot_onnx_call(n, "scatter_reduce", 3, (value *const[]){table, at, number},
-                               "axis=0, mode=maximum");
-    value *hit = last ? ot_onnx_2(n, "greater", last, ot_onnx_number(n, last, 0)) : NULL;
-    last = hit ? ot_onnx_2(n, "subtract", last, ot_onnx_number(n, last, 1)) : NULL;
-    last = last ? ot_onnx_2(n, "maximum", last, ot_onnx_number(n, last, 0)) : NULL;
+    value *table = integers(n, dtype, places, false), *number = integers(n, dtype, count, true);
+    value *last = table && number ? ot_onnx_call(n, "scatter_reduce", 3,
+                                                 (value *const[]){table, at, number},
+                                                 "axis=0, mode=maximum")
+                                  : NULL;
+    value *hit = last ? ot_onnx_2(n, "greater", last, ot_onnx_number(n, last, -1)) : NULL;
     if (hit && ot_onnx_rank(n, data) == 2)
         hit = ot_onnx_reshape(n, hit, 2, (const int64_t[]){places, 1});
-    value *taken = ot_onnx_call(n, "take", 2, (value *const[]){updates, last}, "axis=0");
+    /* Of no update, -1, the last one is looked up, and left. */
+    value *taken =
+        hit ? ot_onnx_call(n, "take", 2, (value *const[]){updates, last}, "axis=0") : NULL;
     return ot_onnx_call(n, "where", 3, (value *const[]){hit, taken, data}, NULL);
 }
 

@@ -133,8 +133,10 @@ static bool fits(const ot_onnx_node *n, const value *x, const rounded *r, int ra
            (!rank || type->rank == rank) && optune_tensor_known(type) &&
            optune_tensor_elements(type) && r->w->data && is_byte(r->w->type.dtype) &&
            r->x_scale->data && r->w_scale->data && r->y_scale->data &&
-           (!r->x_zero || r->x_zero->data) && (!r->y_zero || r->y_zero->data) &&
-           (!r->w_zero || r->w_zero->data) && (!r->bias || r->bias->data);
+           (!r->x_zero ||
+            (r->x_zero->data && optune_dtype_equal(r->x_zero->type.dtype, type->dtype))) &&
+           (!r->y_zero || r->y_zero->data) && (!r->w_zero || r->w_zero->data) &&
+           (!r->bias || r->bias->data);
 }
 
 value *ot_onnx_rounded_conv(ot_onnx_node *n, value *x, const rounded *r)

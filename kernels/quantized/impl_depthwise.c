@@ -7,7 +7,19 @@
 #include "kernels/matmul/dot.h"
 #include "kernels/quantized/conv.h"
 
-enum { BLOCK_BYTES = 256 }; /* of words of a column: vectors that are worked on together */
+/* BLOCK_BYTES of words of a column: vectors that are worked on together. */
+enum { BLOCK_BYTES = 256, MOST_BYTES = 16 << 20 };
+
+/* From the first column that an output row meets to the last. */
+static int64_t columns_of(const qconv_shape *s)
+{
+    return (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1;
+}
+
+static int64_t block_bytes(const optune_task *task)
+{
+    return host_max(BLOCK_BYTES, host_vector_bytes(task));
+}
 
 static bool applies(const optune_task *task, char *why)
 {
@@ -16,7 +28,10 @@ static bool applies(const optune_task *task, char *why)
         return false;
     if (s.groups != s.ci || s.co != s.ci)
         return optune_refuse(why, "needs a group and a filter for each channel");
-    return s.kh * s.kw <= 64 || optune_refuse(why, "a kernel of more than 64 taps");
+    if (s.kh * s.kw > 64)
+        return optune_refuse(why, "a kernel of more than 64 taps");
+    return columns_of(&s) <= MOST_BYTES / (block_bytes(task) * host_ceil(s.kh, 2)) ||
+           optune_refuse(why, "a thread would lay out more than 16 MiB for an output row");
 }
 
 static bool four(const optune_task *task)
@@ -44,8 +59,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t lanes = host_vector_bytes(task) / 4;
     const int64_t channels = host_ceil(s.ci, lanes) * lanes;
     const int64_t words = host_ceil(s.kh, pairs ? 2 : 4);
-    const int64_t columns = (s.ow - 1) * s.sw + (s.kw - 1) * s.dw + 1;
-    const int64_t block = host_max(BLOCK_BYTES / 4, lanes);
+    const int64_t columns = columns_of(&s), block = block_bytes(task) / 4;
     const int64_t line = (columns * block * words * 4 + 63) / 64 * 64;
     qconv_define(plan, m, task, &s);
     optune_plan_define_text(plan, m, "DTYPE", "int");

@@ -6,6 +6,8 @@
  *     sum = bias[co] + sum over the window of (data - zero) * weight          in 32 bits
  *     output = round(float(sum) * scale[co]) + out_zero, cut to limits
  *
+ * The zero is an integer of the data's type, as kernels fill what is padded with its byte.
+ *
  * One rounding of the sum to the scale's type, one of the product, one to a whole number, halves to
  * the even one, so that every implementation gives the same bytes. What is padded is the zero: it
  * adds nothing. The weight is what it is less its own zero; of 16 bits it is the sum of two of 8,
@@ -67,9 +69,16 @@ static int types(optune_call *call, optune_err *err)
     const int64_t *stride = optune_call_ints(call, "strides");
     const int64_t *pad = optune_call_ints(call, "padding");
     const int64_t *dilation = optune_call_ints(call, "dilation");
+    const int64_t zero = optune_call_int(call, "zero");
     int status = quantized_out(call, data, err);
     if (status < 0)
         return status;
+    const bool sign = data->dtype.code == OPTUNE_DTYPE_INT; /* known by the output's, too */
+    if (data->dtype.code != OPTUNE_DTYPE_UNKNOWN &&
+        (zero < (sign ? -128 : 0) || zero > (sign ? 127 : 255)))
+        return optune_fail(err, OPTUNE_ETYPE,
+                           "quantized_conv2d: zero is %d, no %s as the data: give one of %s",
+                           (int)zero, sign ? "i8" : "u8", sign ? "-128 .. 127" : "0 .. 255");
     if (!optune_tensor_set_rank(data, 4) || !optune_tensor_set_rank(out, 4))
         return misfit(call, QCONV_DATA, "[N,H,W,C] has 4 dimensions, and so has the output",
                       err);

@@ -24,7 +24,7 @@ INLINE singles round_limited(singles v)
 {
     const singles least = (float)(OUT_LEAST - (OUT_ZERO)) - (singles){0};
     const singles most = (float)(OUT_MOST - (OUT_ZERO)) - (singles){0};
-#if defined(__AVX512F__) && VEC_BYTES == 64
+#if defined(__AVX512F__) && VEC_BYTES == 64 && !defined(__clang__) /* it has no such built-in */
     v = __builtin_ia32_maxps512_mask(v, least, v, -1, 4);
     return __builtin_ia32_minps512_mask(v, most, v, -1, 4);
 #elif defined(__AVX__) && VEC_BYTES == 32

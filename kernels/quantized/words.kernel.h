@@ -19,10 +19,11 @@ typedef X_T word_bytes __attribute__((vector_size(VEC_BYTES / 4)));
 typedef X_T word_bytes_at __attribute__((vector_size(VEC_BYTES / 4), aligned(1), may_alias));
 
 /* VLEN numbers of the data, each in a word: its byte, or its 16 bits. An instruction, as compilers
- * make many of a conversion over several widths. */
+ * make many of a conversion over several widths. clang has no register for a vector of 8 bytes. */
 INLINE word_vec word_wide(word_bytes b)
 {
-#if (VEC_BYTES == 32 && defined(__AVX2__)) || (VEC_BYTES == 64 && defined(__AVX512F__))
+#if ((VEC_BYTES == 32 && defined(__AVX2__)) || (VEC_BYTES == 64 && defined(__AVX512F__))) &&   \
+    !defined(__clang__)
     word_vec w;
     if (PAIRS && X_SIGNED)
         __asm__("vpmovsxbd %1, %0" : "=v"(w) : "v"(b));

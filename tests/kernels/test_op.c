@@ -335,13 +335,40 @@ static void test_narrow_sums(void **state)
     }
 }
 
+/* What is padded is the zero, so that it is a number that the data can hold. */
+static void test_zeros_of_bytes(void **state)
+{
+    static const struct {
+        const char *type;
+        int zero;
+        const char *why;
+    } all[] = {
+        {"i8", -128, NULL}, {"i8", 127, NULL},          {"u8", 0, NULL},
+        {"u8", 255, NULL},  {"i8", 128, "-128 .. 127"}, {"u8", -1, "0 .. 255"},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        char text[160];
+        optune_err err = {0};
+        optune_call call;
+        snprintf(text, sizeof text,
+                 "quantized_conv2d(%s[1,4,4,8], i8[8,8,3,3], i32[8], f32[8], padding=[1,1], "
+                 "zero=%d)",
+                 all[i].type, all[i].zero);
+        const int status = ot_call_parse(text, &call, &err);
+        assert_int_equal(status < 0 ? status : 0, all[i].why ? OPTUNE_ETYPE : 0);
+        if (all[i].why)
+            check_contains(err.text, all[i].why);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_samples),
         cmocka_unit_test(test_causal_work),   cmocka_unit_test(test_presets),
         cmocka_unit_test(test_partial_types), cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_narrow_sums),
+        cmocka_unit_test(test_narrow_sums),   cmocka_unit_test(test_zeros_of_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

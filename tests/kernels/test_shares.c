@@ -212,11 +212,44 @@ static void test_whole_panels(void **state)
     }
 }
 
+/* The row of columns that a thread lays out for a filter by channel is at most 16 MiB; what is
+ * longer is left to the product. */
+static void test_long_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *data, *weight;
+        bool fits;
+    } all[] = {
+        {"u8[1,1,65536,64]", "i8[64,1,1,3]", true},
+        {"u8[1,1,65537,64]", "i8[64,1,1,3]", false},
+        {"i8[1,3,32768,64]", "i8[64,1,3,3]", true},
+        {"i8[1,3,32769,64]", "i8[64,1,3,3]", false},
+        {"u8[1,1,1048576,64]", "i8[64,1,1,3]", false},
+    };
+    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        static optune_call call;
+        char text[160], why[OPTUNE_WHY_SIZE] = "";
+        optune_err err = {0};
+        snprintf(text, sizeof text, "quantized_conv2d(%s, %s, i32[64], f32[64], groups=64)",
+                 all[i].data, all[i].weight);
+        check_ok(ot_call_parse(text, &call, &err));
+        const optune_task task = {&call, &target, &wide};
+        assert_int_equal(
+            ot_impl_applies(ot_impl_find("quantized_depthwise_conv2d.cpu"), &task, why),
+            all[i].fits);
+        if (!all[i].fits)
+            check_contains(why, "16 MiB");
+        assert_true(ot_impl_applies(ot_impl_find("quantized_conv2d_gemm.cpu"), &task, why));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks), cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_panels), cmocka_unit_test(test_narrower_panels),
-        cmocka_unit_test(test_whole_panels)};
+        cmocka_unit_test(test_networks),     cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_panels),       cmocka_unit_test(test_narrower_panels),
+        cmocka_unit_test(test_whole_panels), cmocka_unit_test(test_long_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

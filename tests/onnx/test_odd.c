@@ -511,10 +511,58 @@ static void nothing(void **state)
     ot_text_release(&attrs);
 }
 
+/* Counts of a file whose products and sums 64 bits do not hold. */
+static void counts_out_of_range(void **state)
+{
+    enum { BYTES = 2 };
+    static const int64_t odd = ((int64_t)1 << 62) + 1, many = (int64_t)1 << 40;
+    static const struct {
+        const char *op, *x;
+        int64_t counts[2];
+        const char *why;
+    } all[] = {
+        {"Tile", "2,2", {0, odd}, "4611686018427387905 repeats"},
+        {"Tile", "2,1099511627776", {0, many}, "1099511627776 repeats of axis 1"},
+        {"Tile", "0,1073741824", {1, many}, "too large"},
+        {"Split", "4,2", {1, INT64_MAX}, "parts do not fit into 4"},
+    };
+    static const uint8_t bytes[4] = {0};
+    static const float one[2] = {1, 1};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all) + 2; i++) {
+        const bool blocks = i >= OT_COUNT(all), gather = i > OT_COUNT(all);
+        optune_graph *graph = NULL;
+        optune_err err = {0};
+        onnx_input(&g, "x", gather ? ONNX_INT64 : ONNX_FLOAT,
+                   gather   ? "1"
+                   : blocks ? "1,3"
+                            : all[i].x);
+        if (blocks) {
+            onnx_initializer(&g, "w", BYTES, gather ? "1,4" : "2", bytes, gather ? 4 : 2);
+            onnx_initializer(&g, "s", ONNX_FLOAT, gather ? "1,1" : "1", one, 4);
+            attr_int(&attrs, "block_size", INT64_MAX - 1);
+            attr_int(&attrs, gather ? "bits" : "K", gather ? 8 : 3);
+            attr_int(&attrs, gather ? "quantize_axis" : "N", 1);
+            attr_int(&attrs, gather ? "gather_axis" : "quant_type", 0);
+            onnx_contrib(&g, gather ? "GatherBlockQuantized" : "MatMulBnb4",
+                         gather ? "w x s" : "x w s", &attrs);
+        } else {
+            onnx_initializer(&g, "n", ONNX_INT64, "2", all[i].counts, sizeof all[i].counts);
+            onnx_node(&g, all[i].op, "n", "x n", *all[i].op == 'S' ? "y y2" : "y", NULL);
+        }
+        assert_true(onnx_read(&g, 17, &graph, &err) < 0);
+        assert_null(graph);
+        check_contains(err.text, blocks ? "locks of 9223372036854775806" : all[i].why);
+    }
+    ot_text_release(&attrs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing),
+        cmocka_unit_test(counts_out_of_range),
         cmocka_unit_test(zeros_that_are_left_out),
         cmocka_unit_test(celu_of_either_sign),
         cmocka_unit_test(integers),

@@ -264,12 +264,63 @@ static void refused_with_a_reason(void **state)
     }
 }
 
+/* Elements of 1000 put at three places, one of them twice: with places that are constant, and with
+ * the input cut off to whole numbers. What is looked up takes five bytes for each of the 1000. */
+static void few_bytes_for_each_place(void **state)
+{
+    enum { PLACES = 1000 };
+    static const int64_t at[] = {999, 0, -1, 500};
+    static const float where[] = {999, 0, -1, 500}, put[] = {1, 2, 3, 4};
+    static float data[PLACES];
+    (void)state;
+    for (int i = 0; i < PLACES; i++)
+        data[i] = (float)-i;
+    for (int known = 0; known < 2; known++) {
+        ot_text g = {0}, attrs = {0};
+        optune_graph *graph = NULL;
+        optune_values *values = NULL;
+        optune_err err = {0};
+        int64_t bytes = 0, wide = 0;
+        onnx_input(&g, "x", ONNX_FLOAT, "4");
+        onnx_initializer(&g, "d", ONNX_FLOAT, "1000", data, sizeof data);
+        onnx_initializer(&g, "u", ONNX_FLOAT, "4", put, sizeof put);
+        onnx_initializer(&g, "i", ONNX_INT64, "4", at, sizeof at);
+        attr_int(&attrs, "to", ONNX_INT64);
+        onnx_node(&g, "Cast", "whole", "x", "c", &attrs);
+        onnx_node(&g, "Add", "updates", known ? "x u" : "u u", "v", NULL);
+        onnx_node(&g, "ScatterElements", "only", known ? "d i v" : "d c v", "y", NULL);
+        check_ok(onnx_read(&g, 18, &graph, &err));
+        for (int i = 0; i < graph->n; i++) {
+            const optune_tensor *type = ot_graph_type_of(graph, (ot_value){i, 0});
+            if (graph->node[i].kind == OT_NODE_CALL || !type->rank ||
+                type->dim[0].min != PLACES)
+                continue;
+            bytes += optune_tensor_bytes(type);
+            wide += type->dtype.bits == 64;
+        }
+        assert_int_equal(bytes, known ? PLACES * (4 + 4 + 1) : PLACES * (4 + 4));
+        assert_int_equal(wide, 0);
+        check_ok(optune_graph_evaluate(graph, &(const void *){where}, NULL, &values, &err));
+        const float *y = optune_values_data(values, 0);
+        for (int i = 0; i < PLACES; i++) {
+            const int by = i == 0 ? 1 : i == 999 ? 2 : i == 500 ? 3 : -1;
+            const float want = by < 0 ? data[i] : put[by] + (known ? where[by] : put[by]);
+            if (y[i] != want)
+                fail_msg("element %d is %g, not %g", i, (double)y[i], (double)want);
+        }
+        optune_values_free(values);
+        optune_graph_close(graph);
+        ot_text_release(&attrs);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_hand),
         cmocka_unit_test(ends_and_small_numbers),
         cmocka_unit_test(refused_with_a_reason),
+        cmocka_unit_test(few_bytes_for_each_place),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -452,6 +452,41 @@ static void chains(void **state)
     }
 }
 
+/* A zero of another type than the data's, which no kernel could fill what is padded with. */
+static void zero_of_another_type(void **state)
+{
+    static const float x[] = {1, -2, 3, 0.5f};
+    static const int8_t w[8] = {1, -1, 2, 3, 4, -2, 1, 1};
+    static const int64_t pads[] = {1, 1, 1, 1};
+    ot_text g = {0}, attrs = {0};
+    (void)state;
+    begin(&g, "1,1,2,2", I8, -3);
+    onnx_initializer(&g, "w", I8, "2,1,2,2", w, sizeof w);
+    zero(&g, "z0", I8, 0);
+    zero(&g, "z200", U8, 200);
+    attr_ints(&attrs, "pads", 4, pads);
+    onnx_node(&g, "QLinearConv", "only", "q half z200 w half z0 half middle", "b", &attrs);
+    onnx_node(&g, "DequantizeLinear", "real", "b half middle", "y", NULL);
+    optune_graph *graph = NULL;
+    optune_err err = {0};
+    if (onnx_read(&g, 13, &graph, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(calls(graph, "quantized_conv2d", 8), 0);
+    double want[18];
+    for (int i = 0; i < 18; i++) {
+        int sum = 0;
+        for (int k = 0; k < 4; k++) {
+            const int row = i / 3 % 3 - 1 + k / 2, column = i % 3 - 1 + k % 2;
+            if (row >= 0 && row < 2 && column >= 0 && column < 2)
+                sum += w[i / 9 * 4 + k] * ((int)(x[row * 2 + column] * 2) - 3 - 200);
+        }
+        want[i] = (clamp(rint(sum * 0.5) - 3, -128, 127) + 3) * 0.5;
+    }
+    gives(graph, x, 18, want);
+    optune_graph_close(graph);
+    ot_text_release(&attrs);
+}
+
 /* What moves elements, or takes the largest, moves the integers: one rounding, however many are
  * written. */
 static void moves(void **state)
@@ -514,7 +549,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),         cmocka_unit_test(convolution),
         cmocka_unit_test(chains),           cmocka_unit_test(moves),
-        cmocka_unit_test(floats_of_a_part),
+        cmocka_unit_test(floats_of_a_part), cmocka_unit_test(zero_of_another_type),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }
