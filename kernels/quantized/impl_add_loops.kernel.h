@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized_add, generic: an item is an element of the output. */
+/* quantized_add, generic: an item is an element of the output. Macros from the plan: those of
+ * add.h, INVERSE (1 / SCALE, rounded). */
 #include "kernels/common/generic_body.kernel.h"
 
 /* Adding it to a float of less than 2^22 rounds that to a whole number, halves to the even one. */
 #define WHOLE 12582912.0f
+
+/* s / SCALE, rounded once. A device of OpenCL may be off by 2.5 units in the last place: the
+ * remainder, which is exact, over SCALE is added until it is the nearest. What is larger is cut. */
+INLINE float quotient(float s)
+{
+    float v = s / SCALE;
+#ifdef OT_OPENCL
+    for (int i = 0; i < 2; i++)
+        if (v > -1024.0f && v < 1024.0f)
+            v = FMA(FMA(-v, SCALE, s), INVERSE, v);
+#endif
+    return v;
+}
 
 INLINE i64 items(const generic_call *c)
 {
@@ -17,7 +31,7 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
         /* Products by themselves: nothing makes one operation of these and the sum. */
         const float a = FMA((float)READ(0, first) - (float)(A_ZERO), A_SCALE, 0.0f);
         const float b = FMA((float)READ(1, first) - (float)(B_ZERO), B_SCALE, 0.0f);
-        float v = (a + b) / SCALE;
+        float v = quotient(a + b);
         if (!(v > OUT_LEAST - (OUT_ZERO)))
             v = OUT_LEAST - (OUT_ZERO);
         if (v > OUT_MOST - (OUT_ZERO))
