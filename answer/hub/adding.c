@@ -150,6 +150,27 @@ int ot_hub_add(ot_hub_deed *deed)
 
 /* ---- removing ---------------------------------------------------------------------------- */
 
+/* A key with a wrong digit would be withdrawn for nothing, and the one that was meant stay good. */
+static int check_keys(const ot_hub *hub, const json_t *keys, optune_err *err)
+{
+    size_t i;
+    json_t *key;
+    json_array_foreach(keys, i, key)
+    {
+        const char *text = json_string_value(key), *known[OT_HUB_KEYS];
+        int n = 0;
+        if (ot_hub_knows_key(hub, text))
+            continue;
+        for (size_t k = 0; k < json_array_size(hub->keys) && n < OT_HUB_KEYS; k++)
+            if ((known[n] = json_string_value(json_array_get(hub->keys, k))))
+                n++;
+        char kind[OPTUNE_NAME_SIZE + 16];
+        snprintf(kind, sizeof kind, "key of hub '%s'", hub->name);
+        return ot_no_such(err, kind, text, known, n);
+    }
+    return OPTUNE_OK;
+}
+
 /* Keys that count no more; the hub stays. */
 static int withdraw(ot_hub_deed *deed, const char *name)
 {
@@ -158,6 +179,8 @@ static int withdraw(ot_hub_deed *deed, const char *name)
     OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
     json_t *keys = json_array();
     int status = ot_hub_take_keys(deed->options->keys, keys, deed->err);
+    if (status >= 0)
+        status = check_keys(&hub, keys, deed->err);
     if (status >= 0)
         status = ot_hub_withdraw(&hub, keys, &deed->o->stop, &packs, deed->err);
     if (status >= 0) {

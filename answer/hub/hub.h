@@ -87,6 +87,8 @@ int ot_hub_allow(ot_hub *hub, const json_t *keys, optune_err *err);
  * those were. A killed one is finished by doing it again. */
 int ot_hub_withdraw(ot_hub *hub, const json_t *keys, const atomic_bool *stop, int64_t *packs,
                     optune_err *err);
+/* Whether anything that is known of the hub was, or may have been, signed by that key. */
+bool ot_hub_knows_key(const ot_hub *hub, const char *key);
 void ot_hub_read_taken(ot_hub *hub);
 /* Remembers that a pack was taken. */
 int ot_hub_took(ot_hub *hub, const ot_pack *pack, optune_err *err);
@@ -97,6 +99,8 @@ void ot_hub_read_refused(ot_hub *hub);
 const char *ot_hub_refused(const ot_hub *hub, const char *pack);
 /* Whether it is known to be signed by a key that was withdrawn. */
 bool ot_hub_passes_over(const ot_hub *hub, const char *pack);
+/* Whether a pack of that key was. */
+bool ot_hub_refused_of(const ot_hub *hub, const char *key);
 /* `key`: whose pack it is, where only that was at fault; else NULL. */
 void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why);
 
