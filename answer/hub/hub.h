@@ -87,8 +87,6 @@ int ot_hub_allow(ot_hub *hub, const json_t *keys, optune_err *err);
  * those were. A killed one is finished by doing it again. */
 int ot_hub_withdraw(ot_hub *hub, const json_t *keys, const atomic_bool *stop, int64_t *packs,
                     optune_err *err);
-/* Whether anything that is known of the hub was, or may have been, signed by that key. */
-bool ot_hub_knows_key(const ot_hub *hub, const char *key);
 void ot_hub_read_taken(ot_hub *hub);
 /* Remembers that a pack was taken. */
 int ot_hub_took(ot_hub *hub, const ot_pack *pack, optune_err *err);

@@ -110,17 +110,6 @@ int ot_hub_allow(ot_hub *hub, const json_t *keys, optune_err *err)
     return ot_hub_write_config(hub, err);
 }
 
-bool ot_hub_knows_key(const ot_hub *hub, const char *key)
-{
-    const char *pack;
-    json_t *of;
-    bool known = hub->anybody || ot_hub_has_key(hub->keys, key) ||
-                 ot_hub_has_key(hub->withdrawn, key) || ot_hub_refused_of(hub, key);
-    json_object_foreach(hub->taken, pack, of) known =
-        known || !json_is_string(of) || !strcmp(json_string_value(of), key);
-    return known;
-}
-
 /* ---- packs that were taken --------------------------------------------------------------- */
 
 static void list_path(const ot_hub *hub, ot_text *path)
