@@ -142,6 +142,9 @@ extern double ot_write_patience_s; /* tests are less patient */
 /* Of who makes another store in place of this one; taken in front of the other. */
 #define OT_SWAP_LOCK "swap.lock"
 /* DIR/NAME */
+/* Opens a file that processes share, and makes it if it is not there: a descriptor, or -1 and
+ * errno. Who of the group has made it a moment ago, and is about to share it, is waited for. */
+int ot_place_open(const char *path);
 int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock,
                        optune_err *err);
 void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */

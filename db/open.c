@@ -301,7 +301,7 @@ static int fill_lock_file(env *e)
     struct stat info;
     ot_text path = {0};
     ot_text_printf(&path, "%s/lock.mdb", e->path);
-    e->lock_file = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    e->lock_file = ot_place_open(path.s);
     int rc = e->lock_file < 0 || fstat(e->lock_file, &info) < 0 ? errno : 0;
     if (rc == 0)
         ot_made(e->lock_file, path.s);

@@ -5,6 +5,7 @@
  * it. What the system refuses is said here with its remedy.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -12,10 +13,11 @@
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/remedy.h"
-#include "db/db.h"
+#include "db/kv.h"
 
 /* ---- the file system --------------------------------------------------------------------- */
 
@@ -180,6 +182,21 @@ static bool is_kept_from_group(const char *path, struct stat *info)
                       (around.st_mode & S_IWGRP) && info->st_gid == around.st_gid;
     ot_text_release(&parent);
     return kept;
+}
+
+int ot_place_open(const char *path)
+{
+    enum { TRIES = 25, PAUSE_US = 10000, FRESH_S = 2 };
+    struct stat info;
+    bool last = false; /* it may just have been shared */
+    for (int i = 1;; i++) {
+        const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+        if (fd >= 0 || errno != EACCES || last || i == TRIES)
+            return fd;
+        last = !is_kept_from_group(path, &info) || time(NULL) - info.st_ctime > FRESH_S;
+        if (!last)
+            usleep(PAUSE_US);
+    }
 }
 
 int ot_place_refused(const char *path, const char *doing, int number, optune_err *err)

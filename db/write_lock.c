@@ -5,7 +5,6 @@
  * gives it back when its holder ends, however that happens.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +47,7 @@ int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock, 
 {
     ot_text path = {0};
     ot_text_printf(&path, "%s/%s", dir, name);
-    const int fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    const int fd = ot_place_open(path.s);
     if (fd < 0) {
         const int status = ot_place_refused(path.s, "lock", errno, err);
         ot_text_release(&path);

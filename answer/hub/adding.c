@@ -150,6 +150,39 @@ int ot_hub_add(ot_hub_deed *deed)
 
 /* ---- removing ---------------------------------------------------------------------------- */
 
+/* Whether anything that is known of the hub was, or may have been, signed by that key. */
+static bool knows_key(const ot_hub *hub, const char *key)
+{
+    const char *pack;
+    json_t *of;
+    bool known = hub->anybody || ot_hub_has_key(hub->keys, key) ||
+                 ot_hub_has_key(hub->withdrawn, key) || ot_hub_refused_of(hub, key);
+    json_object_foreach(hub->taken, pack, of) known =
+        known || !json_is_string(of) || !strcmp(json_string_value(of), key);
+    return known;
+}
+
+/* A key with a wrong digit would be withdrawn for nothing, and the one that was meant stay good. */
+static int check_keys(const ot_hub *hub, const json_t *keys, optune_err *err)
+{
+    size_t i;
+    json_t *key;
+    json_array_foreach(keys, i, key)
+    {
+        const char *text = json_string_value(key), *known[OT_HUB_KEYS];
+        int n = 0;
+        if (knows_key(hub, text))
+            continue;
+        for (size_t k = 0; k < json_array_size(hub->keys) && n < OT_HUB_KEYS; k++)
+            if ((known[n] = json_string_value(json_array_get(hub->keys, k))))
+                n++;
+        char kind[OPTUNE_NAME_SIZE + 16];
+        snprintf(kind, sizeof kind, "key of hub '%s'", hub->name);
+        return ot_no_such(err, kind, text, known, n);
+    }
+    return OPTUNE_OK;
+}
+
 /* Keys that count no more; the hub stays. */
 static int withdraw(ot_hub_deed *deed, const char *name)
 {
@@ -158,6 +191,8 @@ static int withdraw(ot_hub_deed *deed, const char *name)
     OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
     json_t *keys = json_array();
     int status = ot_hub_take_keys(deed->options->keys, keys, deed->err);
+    if (status >= 0)
+        status = check_keys(&hub, keys, deed->err);
     if (status >= 0)
         status = ot_hub_withdraw(&hub, keys, &deed->o->stop, &packs, deed->err);
     if (status >= 0) {

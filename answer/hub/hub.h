@@ -97,6 +97,8 @@ void ot_hub_read_refused(ot_hub *hub);
 const char *ot_hub_refused(const ot_hub *hub, const char *pack);
 /* Whether it is known to be signed by a key that was withdrawn. */
 bool ot_hub_passes_over(const ot_hub *hub, const char *pack);
+/* Whether a pack of that key was. */
+bool ot_hub_refused_of(const ot_hub *hub, const char *key);
 /* `key`: whose pack it is, where only that was at fault; else NULL. */
 void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why);
 

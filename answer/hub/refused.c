@@ -53,6 +53,19 @@ bool ot_hub_passes_over(const ot_hub *hub, const char *pack)
     return json_is_true(json_object_get(hub->refused, pack));
 }
 
+bool ot_hub_refused_of(const ot_hub *hub, const char *key)
+{
+    ot_text path = {0}, text = {0}, field = {0};
+    refused_path(hub, &path);
+    ot_text_printf(&field, " %s ", key);
+    const bool found = ot_read_file(path.s, &text, MOST_REFUSED + 4096, NULL) >= 0 && text.n &&
+                       strstr(text.s, field.s);
+    ot_text_release(&path);
+    ot_text_release(&text);
+    ot_text_release(&field);
+    return found;
+}
+
 void ot_hub_refuse(ot_hub *hub, const char *pack, const char *key, const char *why)
 {
     ot_text path = {0}, line = {0};

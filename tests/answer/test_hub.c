@@ -779,6 +779,16 @@ static void a_giver_changes_its_key(void **state)
     check_contains(text, "hub add h --key");
     json_decref(with_key("taker", "add", other_key));
     expect_pull("taker", 1, 0);
+    /* Not one's that has a wrong digit: the right one would stay good. */
+    char wrong[OT_HEX_KEY];
+    memcpy(wrong, key, sizeof wrong);
+    wrong[7] = wrong[7] == '0' ? '1' : '0';
+    json_decref(
+        deed("taker",
+             (optune_hub_options){.what = "remove", .words = WORDS("h"), .keys = WORDS(wrong)},
+             OPTUNE_ENOENT, text));
+    check_contains(text, "no key of hub 'h'");
+    check_contains(text, key);
     expect_withdrawn("taker", key, 1);
     expect_answer("taker", true); /* signed by the other, too */
     expect_pull("taker", 0, 1);

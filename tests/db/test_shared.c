@@ -155,6 +155,32 @@ static void a_group_has_one(void **state)
     all_are(is_the_team_s);
 }
 
+/* Two open it for the first time at once: what one has made is not shared for a moment. */
+static void the_first_one_is_waited_for(void **state)
+{
+    (void)state;
+    int status;
+    if (geteuid() != 0)
+        skip();
+    number = 0;
+    assert_int_equal(chown(store_dir, 0, TEAM), 0);
+    assert_int_equal(chmod(store_dir, 02770), 0);
+    use(ANNE, 022, put);
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/write.lock", store_dir);
+    assert_int_equal(chmod(path.s, 0644), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(60000);
+        _exit(chmod(path.s, 0664) < 0);
+    }
+    use(BERT, 022, put);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    ot_text_release(&path);
+}
+
 static bool is_anne_s(const struct stat *info)
 {
     return info->st_uid == ANNE && (info->st_mode & 0600) == 0600;
@@ -308,6 +334,7 @@ int main(void)
 #define EACH(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
     const struct CMUnitTest tests[] = {
         EACH(a_group_has_one),
+        EACH(the_first_one_is_waited_for),
         EACH(it_stays_whose_it_is_under_root),
         EACH(a_list_stays),
         EACH(no_list_comes),
