@@ -48,7 +48,8 @@ static optune_record drawn(int variety, bool current)
 
 /* What is told of the present moment, and how often something damaged was met; with `spoilt`
  * also how many failed, as a damaged one that others stand for is counted by who does not read
- * it. */
+ * it, and what is told of measurements that may not be used: a damaged one that decides nothing is
+ * not met by who reads what decides, so another may be said to be the later one. */
 static void strip(json_t *json, bool spoilt)
 {
     const char *name;
@@ -58,6 +59,9 @@ static void strip(json_t *json, bool spoilt)
     json_object_del(json, "warnings");
     if (spoilt)
         json_object_del(json, "trials");
+    const char *currency = json_string_value(json_object_get(json, "currency"));
+    if (spoilt && currency && !strcmp(currency, "stale"))
+        json_object_clear(json);
     json_object_foreach(json, name, value) strip(value, spoilt);
     json_array_foreach(json, i, value) strip(value, spoilt);
 }

@@ -310,8 +310,8 @@ static void one_op_is_printed_in_full(void **state)
     refused(3, "no operator 'conv3d'; did you mean 'conv2d'?", "ops", "conv3d");
     refused(3, "no operator 'dens'; did you mean 'dense'", "impls", "dens");
     refused(3,
-            "'conv2d', 'conv2d_backward_weight', 'conv2d_transpose' or "
-            "'pointwise_depthwise_conv2d'?",
+            "'conv2d', 'conv2d_backward_weight', 'conv2d_transpose', "
+            "'pointwise_depthwise_conv2d' or 'quantized_conv2d'?",
             "ops", "conv");
     refused(3, "did you mean 'dense', ", "ops", "lstm");
     refused(3, "no target 'gpu'; did you mean 'cuda' or 'opencl'?", "select", "relu(f32[4])",
