@@ -136,6 +136,19 @@ static gpu_product product_of(const matmul_gpu *p)
                                     p->y_along ? matmul_gpu_vector(p, p->n, 4) : quads}};
 }
 
+/* The knobs that both rows have. */
+static void choose_tile(const optune_space *space, optune_config *config, const ring *c)
+{
+    optune_config_choose_int(config, space, "block_m", c->t.bm);
+    optune_config_choose_int(config, space, "block_n", c->t.bn);
+    optune_config_choose_int(config, space, "block_k", c->t.bk);
+    optune_config_choose_int(config, space, "thread_m", c->t.tm);
+    optune_config_choose_int(config, space, "thread_n", c->t.tn);
+    optune_config_choose_int(config, space, "stages", c->t.stages);
+    optune_config_choose_int(config, space, "lanes_n", c->lanes);
+    optune_config_choose_int(config, space, "splits", c->splits);
+}
+
 void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
                               const optune_space *space, optune_config *config)
 {
@@ -152,14 +165,7 @@ void matmul_gpu_ring_fallback(const optune_task *task, const matmul_gpu *p,
         c.t = (gpu_tile){.bm = 32, .bn = 32, .bk = 8, .tm = 4, .tn = 2, .stages = 3};
         c.splits = 1;
     }
-    optune_config_choose_int(config, space, "block_m", c.t.bm);
-    optune_config_choose_int(config, space, "block_n", c.t.bn);
-    optune_config_choose_int(config, space, "block_k", c.t.bk);
-    optune_config_choose_int(config, space, "thread_m", c.t.tm);
-    optune_config_choose_int(config, space, "thread_n", c.t.tn);
-    optune_config_choose_int(config, space, "stages", c.t.stages);
-    optune_config_choose_int(config, space, "lanes_n", c.lanes);
-    optune_config_choose_int(config, space, "splits", c.splits);
+    choose_tile(space, config, &c);
     optune_config_choose_int(config, space, "resident", c.resident);
     optune_config_nearest(config, space);
 }
@@ -334,14 +340,7 @@ void matmul_gpu_skinny_ring_fallback(const optune_task *task, const matmul_gpu *
             best = c;
         }
     }
-    optune_config_choose_int(config, space, "block_m", best.t.bm);
-    optune_config_choose_int(config, space, "block_n", best.t.bn);
-    optune_config_choose_int(config, space, "block_k", best.t.bk);
-    optune_config_choose_int(config, space, "thread_m", best.t.tm);
-    optune_config_choose_int(config, space, "thread_n", best.t.tn);
-    optune_config_choose_int(config, space, "stages", best.t.stages);
-    optune_config_choose_int(config, space, "lanes_n", best.lanes);
+    choose_tile(space, config, &best);
     optune_config_choose_int(config, space, "slices", best.slices);
-    optune_config_choose_int(config, space, "splits", best.splits);
     optune_config_nearest(config, space);
 }
