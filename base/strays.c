@@ -49,7 +49,9 @@ static bool is_one_of(pid_t pid, const pid_t *list, int n)
     return false;
 }
 
-/* `session`: only those that are in it; 0: all. */
+/* A session, too, may be 0: that of a process in a container that began outside of it. */
+static const pid_t ANY_SESSION = -1;
+
 static int children(pid_t *to, int most, const pid_t *kept, int n_kept, pid_t session)
 {
     int n = 0;
@@ -59,7 +61,7 @@ static int children(pid_t *to, int most, const pid_t *kept, int n_kept, pid_t se
     while (dir && n < most && (entry = readdir(dir))) {
         const pid_t pid = (pid_t)atoi(entry->d_name);
         if (pid > 0 && ot_parent_of(pid) == self && !is_one_of(pid, kept, n_kept) &&
-            (!session || getsid(pid) == session))
+            (session == ANY_SESSION || getsid(pid) == session))
             to[n++] = pid;
     }
     if (dir)
@@ -75,7 +77,7 @@ static bool has_children(void)
 
 int ot_children_of_this(pid_t *to, int most)
 {
-    return has_children() ? children(to, most, NULL, 0, 0) : 0;
+    return has_children() ? children(to, most, NULL, 0, ANY_SESSION) : 0;
 }
 
 static int end_all(const pid_t *kept, int n_kept, pid_t session)
@@ -101,7 +103,7 @@ static int end_all(const pid_t *kept, int n_kept, pid_t session)
 
 int ot_strays_end(const pid_t *kept, int n_kept)
 {
-    return end_all(kept, n_kept, 0);
+    return end_all(kept, n_kept, ANY_SESSION);
 }
 
 int ot_strays_end_of_session(void)

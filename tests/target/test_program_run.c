@@ -94,11 +94,28 @@ static void what_it_leaves_ends_with_it(void **state)
     kill(pid, SIGKILL);
 }
 
+/* Once more where this process's session began outside, as in many containers: it is session 0. */
+static void the_same_in_a_container(void **state)
+{
+    (void)state;
+    const char *inside = "unshare --user --map-root-user --pid --fork --mount-proc";
+    char self[4096], command[8192];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    assert_true(n > 0);
+    self[n] = '\0';
+    snprintf(command, sizeof command, "%s true 2>/dev/null", inside);
+    if (getsid(0) == 0 || system(command) != 0)
+        skip();
+    snprintf(command, sizeof command, "%s '%s'", inside, self);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(time_while_stopped_is_none_of_its_own),
         cmocka_unit_test(what_it_leaves_ends_with_it),
+        cmocka_unit_test(the_same_in_a_container),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
