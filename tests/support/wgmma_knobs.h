@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "optune/strategy.h"
+#include "optune/define_impl.h"
 
 typedef struct wgmma_knobs {
     int64_t bm, bn, kb, stages, consumers, group, cluster, persistent;
