@@ -234,6 +234,21 @@ void bench_label(const optune_call *call, char *to, size_t size)
     ot_text_release(&text);
 }
 
+bool bench_symbols(const bench *b, const char *library, const char *const *names, int n,
+                   int needed, void **to, char *text, size_t size)
+{
+    const ot_session *s = &b->session;
+    optune_err err = {0};
+    for (int i = 0; i < n; i++) {
+        to[i] = s->row->library(s->state, library, names[i], &err);
+        if (!to[i] && i < needed) {
+            snprintf(text, size, "%s", err.text);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- comparing --------------------------------------------------------------------------- */
 
 typedef struct side {

@@ -60,6 +60,11 @@ _Noreturn void bench_missing(const char *why); /* exits with 77 */
 /* The canonical text without attributes at their defaults: as short as it can be read. */
 void bench_label(const optune_call *call, char *to, size_t size);
 
+/* A library's functions as its target opens it: `n` of these names into `to`, NULL where one behind
+ * the first `needed` is not there. Where one of those is not, false, and why is in `text`. */
+bool bench_symbols(const bench *b, const char *library, const char *const *names, int n,
+                   int needed, void **to, char *text, size_t size);
+
 /* ---- comparing --------------------------------------------------------------------------- */
 
 typedef struct bench_row {

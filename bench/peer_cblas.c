@@ -58,7 +58,6 @@ typedef struct peer {
 
 static bool start(bench *b, char *why, size_t size)
 {
-    const ot_session *s = &b->session;
     static const char *const names[] = {"cblas_sgemm",
                                         "cblas_dgemm",
                                         "cblas_sgemv",
@@ -68,14 +67,8 @@ static bool start(bench *b, char *why, size_t size)
                                         "cblas_sgemm_compute"};
     enum { NEEDED = 4 };
     void *symbol[OT_COUNT(names)];
-    optune_err err = {0};
-    for (int i = 0; i < OT_COUNT(names); i++) {
-        symbol[i] = s->row->library(s->state, "cblas", names[i], &err);
-        if (!symbol[i] && i < NEEDED) {
-            snprintf(why, size, "%s", err.text);
-            return false;
-        }
-    }
+    if (!bench_symbols(b, "cblas", names, OT_COUNT(names), NEEDED, symbol, why, size))
+        return false;
     memcpy(&f, symbol, sizeof f);
     return true;
 }

@@ -57,18 +57,13 @@ static dnnl_stream_t stream;
 
 static bool start(bench *b, char *text, size_t size)
 {
-    const ot_session *s = &b->session;
-    optune_err err = {0};
-    void *symbol;
-#define LOAD(name)                                                                             \
-    symbol = s->row->library(s->state, "dnnl", "dnnl_" #name, &err);                           \
-    memcpy(&f.name, &symbol, sizeof symbol);                                                   \
-    if (!symbol) {                                                                             \
-        snprintf(text, size, "%s", err.text);                                                  \
-        return false;                                                                          \
-    }
-    FUNCTIONS(LOAD)
-#undef LOAD
+#define NAME(name) "dnnl_" #name,
+    static const char *const names[] = {FUNCTIONS(NAME)};
+#undef NAME
+    void *symbol[OT_COUNT(names)];
+    if (!bench_symbols(b, "dnnl", names, OT_COUNT(names), OT_COUNT(names), symbol, text, size))
+        return false;
+    memcpy(&f, symbol, sizeof f);
     const dnnl_version_t *v = f.version();
     if (v->major != DNNL_VERSION_MAJOR ||
         f.engine_create(&engine, dnnl_cpu, 0) != dnnl_success ||

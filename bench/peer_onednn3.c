@@ -63,18 +63,13 @@ static handle engine, stream;
 
 static bool start(bench *b, char *why, size_t size)
 {
-    const ot_session *s = &b->session;
-    optune_err err = {0};
-    void *symbol;
-#define LOAD(name, result, arguments)                                                          \
-    symbol = s->row->library(s->state, "dnnl", "dnnl_" #name, &err);                           \
-    memcpy(&f.name, &symbol, sizeof symbol);                                                   \
-    if (!symbol) {                                                                             \
-        snprintf(why, size, "%s", err.text);                                                   \
-        return false;                                                                          \
-    }
-    FUNCTIONS(LOAD)
-#undef LOAD
+#define NAME(name, result, arguments) "dnnl_" #name,
+    static const char *const names[] = {FUNCTIONS(NAME)};
+#undef NAME
+    void *symbol[OT_COUNT(names)];
+    if (!bench_symbols(b, "dnnl", names, OT_COUNT(names), OT_COUNT(names), symbol, why, size))
+        return false;
+    memcpy(&f, symbol, sizeof f);
     int rc = f.engine_create(&engine, CPU, 0);
     if (!rc)
         rc = f.stream_create(&stream, engine, IN_ORDER);

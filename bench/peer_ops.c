@@ -51,18 +51,13 @@ static dnnl_stream_t stream;
 
 bool peer_ops_there(bench *b, char *text, size_t size)
 {
-    const ot_session *s = &b->session;
-    optune_err err = {0};
-    void *symbol;
-#define LOAD(name)                                                                             \
-    symbol = s->row->library(s->state, "dnnl", "dnnl_" #name, &err);                           \
-    memcpy(&f.name, &symbol, sizeof symbol);                                                   \
-    if (!symbol) {                                                                             \
-        snprintf(text, size, "%s", err.text);                                                  \
-        return false;                                                                          \
-    }
-    FUNCTIONS(LOAD)
-#undef LOAD
+#define NAME(name) "dnnl_" #name,
+    static const char *const names[] = {FUNCTIONS(NAME)};
+#undef NAME
+    void *symbol[OT_COUNT(names)];
+    if (!bench_symbols(b, "dnnl", names, OT_COUNT(names), OT_COUNT(names), symbol, text, size))
+        return false;
+    memcpy(&f, symbol, sizeof f);
     const dnnl_version_t *v = f.version();
     snprintf(text, size, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
     if (v->major == DNNL_VERSION_MAJOR &&

@@ -8,27 +8,9 @@
 #include "support/assumed.h"
 #include "support/check.h"
 #include "support/one_config.h"
+#include "support/wgmma_knobs.h"
 
 static const char name[] = "conv2d_wgmma.cuda";
-
-typedef struct knobs {
-    int64_t bm, bn, kb, stages, consumers, group, cluster, persistent;
-    bool thread, pairs;
-} knobs;
-
-static const char *const names[] = {"block_m",   "block_n", "block_k_bytes", "stages",
-                                    "consumers", "group_m", "cluster",       "persistent"};
-
-static void set(optune_config *config, const optune_space *space, const void *knobs_)
-{
-    const knobs *k = knobs_;
-    const int64_t value[] = {k->bm,        k->bn,    k->kb,      k->stages,
-                             k->consumers, k->group, k->cluster, k->persistent};
-    for (int i = 0; i < OT_COUNT(names); i++)
-        optune_config_choose_int(config, space, names[i], value[i]);
-    optune_config_choose_word(config, space, "copies", k->thread ? "thread" : "warpgroup");
-    optune_config_choose_word(config, space, "stores", k->pairs ? "pairs" : "boxes");
-}
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
@@ -83,9 +65,9 @@ static void test_applies(void **state)
     expect_applies("cuda -arch=sm_100", table[0].workload, "9.0 alone");
 }
 
-static void expect_valid(const knobs *k, const char *reason)
+static void expect_valid(const wgmma_knobs *k, const char *reason)
 {
-    const one_config c = {name, set, k};
+    const one_config c = {name, wgmma_knobs_set, k};
     char why[OPTUNE_WHY_SIZE] = "";
     if (one_config_valid(&c, why) != (reason == NULL))
         fail_msg("%d x %d: %s", (int)k->bm, (int)k->bn, reason ? "is taken" : why);
@@ -97,16 +79,19 @@ static void test_limits(void **state)
 {
     (void)state;
     assume("cuda -arch=sm_90", "conv2d(bf16[8,96,28,28], bf16[256,96,3,3], padding=[1])");
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 1, 0, false, false}, NULL);
-    expect_valid(&(knobs){128, 128, 256, 3, 2, 16, 1, 0, false, false}, NULL); /* 18 panels */
+    expect_valid(&(wgmma_knobs){128, 256, 128, 4, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){128, 128, 256, 3, 2, 16, 1, 0, false, false},
+                 NULL); /* 18 panels */
     assume("cuda -arch=sm_90", "conv2d(bf16[8,64,28,28], bf16[256,64,3,3], padding=[1])");
-    expect_valid(&(knobs){128, 128, 256, 3, 2, 16, 1, 0, false, false}, "behind the last tap");
+    expect_valid(&(wgmma_knobs){128, 128, 256, 3, 2, 16, 1, 0, false, false},
+                 "behind the last tap");
     assume("cuda -arch=sm_90", "conv2d(bf16[8,64,14,14], bf16[256,64,3,3], padding=[1])");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, true}, NULL);
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, "multiple of 16 bytes");
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false},
+                 "multiple of 16 bytes");
     assume("cuda -arch=sm_90", "conv2d(bf16[8,1,14,14,64], bf16[256,64,3,3], padding=[1], "
                                "data_layout=NCHW64c, out_layout=NCHW256c)");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, NULL);
 }
 
 /* What is timed is the product alone where operands lie right; else the turn, too. */
@@ -206,7 +191,7 @@ static void test_tiles(void **state)
     static const char tf32[] = "conv2d(f32[2,36,9,12], f32[72,36,2,2], math=tf32)";
     static const struct {
         const char *workload;
-        knobs k;
+        wgmma_knobs k;
     } table[] = {
         {plain, {64, 128, 128, 3, 1, 4, 1, 0, false, false}},
         {plain, {64, 64, 256, 2, 1, 4, 2, 1, false, false}},
@@ -230,9 +215,10 @@ static void test_tiles(void **state)
     b.device.cores = 3; /* blocks of persistent kernels */
     workbench_start(&b);
     for (int i = 0; i < OT_COUNT(table); i++)
-        one_config_compute(&b, table[i].workload, &(one_config){name, set, &table[i].k});
-    one_config_compute(&b, fused, &(one_config){name, set, &table[0].k});
-    one_config_compute(&b, fused_last, &(one_config){name, set, &table[7].k});
+        one_config_compute(&b, table[i].workload,
+                           &(one_config){name, wgmma_knobs_set, &table[i].k});
+    one_config_compute(&b, fused, &(one_config){name, wgmma_knobs_set, &table[0].k});
+    one_config_compute(&b, fused_last, &(one_config){name, wgmma_knobs_set, &table[7].k});
     workbench_close(&b);
 }
 

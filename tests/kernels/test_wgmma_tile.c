@@ -8,25 +8,7 @@
 #include "support/assumed.h"
 #include "support/check.h"
 #include "support/one_config.h"
-
-typedef struct knobs {
-    int64_t bm, bn, kb, stages, consumers, group, cluster, persistent;
-    bool thread, pairs;
-} knobs;
-
-static const char *const names[] = {"block_m",   "block_n", "block_k_bytes", "stages",
-                                    "consumers", "group_m", "cluster",       "persistent"};
-
-static void set(optune_config *config, const optune_space *space, const void *knobs_)
-{
-    const knobs *k = knobs_;
-    const int64_t value[] = {k->bm,        k->bn,    k->kb,      k->stages,
-                             k->consumers, k->group, k->cluster, k->persistent};
-    for (int i = 0; i < OT_COUNT(names); i++)
-        optune_config_choose_int(config, space, names[i], value[i]);
-    optune_config_choose_word(config, space, "copies", k->thread ? "thread" : "warpgroup");
-    optune_config_choose_word(config, space, "stores", k->pairs ? "pairs" : "boxes");
-}
+#include "support/wgmma_knobs.h"
 
 /* ---- limits ------------------------------------------------------------------------------ */
 
@@ -62,9 +44,9 @@ static void test_applies(void **state)
                    "along the depth");
 }
 
-static void expect_valid(const knobs *k, const char *reason)
+static void expect_valid(const wgmma_knobs *k, const char *reason)
 {
-    const one_config c = {"dense_wgmma.cuda", set, k};
+    const one_config c = {"dense_wgmma.cuda", wgmma_knobs_set, k};
     char why[OPTUNE_WHY_SIZE] = "";
     const bool valid = one_config_valid(&c, why);
     if (valid != (reason == NULL))
@@ -78,32 +60,37 @@ static void test_limits(void **state)
 {
     (void)state;
     assume("cuda -arch=sm_90", "dense(bf16[4096,512], bf16[4096,512])");
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 1, 0, false, false}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 5, 2, 16, 1, 0, false, true}, "shared memory");
-    expect_valid(&(knobs){256, 128, 256, 2, 2, 16, 1, 0, false, false}, NULL);
-    expect_valid(&(knobs){64, 256, 128, 5, 1, 16, 1, 0, false, true}, NULL);
-    expect_valid(&(knobs){64, 64, 128, 4, 2, 16, 1, 0, false, false}, "multiple of 64");
-    expect_valid(&(knobs){256, 192, 128, 4, 2, 16, 1, 0, false, true}, NULL);
-    expect_valid(&(knobs){256, 256, 128, 3, 2, 16, 1, 0, false, false}, "sums in a thread");
-    expect_valid(&(knobs){128, 192, 128, 4, 1, 16, 1, 0, true, false}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 4, 1, 16, 1, 0, true, false}, "sums in a thread");
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 1, 1, false, false}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 2, 1, false, true}, NULL);
-    expect_valid(&(knobs){128, 256, 128, 4, 2, 16, 2, 1, true, true}, "clusters");
+    expect_valid(&(wgmma_knobs){128, 256, 128, 4, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){128, 256, 128, 5, 2, 16, 1, 0, false, true}, "shared memory");
+    expect_valid(&(wgmma_knobs){256, 128, 256, 2, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){64, 256, 128, 5, 1, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(wgmma_knobs){64, 64, 128, 4, 2, 16, 1, 0, false, false}, "multiple of 64");
+    expect_valid(&(wgmma_knobs){256, 192, 128, 4, 2, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(wgmma_knobs){256, 256, 128, 3, 2, 16, 1, 0, false, false},
+                 "sums in a thread");
+    expect_valid(&(wgmma_knobs){128, 192, 128, 4, 1, 16, 1, 0, true, false}, NULL);
+    expect_valid(&(wgmma_knobs){128, 256, 128, 4, 1, 16, 1, 0, true, false},
+                 "sums in a thread");
+    expect_valid(&(wgmma_knobs){128, 256, 128, 4, 2, 16, 1, 1, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){128, 256, 128, 4, 2, 16, 2, 1, false, true}, NULL);
+    expect_valid(&(wgmma_knobs){128, 256, 128, 4, 2, 16, 2, 1, true, true}, "clusters");
     assume("cuda -arch=sm_90", "dense(bf16[128,512], bf16[4096,512])");
-    expect_valid(&(knobs){128, 128, 128, 4, 2, 16, 2, 0, false, true}, "of the cluster");
-    expect_valid(&(knobs){64, 128, 128, 4, 1, 16, 2, 0, false, true}, NULL);
+    expect_valid(&(wgmma_knobs){128, 128, 128, 4, 2, 16, 2, 0, false, true}, "of the cluster");
+    expect_valid(&(wgmma_knobs){64, 128, 128, 4, 1, 16, 2, 0, false, true}, NULL);
     assume("cuda -arch=sm_90", "dense(bf16[512,512], bf16[516,512])");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, true}, NULL);
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, "multiple of 16 bytes");
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 0, false, true}, NULL);
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false},
+                 "multiple of 16 bytes");
     assume("cuda -arch=sm_90", "dense(bf16[129,128], bf16[1024,128])");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, NULL);
-    expect_valid(&(knobs){128, 128, 128, 4, 2, 16, 1, 0, false, false}, "more stages");
-    expect_valid(&(knobs){128, 128, 128, 3, 2, 16, 1, 1, false, false}, "second tile");
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){128, 128, 128, 4, 2, 16, 1, 0, false, false}, "more stages");
+    expect_valid(&(wgmma_knobs){128, 128, 128, 3, 2, 16, 1, 1, false, false}, "second tile");
     assume("cuda -arch=sm_90", "dense(bf16[128,128], bf16[192,128])");
-    expect_valid(&(knobs){256, 64, 128, 3, 2, 16, 1, 0, false, false}, "outside the output");
-    expect_valid(&(knobs){128, 256, 128, 3, 2, 16, 1, 0, false, false}, "outside the output");
-    expect_valid(&(knobs){128, 192, 128, 3, 2, 16, 1, 0, false, false}, NULL);
+    expect_valid(&(wgmma_knobs){256, 64, 128, 3, 2, 16, 1, 0, false, false},
+                 "outside the output");
+    expect_valid(&(wgmma_knobs){128, 256, 128, 3, 2, 16, 1, 0, false, false},
+                 "outside the output");
+    expect_valid(&(wgmma_knobs){128, 192, 128, 3, 2, 16, 1, 0, false, false}, NULL);
 }
 
 /* Sizes from one row to many: the fallback is valid everywhere. */
@@ -141,7 +128,7 @@ static void test_tiles(void **state)
     static const char batch[] = "batch_matmul(f16[3,136,72], f16[1,200,72])";
     static const struct {
         const char *workload, *impl;
-        knobs k;
+        wgmma_knobs k;
     } table[] = {
         {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, 1, 0, false, false}},
         {dense, "dense_wgmma.cuda", {128, 256, 128, 3, 2, 4, 1, 0, true, true}},
@@ -160,7 +147,7 @@ static void test_tiles(void **state)
     workbench_start(&b);
     for (int i = 0; i < OT_COUNT(table); i++)
         one_config_compute(&b, table[i].workload,
-                           &(one_config){table[i].impl, set, &table[i].k});
+                           &(one_config){table[i].impl, wgmma_knobs_set, &table[i].k});
     workbench_close(&b);
 }
 
@@ -172,7 +159,7 @@ static void test_tiles(void **state)
 static void test_registers(void **state)
 {
     (void)state;
-    static const knobs table[] = {
+    static const wgmma_knobs table[] = {
         {128, 64, 128, 3, 2, 4, 1, 0, false, true},
         {128, 64, 128, 3, 2, 4, 2, 1, false, false},
         {256, 192, 128, 3, 2, 4, 1, 0, false, true},
@@ -180,7 +167,7 @@ static void test_registers(void **state)
     assume("cuda -arch=sm_90", "dense(f16[8192,512], f16[8192,512])");
     for (int i = 0; i < OT_COUNT(table); i++) {
         const int64_t n =
-            one_config_registers(&(one_config){"dense_wgmma.cuda", set, &table[i]});
+            one_config_registers(&(one_config){"dense_wgmma.cuda", wgmma_knobs_set, &table[i]});
         if (n < 0)
             skip();
         assert_true(3 * n >= 2 * 232 + 40);

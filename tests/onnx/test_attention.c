@@ -16,15 +16,13 @@ enum { ONNX_UINT8 = 2, ONNX_INT8 = 3, ONNX_INT32 = 6 };
 /* The graph, emptied, as a model that is read; negative: it was refused. */
 static int reads(ot_text *graph, int64_t opset, optune_graph **g, optune_err *err)
 {
-    char path[512];
     ot_text model = {0};
     *err = (optune_err){0};
     onnx_output(graph, "y");
     onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
-    assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
+    assert_true(ot_write_file(onnx_path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
-    return optune_graph_read(path, g, err);
+    return optune_graph_read(onnx_path, g, err);
 }
 
 static void gives(ot_text *graph, int64_t opset, const void *const *in, int n,

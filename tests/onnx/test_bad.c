@@ -15,33 +15,14 @@
 
 enum { FILES = 3000, MOST_KEPT = 256 };
 
-static char folder[256], path[512];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    if (ot_temp_dir(folder, sizeof folder, &err) < 0)
-        return -1;
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
-    return 0;
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* The status; what was refused has a reason and no graph. */
 static int read_with(const char *data, size_t n, int n_bind, optune_err *err)
 {
     optune_graph *g = NULL;
     *err = (optune_err){0};
-    assert_true(ot_write_file(path, data, n, err) >= 0);
-    const int status =
-        optune_graph_read_bound(path, &(const optune_binding){"batch", 1}, n_bind, &g, err);
+    assert_true(ot_write_file(onnx_path, data, n, err) >= 0);
+    const int status = optune_graph_read_bound(onnx_path, &(const optune_binding){"batch", 1},
+                                               n_bind, &g, err);
     if (status < 0) {
         assert_null(g);
         assert_true(*err->text);
@@ -224,13 +205,13 @@ static void elements_outside_the_folder(void **state)
     char name[600];
     optune_err err = {0};
     (void)state;
-    snprintf(name, sizeof name, "%s/sub", folder);
+    snprintf(name, sizeof name, "%s/sub", onnx_folder);
     check_ok(ot_make_dirs(name, &err));
-    snprintf(name, sizeof name, "%s/w.bin", folder);
+    snprintf(name, sizeof name, "%s/w.bin", onnx_folder);
     check_ok(ot_write_file(name, four, sizeof four, &err));
-    snprintf(name, sizeof name, "%s/link.bin", folder);
+    snprintf(name, sizeof name, "%s/link.bin", onnx_folder);
     assert_int_equal(symlink("w.bin", name), 0);
-    snprintf(name, sizeof name, "%s/linked", folder);
+    snprintf(name, sizeof name, "%s/linked", onnx_folder);
     assert_int_equal(symlink(".", name), 0);
     for (int i = 0; i < OT_COUNT(places); i++) {
         ot_text g = {0}, model = {0};
@@ -386,5 +367,5 @@ int main(void)
         cmocka_unit_test(files_that_are_kept),
         cmocka_unit_test(spoilt_models),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -13,14 +13,12 @@ static int reads(ot_text *graph, const optune_binding *bind, int n, optune_graph
                  optune_err *err)
 {
     ot_text model = {0};
-    char path[512];
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     *err = (optune_err){0};
     *g = NULL;
     onnx_model(graph, 17, &model);
-    assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
+    assert_true(ot_write_file(onnx_path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
-    return optune_graph_read_bound(path, bind, n, g, err);
+    return optune_graph_read_bound(onnx_path, bind, n, g, err);
 }
 
 static void refused(ot_text *graph, const char *reason)

@@ -7,25 +7,6 @@
 #include "graph/graph.h"
 #include "support/onnx_file.h"
 
-static char folder[256], path[512];
-
-static int make_folder(void **state)
-{
-    optune_err err = {0};
-    (void)state;
-    if (ot_temp_dir(folder, sizeof folder, &err) < 0)
-        return -1;
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
-    return 0;
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
-    return 0;
-}
-
 /* Reads the graph, emptied, as a model; the status. */
 static int reads(ot_text *graph, const optune_binding *bind, int n, optune_graph **g,
                  optune_err *err)
@@ -33,9 +14,9 @@ static int reads(ot_text *graph, const optune_binding *bind, int n, optune_graph
     ot_text model = {0};
     *err = (optune_err){0};
     onnx_model(graph, 17, &model);
-    assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
+    assert_true(ot_write_file(onnx_path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
-    return optune_graph_read_bound(path, bind, n, g, err);
+    return optune_graph_read_bound(onnx_path, bind, n, g, err);
 }
 
 static void refused(ot_text *graph, const char *reason)
@@ -479,5 +460,5 @@ int main(void)
         cmocka_unit_test(long_names_of_dims_differ),
         cmocka_unit_test(contradictions_are_refused),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

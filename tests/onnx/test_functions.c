@@ -11,18 +11,16 @@
 static int read_model(ot_text *graph, ot_text *functions, optune_graph **g, optune_err *err)
 {
     ot_text model = {0}, import = {0};
-    char path[512];
     onnx_model(graph, 17, &model);
     wire_text(&import, 1, "my");
     wire_int(&import, 2, 1);
     wire_part(&model, 8, &import);
     ot_text_add_n(&model, ot_text_str(functions), functions->n);
     ot_text_release(functions);
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     *err = (optune_err){0};
-    assert_true(ot_write_file(path, ot_text_str(&model), model.n, err) >= 0);
+    assert_true(ot_write_file(onnx_path, ot_text_str(&model), model.n, err) >= 0);
     ot_text_release(&model);
-    return optune_graph_read(path, g, err);
+    return optune_graph_read(onnx_path, g, err);
 }
 
 /* Adds a function of the domain "my" whose nodes onnx_node wrote, emptied. */

@@ -13,16 +13,14 @@
 /* The graph, emptied, as a model that is read. */
 static optune_graph *read_graph(ot_text *graph, int64_t opset)
 {
-    char path[512];
     ot_text model = {0};
     optune_graph *g = NULL;
     optune_err err = {0};
     onnx_output(graph, "y");
     onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    check_ok(ot_write_file(onnx_path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
-    const int status = optune_graph_read(path, &g, &err);
+    const int status = optune_graph_read(onnx_path, &g, &err);
     if (status < 0)
         print_error("%s\n", err.text);
     assert_true(status >= 0);

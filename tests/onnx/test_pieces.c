@@ -17,27 +17,17 @@
 
 enum { ROWS = 8, COLUMNS = 1 << 16, PAGE = 4096 };
 
-static char folder[256], path[512], outside[512];
+static char outside[512];
 static float weight[ROWS][COLUMNS];
 
 static int make_folder(void **state)
 {
-    optune_err err = {0};
-    (void)state;
     for (int i = 0; i < ROWS; i++)
         for (int k = 0; k < COLUMNS; k++)
             weight[i][k] = (float)((i * 31 + k * 7) % 257 - 128);
-    if (ot_temp_dir(folder, sizeof folder, &err) < 0)
+    if (onnx_make_folder(state) < 0)
         return -1;
-    snprintf(path, sizeof path, "%s/model.onnx", folder);
-    snprintf(outside, sizeof outside, "%s/weights.bin", folder);
-    return 0;
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    ot_remove_tree(folder);
+    snprintf(outside, sizeof outside, "%s/weights.bin", onnx_folder);
     return 0;
 }
 
@@ -107,7 +97,7 @@ static void write_model(void (*keep)(ot_text *g))
     onnx_node(&g, "Add", "sum", "x d", "y", NULL);
     onnx_output(&g, "y");
     onnx_model(&g, 13, &model);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    check_ok(ot_write_file(onnx_path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
 }
 
@@ -115,7 +105,7 @@ static optune_graph *read_model(void)
 {
     optune_graph *g = NULL;
     optune_err err = {0};
-    check_ok(optune_graph_read(path, &g, &err));
+    check_ok(optune_graph_read(onnx_path, &g, &err));
     return g;
 }
 
@@ -210,7 +200,7 @@ static void changed_files_are_refused(void **state)
     optune_err err = {0};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *file = i ? outside : path;
+        const char *file = i ? outside : onnx_path;
         write_model(i ? in_a_file : raw);
         optune_graph *g = read_model();
         const int64_t at = (int64_t)sizeof weight / 2;
@@ -260,7 +250,7 @@ static void settled_files_are_read_once(void **state)
     optune_err err = {0};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        const char *file = i ? outside : path;
+        const char *file = i ? outside : onnx_path;
         const int64_t at = (int64_t)sizeof weight / 2, whole = (int64_t)sizeof weight;
         write_model(i ? in_a_file : raw);
         int64_t before = bytes_read();
@@ -322,7 +312,7 @@ static void many_files(void **state)
         char name[32], node[32], in[64], out[32], file[600];
         snprintf(name, sizeof name, "w%d", i);
         snprintf(node, sizeof node, "file%d.bin", i);
-        snprintf(file, sizeof file, "%s/%s", folder, node);
+        snprintf(file, sizeof file, "%s/%s", onnx_folder, node);
         check_ok(ot_write_file(file, (const char *)weight[i % ROWS], sizeof weight[0], &err));
         onnx_external(&g, name, "65536", node, "0");
         if (i)
@@ -334,7 +324,7 @@ static void many_files(void **state)
     }
     onnx_output(&g, "y");
     onnx_model(&g, 13, &model);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    check_ok(ot_write_file(onnx_path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
     const int before = descriptors();
     optune_graph *graph = read_model();
@@ -372,7 +362,7 @@ static void long_chains_of_constants(void **state)
     onnx_node(&g, "Add", "sum", "x d", "y", NULL);
     onnx_output(&g, "y");
     onnx_model(&g, 13, &model);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    check_ok(ot_write_file(onnx_path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
     optune_graph *graph = read_model();
     check_ok(compute(graph, &err));
@@ -390,5 +380,5 @@ int main(void)
         cmocka_unit_test(many_files),
         cmocka_unit_test(long_chains_of_constants),
     };
-    return cmocka_run_group_tests(tests, make_folder, drop_folder);
+    return cmocka_run_group_tests(tests, make_folder, onnx_drop_folder);
 }

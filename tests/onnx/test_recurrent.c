@@ -150,14 +150,12 @@ static void want_of(const layer *l, const numbers *a, int ways, float *y, float 
 static optune_graph *read_graph(ot_text *graph)
 {
     ot_text model = {0};
-    char path[512];
     optune_graph *g = NULL;
     optune_err err = {0};
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
     onnx_model(graph, 17, &model);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    check_ok(ot_write_file(onnx_path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
-    check_ok(optune_graph_read(path, &g, &err));
+    check_ok(optune_graph_read(onnx_path, &g, &err));
     return g;
 }
 

@@ -295,13 +295,16 @@ void onnx_small(ot_text *model)
 
 /* ---- files ------------------------------------------------------------------------------- */
 
-char onnx_folder[256];
+char onnx_folder[256], onnx_path[512];
 
 int onnx_make_folder(void **state)
 {
     optune_err err = {0};
     (void)state;
-    return ot_temp_dir(onnx_folder, sizeof onnx_folder, &err);
+    if (ot_temp_dir(onnx_folder, sizeof onnx_folder, &err) < 0)
+        return -1;
+    snprintf(onnx_path, sizeof onnx_path, "%s/model.onnx", onnx_folder);
+    return 0;
 }
 
 int onnx_drop_folder(void **state)
@@ -314,14 +317,12 @@ int onnx_drop_folder(void **state)
 int onnx_read(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
 {
     optune_err err = {0};
-    char path[512];
     ot_text model = {0};
     onnx_output(graph, "y");
     onnx_model(graph, opset, &model);
-    snprintf(path, sizeof path, "%s/model.onnx", onnx_folder);
-    check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
+    check_ok(ot_write_file(onnx_path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
-    return optune_graph_read(path, g, told);
+    return optune_graph_read(onnx_path, g, told);
 }
 
 void onnx_gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want,

@@ -57,8 +57,9 @@ int onnx_read(ot_text *graph, int64_t opset, optune_graph **g, optune_err *told)
 void onnx_gives(ot_text *graph, int64_t opset, const void *x, int n, const float *want,
                 float within);
 
-/* Where a group of tests writes its models: made and removed with all in it by these two. */
-extern char onnx_folder[256];
+/* Where a group of tests writes its models, and one of them: made and removed with all in it by
+ * these two. */
+extern char onnx_folder[256], onnx_path[512];
 int onnx_make_folder(void **state);
 int onnx_drop_folder(void **state);
 

@@ -47,3 +47,21 @@ int along_types(optune_call *call, optune_tensor *whole, optune_tensor *each,
                ? OPTUNE_OK
                : 1;
 }
+
+int scatter_types(optune_call *call, const char *no_bool, optune_err *err)
+{
+    optune_tensor *data = &call->input[0].type, *out = &call->output[0];
+    if (!tensor_unify(data, out))
+        return tensor_misfit(err, call->op->name, "output", out, "data", data,
+                             "both have the same type");
+    if (data->dtype.code == OPTUNE_DTYPE_BOOL)
+        return tensor_misfit(err, call->op->name, "output", out, "data", data, no_bool);
+    const int status = along_types(call, data, &call->input[2].type, "updates", err);
+    tensor_unify(data, out);
+    return status;
+}
+
+double scatter_flops(const optune_call *call)
+{
+    return (double)optune_tensor_elements(&call->input[2].type);
+}

@@ -19,21 +19,7 @@ static const optune_op_attr attrs[] = {ALONG_AXIS, {0}};
 
 static int types(optune_call *call, optune_err *err)
 {
-    optune_tensor *data = &call->input[0].type, *out = &call->output[0];
-    if (!tensor_unify(data, out))
-        return tensor_misfit(err, "scatter_add", "output", out, "data", data,
-                             "both have the same type");
-    if (data->dtype.code == OPTUNE_DTYPE_BOOL)
-        return tensor_misfit(err, "scatter_add", "output", out, "data", data,
-                             "there are no sums of bool");
-    const int status = along_types(call, data, &call->input[2].type, "updates", err);
-    tensor_unify(data, out);
-    return status;
-}
-
-static double flops(const optune_call *call)
-{
-    return (double)optune_tensor_elements(&call->input[2].type);
+    return scatter_types(call, "there are no sums of bool", err);
 }
 
 /* All updates of a line may meet in one element. */
@@ -124,7 +110,7 @@ static const char *const samples[] = {
 OPTUNE_OP(scatter_add) = {
     .name = "scatter_add",
     .summary = "adds updates to elements along an axis at given indices",
-    .flops = flops,
+    .flops = scatter_flops,
     .terms = terms,
     TAKE_OP,
 };

@@ -28,21 +28,7 @@ static const optune_op_attr attrs[] = {ALONG_AXIS,
 
 static int types(optune_call *call, optune_err *err)
 {
-    optune_tensor *data = &call->input[0].type, *out = &call->output[0];
-    if (!tensor_unify(data, out))
-        return tensor_misfit(err, "scatter_reduce", "output", out, "data", data,
-                             "both have the same type");
-    if (data->dtype.code == OPTUNE_DTYPE_BOOL)
-        return tensor_misfit(err, "scatter_reduce", "output", out, "data", data,
-                             "bool is joined as u8");
-    const int status = along_types(call, data, &call->input[2].type, "updates", err);
-    tensor_unify(data, out);
-    return status;
-}
-
-static double flops(const optune_call *call)
-{
-    return (double)optune_tensor_elements(&call->input[2].type);
+    return scatter_types(call, "bool is joined as u8", err);
 }
 
 /* All updates of a line may meet in one product. */
@@ -268,7 +254,7 @@ OPTUNE_OP(scatter_reduce) = {
     .pattern = OPTUNE_OPAQUE,
     .support_level = 3,
     .types = types,
-    .flops = flops,
+    .flops = scatter_flops,
     .terms = terms,
     .reference = reference,
     .whole = whole,
