@@ -15,8 +15,8 @@
 
 enum { TURNS = 15, ROUNDS = 150 };
 
-/* Eight sums of their own, of zeros: an instruction up to the byte that names its sum (vdpbf16ps and
- * vfmadd231ps of zmm8 and zmm9), as the assembler need not know it. */
+/* Eight sums of their own, of zeros: an instruction up to the byte that names its sum (vdpbf16ps
+ * and vfmadd231ps of zmm8 and zmm9), as the assembler need not know it. */
 #define ONE(op, sum) ".byte 0x62, 0xd2, " op ", " sum "\n"
 #define EIGHT(op)                                                                              \
     ONE(op, "0xc0")                                                                            \
@@ -30,13 +30,12 @@ enum { TURNS = 15, ROUNDS = 150 };
 #define SUMS(op)                                                                               \
     do {                                                                                       \
         int rounds = ROUNDS;                                                                   \
-        __asm__ volatile("vzeroall\n1:\n" EIGHT(op)                                            \
-                             EIGHT(op) "subl $1, %0\njnz 1b\nvzeroupper"                       \
-                         : "+r"(rounds)                                                        \
-                         :                                                                     \
-                         : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",     \
-                           "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",        \
-                           "xmm15", "cc");                                                     \
+        __asm__ volatile(                                                                      \
+            "vzeroall\n1:\n" EIGHT(op) EIGHT(op) "subl $1, %0\njnz 1b\nvzeroupper"             \
+            : "+r"(rounds)                                                                     \
+            :                                                                                  \
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",  \
+              "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc");                     \
     } while (0)
 
 /* As this process may run them, whatever a list says: where code is emulated they are not there. */
@@ -59,7 +58,8 @@ bool ot_cpu_bf16_slow(void)
         SUMS("0x35, 0x48, 0xb8");
         ratio[i] = (double)(between - start) / (double)(ot_now_ns() - between + 1);
     }
-    return ot_median_interval(ratio, TURNS).median > 2; /* an instruction has twice the products */
+    return ot_median_interval(ratio, TURNS).median >
+           2; /* an instruction has twice the products */
 }
 
 #else
