@@ -58,8 +58,8 @@ bool ot_cpu_bf16_slow(void)
         SUMS("0x35, 0x48, 0xb8");
         ratio[i] = (double)(between - start) / (double)(ot_now_ns() - between + 1);
     }
-    return ot_median_interval(ratio, TURNS).median >
-           2; /* an instruction has twice the products */
+    /* An instruction has twice the products. */
+    return ot_median_interval(ratio, TURNS).median > 2;
 }
 
 #else

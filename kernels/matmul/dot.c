@@ -63,10 +63,9 @@ dot_step dot_tiles(const optune_task *task, optune_dtype in)
 
 void dot_knob(const optune_task *task, optune_dtype in, optune_space *space)
 {
-    const dot_step best = dot_best(task, in), any = dot_any(in), own = dot_shortest(task, in);
-    optune_space_words(
-        space, "step", own == any ? 1 : 2,
-        (const char *const[]){step_word[best], step_word[best == any ? own : any]});
+    const dot_step shortest = dot_shortest(task, in), any = dot_any(in);
+    optune_space_words(space, "step", shortest == any ? 1 : 2,
+                       (const char *const[]){step_word[shortest], step_word[any]});
 }
 
 void dot_choose(const optune_space *space, optune_config *config, dot_step step)

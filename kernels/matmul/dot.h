@@ -65,7 +65,7 @@ static inline int64_t dot_panel_bytes(dot_step step, int64_t k, int64_t columns)
     return (dot_row_words(step, k) + (step == DOT_I8)) * columns * 4;
 }
 
-/* The knob `step`: the best first. */
+/* The knob `step`: the shortest first, and the one that any device has. */
 void dot_knob(const optune_task *task, optune_dtype in, optune_space *space);
 void dot_choose(const optune_space *space, optune_config *config, dot_step step);
 dot_step dot_chosen(const optune_config *config);
