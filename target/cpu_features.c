@@ -124,6 +124,8 @@ static void read_here(void)
     }
     ot_text_release(&info);
     ot_cpu_features_of(flags, uname(&name) == 0 ? name.machine : "", &here);
+    if (here.dots & OPTUNE_DOT_BF16 && ot_cpu_bf16_slow())
+        here.dots |= OPTUNE_DOT_BF16_SLOW;
 }
 
 void ot_cpu_features_here(ot_cpu_features *f)

@@ -22,7 +22,8 @@ static const struct {
     int dot;
     const char *words, *name, *operands;
 } known[] = {
-    {OPTUNE_DOT_BF16, "AVX-512 BF16", "vdpbf16ps", "%zmm0, %zmm1, %zmm2"},
+    {OPTUNE_DOT_BF16 | OPTUNE_DOT_BF16_SLOW, "AVX-512 BF16", "vdpbf16ps",
+     "%zmm0, %zmm1, %zmm2"},
     {OPTUNE_DOT_I8, "AVX-512 VNNI", "vpdpbusd", "%zmm0, %zmm1, %zmm2"},
     {OPTUNE_DOT_TILE_BF16, "AMX for bfloat16", "tdpbf16ps", "%tmm0, %tmm1, %tmm2"},
     {OPTUNE_DOT_TILE_I8, "AMX for 8-bit integers", "tdpbssd", "%tmm0, %tmm1, %tmm2"},

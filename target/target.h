@@ -164,6 +164,10 @@ typedef struct ot_cpu_features {
 void ot_cpu_features_of(const char *flags, const char *machine, ot_cpu_features *f);
 void ot_cpu_features_here(ot_cpu_features *f); /* from /proc/cpuinfo, read once */
 
+/* cpu_sums.c: whether this processor has AVX-512 BF16 and takes longer for its sums than for the
+ * same in float32. Measured, in about 50 us. */
+bool ot_cpu_bf16_slow(void);
+
 /* cpu_buffer.c: memory for CPU kernels. A guarded buffer ends where OT_GUARD_BYTES that nobody
  * may touch begin, and starts after as many; canaries fill what alignment leaves over. */
 enum { OT_GUARD_BYTES = 1 << 20 };

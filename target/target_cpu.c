@@ -125,7 +125,7 @@ static int dots_without(const char *macros)
     static const struct {
         const char *macro, *other; /* gcc's name and clang's */
         int dot;
-    } known[] = {{"__AVX512BF16__", "__AVX512BF16__", OPTUNE_DOT_BF16},
+    } known[] = {{"__AVX512BF16__", "__AVX512BF16__", OPTUNE_DOT_BF16 | OPTUNE_DOT_BF16_SLOW},
                  {"__AVX512VNNI__", "__AVX512VNNI__", OPTUNE_DOT_I8},
                  {"__AMX_BF16__", "__AMXBF16__", OPTUNE_DOT_TILE_BF16},
                  {"__AMX_INT8__", "__AMXINT8__", OPTUNE_DOT_TILE_I8}};

@@ -245,12 +245,14 @@ typedef struct optune_target {
 
 /* Instructions of a CPU that add up products of numbers narrower than the sum: pairs of bfloat16
  * into float32, four of 8-bit integers into an int32; of vectors (AVX-512 BF16 and VNNI), and of
- * tiles (AMX). */
+ * tiles (AMX). Not an instruction: BF16_SLOW, sums of bfloat16 by that of vectors take longer than
+ * those of as many products in float32. */
 typedef enum optune_dots {
     OPTUNE_DOT_BF16 = 1,
     OPTUNE_DOT_I8 = 2,
     OPTUNE_DOT_TILE_BF16 = 4,
-    OPTUNE_DOT_TILE_I8 = 8
+    OPTUNE_DOT_TILE_I8 = 8,
+    OPTUNE_DOT_BF16_SLOW = 16
 } optune_dots;
 
 /* What is known of a device, a field a line. This list is the struct, the bytes in a store, the

@@ -10,6 +10,7 @@
 #include "kernels/matmul/matmul.h"
 
 enum { DENSE_DATA, DENSE_WEIGHT, DENSE_BIAS }; /* indices of the inputs */
+enum { DENSE_FEW_ROWS = 4 }; /* so many, or fewer, take the time of reading a narrow weight */
 
 typedef struct dense_shape {
     int64_t m, n, k; /* m: the most, where it varies */

@@ -33,7 +33,7 @@ dot_step dot_any(optune_dtype in)
     return half(in) ? DOT_WIDE : DOT_PAIRS;
 }
 
-dot_step dot_best(const optune_task *task, optune_dtype in)
+dot_step dot_shortest(const optune_task *task, optune_dtype in)
 {
     const int dots = task->device->dots;
     if (in.code == OPTUNE_DTYPE_BFLOAT && dots & OPTUNE_DOT_BF16)
@@ -41,6 +41,12 @@ dot_step dot_best(const optune_task *task, optune_dtype in)
     if (in.code == OPTUNE_DTYPE_INT && dots & OPTUNE_DOT_I8)
         return DOT_I8;
     return dot_any(in);
+}
+
+dot_step dot_best(const optune_task *task, optune_dtype in)
+{
+    const dot_step step = dot_shortest(task, in);
+    return step == DOT_BF16 && task->device->dots & OPTUNE_DOT_BF16_SLOW ? dot_any(in) : step;
 }
 
 dot_step dot_tiles(const optune_task *task, optune_dtype in)
@@ -57,9 +63,14 @@ dot_step dot_tiles(const optune_task *task, optune_dtype in)
 
 void dot_knob(const optune_task *task, optune_dtype in, optune_space *space)
 {
-    const dot_step best = dot_best(task, in), any = dot_any(in);
-    optune_space_words(space, "step", best == any ? 1 : 2,
-                       (const char *const[]){step_word[best], step_word[any]});
+    const dot_step shortest = dot_shortest(task, in), any = dot_any(in);
+    optune_space_words(space, "step", shortest == any ? 1 : 2,
+                       (const char *const[]){step_word[shortest], step_word[any]});
+}
+
+void dot_choose(const optune_space *space, optune_config *config, dot_step step)
+{
+    optune_config_choose_word(config, space, "step", step_word[step]);
 }
 
 dot_step dot_chosen(const optune_config *config)

@@ -26,8 +26,10 @@ typedef enum dot_step {
  * to int32. */
 bool dot_types(optune_dtype in, optune_dtype out, char *why);
 
-/* The fastest step that the device has for operands of this type, and the one that any has. */
+/* The fastest step that the device has for operands of this type, the one whose words are fewest,
+ * for what takes the time of reading them, and the one that any has. */
 dot_step dot_best(const optune_task *task, optune_dtype in);
+dot_step dot_shortest(const optune_task *task, optune_dtype in);
 dot_step dot_any(optune_dtype in);
 dot_step dot_tiles(const optune_task *task, optune_dtype in); /* DOT_NONE: it has no tiles */
 
@@ -63,8 +65,9 @@ static inline int64_t dot_panel_bytes(dot_step step, int64_t k, int64_t columns)
     return (dot_row_words(step, k) + (step == DOT_I8)) * columns * 4;
 }
 
-/* The knob `step`: the best first. */
+/* The knob `step`: the shortest first, and the one that any device has. */
 void dot_knob(const optune_task *task, optune_dtype in, optune_space *space);
+void dot_choose(const optune_space *space, optune_config *config, dot_step step);
 dot_step dot_chosen(const optune_config *config);
 
 /* The tile of registers, as macros, from the knobs of matmul_tile_knobs. */

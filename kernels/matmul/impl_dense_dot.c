@@ -50,10 +50,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t vectors = host_ceil(s.n, matmul_lanes(task, false));
     int64_t mr, nv;
     matmul_best_tile(task, s.m, vectors, &mr, &nv);
-    const int64_t row = dot_row_words(dot_best(task, in_of(task)), s.k) * 4;
+    const dot_step step = s.m <= DENSE_FEW_ROWS ? dot_shortest(task, in_of(task))
+                                                : dot_best(task, in_of(task));
+    const int64_t row = dot_row_words(step, s.k) * 4;
     const int64_t held = matmul_block_rows(task, s.m, row, host_ceil(vectors, nv));
     const int64_t tiles = host_max(host_ceil(held, mr), host_min(8, host_ceil(s.m, mr)));
     matmul_choose_tile(task, space, config, s.m, vectors);
+    dot_choose(space, config, step);
     optune_config_choose_int(config, space, "block_m", tiles * mr < s.m ? tiles : s.m);
     optune_config_nearest(config, space);
 }

@@ -33,7 +33,7 @@ static bool tiles_pay(const optune_task *task, char *why)
 static bool stays_narrow(const optune_task *task, char *why)
 {
     const optune_dtype in = task->call->input[DENSE_DATA].type.dtype;
-    return dot_best(task, in) != dot_any(in) || dense_shape_of(task->call).m <= 4 ||
+    return dot_best(task, in) != dot_any(in) || dense_shape_of(task->call).m <= DENSE_FEW_ROWS ||
            !task->call->input[DENSE_WEIGHT].is_const ||
            optune_refuse(why, "this processor widens what it multiplies");
 }

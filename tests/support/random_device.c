@@ -18,7 +18,7 @@ static void random_cpu(uint64_t *rng, optune_device *d)
     static const int features[][2] = {{0, 0}, {16, 16}, {32, 16}, {64, 32}, {16, 32}};
     const int *f = features[optune_random_below(rng, OT_COUNT(features))];
     *d = (optune_device){.vector_bytes = f[0], .vector_registers = f[1]};
-    d->dots = f[0] == 64 ? (int)PICK(rng, 0, 3, 15) : 0;
+    d->dots = f[0] == 64 ? (int)PICK(rng, 0, 3, 15, 19, 31) : 0;
     d->cores = (int)PICK(rng, 1, 1, 2, 3, 8, 64);
     d->threads = d->cores;
     d->l1 = PICK(rng, 0, 32 << 10, 48 << 10);

@@ -43,6 +43,11 @@ static void test_features(void **state)
     ot_cpu_features_of("avx2 fma avx512_bf16 avx512_vnni amx_int8", "x86_64", &f);
     assert_int_equal(f.dots, 0);
 
+    /* How long one takes is measured; who has it not, has no slow one. */
+    ot_cpu_features_here(&f);
+    assert_int_equal((f.dots & OPTUNE_DOT_BF16_SLOW) != 0,
+                     f.dots & OPTUNE_DOT_BF16 && ot_cpu_bf16_slow());
+
     /* Order and what no compiler uses do not change the digest; an instruction set does. */
     ot_cpu_features_of("avx sse2 nopl md_clear", "x86_64", &f);
     ot_cpu_features_of("sse2 avx ibrs", "x86_64", &g);

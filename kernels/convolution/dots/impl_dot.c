@@ -51,6 +51,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     matmul_choose_tile(task, space, config, s.co_g, vectors(task, &s));
+    dot_choose(space, config, dot_best(task, dots_in(task)));
     optune_config_choose_int(config, space, "block_co",
                              host_ceil(s.co_g, optune_config_int(config, "tile_m")));
     optune_config_choose_int(config, space, "block_pixel", 1);
