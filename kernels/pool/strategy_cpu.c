@@ -18,6 +18,7 @@ OPTUNE_STRATEGY(pool, cpu) = {
     .key = "cpu",
     .rows =
         (const optune_strategy_row[]){{.impl = "block.cpu", .plevel = 12},
+                                      {.impl = "bytes.cpu", .plevel = 12},
                                       {.impl = "flat.cpu", .plevel = 12, .condition = small},
                                       {.impl = "rows.cpu", .plevel = 11},
                                       {.impl = "direct.cpu", .plevel = 10},
