@@ -41,16 +41,6 @@ static const integers *noted(const ot_onnx_node *n, value *x, value *scale, valu
     return own;
 }
 
-value *ot_qdq_later(const ot_onnx_node *n, const integers *of)
-{
-    value *all = ot_onnx_new(n->m);
-    all->type = *ot_onnx_type(n->m, of->x);
-    all->type.dtype = f32;
-    all->integers = of;
-    all->later = true;
-    return all;
-}
-
 value *ot_onnx_dequantised_later(ot_onnx_node *n, value *x, value *scale, value *zero)
 {
     if (x->data || x->sizes || x->sequence ||

@@ -8,7 +8,7 @@
 
 #include "onnx/onnx.h"
 
-/* ---- qdq_end.c -------------------------------------------------------------------------------- */
+/* ---- qdq_end.c ------------------------------------------------------------------------------*/
 bool ot_qdq_is_integer(optune_dtype t, int bits);
 /* A constant of one number, or of a list of them; how many. 0: it is neither. */
 int64_t ot_qdq_listed(const ot_onnx_value *by);
@@ -17,6 +17,9 @@ bool ot_qdq_number(ot_onnx_node *n, ot_onnx_value *by, double *number);
 bool ot_qdq_is(const ot_onnx_proto *p, const char *op);
 /* The integers of input i, of 8 bits, which are a constant or not; NULL: it has none. */
 const ot_onnx_integers *ot_qdq_taken(const ot_onnx_node *n, int i, bool constant);
+
+/* The floats of these integers, whenever somebody reads them. */
+ot_onnx_value *ot_qdq_later(const ot_onnx_node *n, const ot_onnx_integers *of);
 
 enum { OT_QDQ_BEHIND = 4 };
 
@@ -36,11 +39,7 @@ bool ot_qdq_end_of(const ot_onnx_node *n, ot_qdq_end *e);
 /* `all` is what the QuantizeLinear gives, over nodes that are done then. */
 bool ot_qdq_give_end(ot_onnx_node *n, const ot_qdq_end *e, ot_onnx_value *all);
 
-/* ---- qdq.c ------------------------------------------------------------------------------------ */
-/* The floats of these integers, whenever somebody reads them. */
-ot_onnx_value *ot_qdq_later(const ot_onnx_node *n, const ot_onnx_integers *of);
-
-/* ---- the others; false: it is not for the node, or that has failed ---------------------------- */
+/* ---- the others; false: it is not for the node, or that has failed --------------------------*/
 /* The same node with another first input; what it gives, or NULL. */
 ot_onnx_value *ot_qdq_made_with(ot_onnx_node *n, ot_onnx_value *x);
 bool ot_qdq_mapped(ot_onnx_node *n); /* a function of one integer */

@@ -131,3 +131,13 @@ bool ot_qdq_give_end(ot_onnx_node *n, const ot_qdq_end *e, value *all)
     n->m->at->done[last.index] = true;
     return true;
 }
+
+value *ot_qdq_later(const ot_onnx_node *n, const integers *of)
+{
+    value *all = ot_onnx_new(n->m);
+    all->type = *ot_onnx_type(n->m, of->x);
+    all->type.dtype = f32;
+    all->integers = of;
+    all->later = true;
+    return all;
+}

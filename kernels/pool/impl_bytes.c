@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* max_pool2d_bytes.cpu: 8-bit integers in NCHW<c>c, which with all channels in one block is NHWC. */
+/* max_pool2d_bytes.cpu: 8-bit integers in NCHW<c>c, of one block NHWC. */
 #include "kernels/pool/pool.h"
 
 enum { SHORTEST = 16 }; /* bytes of a vector */

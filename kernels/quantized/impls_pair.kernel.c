@@ -75,13 +75,13 @@ INLINE void some(const A_T *a, const B_T *b, BYTE_T *out)
     WIDE(x, A_T, side_a, a);
     WIDE(y, B_T, side_b, b);
     singles steps;
-    if (MERGED && TIMES)
+    if (MERGED && IS_PRODUCT)
         steps = real((x - (A_ZERO)) * (y - (B_ZERO))) * A_SCALE + SHIFT;
     else if (MERGED)
         steps = fused(real(x), A_SCALE - none, fused(real(y), B_SCALE - none, SHIFT - none));
     else {
         const singles of_a = real(x - (A_ZERO)) * A_SCALE, of_b = real(y - (B_ZERO)) * B_SCALE;
-        steps = quotient(TIMES ? of_a * of_b : of_a + of_b);
+        steps = quotient(IS_PRODUCT ? of_a * of_b : of_a + of_b);
     }
     round_put(out, steps, VLEN);
 }

@@ -29,12 +29,12 @@ INLINE i64 items(const generic_call *c)
 INLINE float combined(float a, float b)
 {
     const float x = a - (float)(A_ZERO), y = b - (float)(B_ZERO);
-    if (MERGED && TIMES)
+    if (MERGED && IS_PRODUCT)
         return FMA(x * y, A_SCALE, 0.0f) + SHIFT;
     if (MERGED)
         return FMA(a, A_SCALE, FMA(b, B_SCALE, SHIFT));
     const float of_a = FMA(x, A_SCALE, 0.0f), of_b = FMA(y, B_SCALE, 0.0f);
-    return quotient(TIMES ? FMA(of_a, of_b, 0.0f) : of_a + of_b);
+    return quotient(IS_PRODUCT ? FMA(of_a, of_b, 0.0f) : of_a + of_b);
 }
 
 INLINE void some(const generic_call *c, i64 first, i64 last)

@@ -44,7 +44,7 @@ void qpair_define(optune_plan *plan, int module, const optune_call *call)
         snprintf(text, sizeof text, "((float)%.9e)", (double)number[i].value);
         optune_plan_define_text(plan, module, number[i].macro, text);
     }
-    optune_plan_define(plan, module, "TIMES", p.times);
+    optune_plan_define(plan, module, "IS_PRODUCT", p.times);
     optune_plan_define(plan, module, "MERGED", p.merged);
     optune_plan_define(plan, module, "A_ZERO", p.zero[0]);
     optune_plan_define(plan, module, "B_ZERO", p.zero[1]);

@@ -16,7 +16,7 @@ typedef struct qpair {
 
 qpair qpair_of(const optune_call *call);
 
-/* TIMES MERGED A_SCALE B_SCALE SCALE SHIFT, to the last bit, A_ZERO B_ZERO, and those of
+/* IS_PRODUCT MERGED A_SCALE B_SCALE SCALE SHIFT, to the last bit, A_ZERO B_ZERO, and those of
  * quantized_define. */
 void qpair_define(optune_plan *plan, int module, const optune_call *call);
 

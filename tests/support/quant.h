@@ -12,7 +12,7 @@ void quant_number(ot_text *g, const char *name, float value);
 void quant_zero(ot_text *g, const char *name, int type, int value);
 /* Calls of `op` whose first input has so many bits. */
 int quant_calls(const optune_graph *g, const char *op, int bits);
-/* The input x as integers by steps of a half from `middle` on, "q", and what they stand for, "d". */
+/* x as integers by steps of a half from `middle` on, "q", and what they stand for, "d". */
 void quant_begin(ot_text *g, const char *dims, int type, int middle);
 optune_graph *quant_read(ot_text *text, int64_t opset);
 /* The first output, which is of float32, for this input. */
