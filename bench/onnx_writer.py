@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the writers of models share: nodes and made-up weights on their way into an ONNX file."""
 
+import math
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -29,6 +31,13 @@ class Writer:
         output = f"{op.lower()}_{self.count}"
         self.nodes.append(helper.make_node(op, inputs, [output], name=output, **attributes))
         return output
+
+    def conv(self, x, inner, outer, kernel=1, stride=1, group=1, gain=2):
+        """With a bias, padded as much as the kernel reaches; values grow by the root of `gain` halves."""
+        weight = self.normal(outer, inner // group, kernel, kernel,
+                             scale=math.sqrt(gain / (inner // group * kernel * kernel)))
+        return self.node("Conv", x, weight, self.normal(outer, scale=0.02), kernel_shape=[kernel, kernel],
+                         strides=[stride, stride], pads=[kernel // 2] * 4, group=group)
 
     def save(self, path, name, inputs, last, output):
         """`inputs` and `output` are (name, element type, shape); `last` becomes `output`."""

@@ -77,12 +77,15 @@ ot_onnx_value *ot_onnx_pooled(ot_onnx_node *n, const char *op, ot_onnx_window *w
     const int up = rounds_up(n, w, counted);
     if (up < 0)
         return NULL;
+    const char *layout =
+        w->block ? ot_arena_printf(&n->m->arena, ", layout=NCHW%lldc", (long long)w->block)
+                 : "";
     return ot_onnx_call(
         n, op, 1, &w->data,
-        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s",
+        "pool_size=[%s], strides=[%s], padding=[%s], dilation=[%s], ceil_mode=%s%s%s%s",
         ot_onnx_text(n->m, 2, w->kernel), ot_onnx_text(n->m, 2, w->stride),
         ot_onnx_text(n->m, 4, w->pad), ot_onnx_text(n->m, 2, w->dilation),
-        up ? "true" : "false", mean ? ", count_include_pad=" : "", mean ? pad : "");
+        up ? "true" : "false", mean ? ", count_include_pad=" : "", mean ? pad : "", layout);
 }
 
 static int volume_places(ot_onnx_node *n, const ot_onnx_volume *v, const ot_onnx_value *pooled)
@@ -189,12 +192,9 @@ static int global(ot_onnx_node *n)
 }
 
 static const ot_onnx_op ops[] = {
-    {"MaxPool", pool, "max_pool2d"},
-    {"com.microsoft::NhwcMaxPool", pool, "max_pool2d"},
-    {"AveragePool", pool, "avg_pool2d"},
-    {"GlobalAveragePool", global, "mean"},
-    {"GlobalMaxPool", global, "max"},
-    {NULL, NULL, NULL},
+    {"MaxPool", pool, "max_pool2d"},     {"com.microsoft::NhwcMaxPool", pool, "max_pool2d"},
+    {"AveragePool", pool, "avg_pool2d"}, {"GlobalAveragePool", global, "mean"},
+    {"GlobalMaxPool", global, "max"},    {NULL, NULL, NULL},
 };
 
 OT_ONNX_FAMILY(pool) = {ops};

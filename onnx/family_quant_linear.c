@@ -31,18 +31,34 @@ static value *real(ot_onnx_node *n, int at)
     return real_of(n, ot_onnx_need(n, at), at + 1);
 }
 
-/* `all` by the scale and the zero from input `at` on; without a zero it is of `like`'s dtype. */
-static int give_rounded(ot_onnx_node *n, value *all, int at, const value *like)
+/* What an output is rounded by. */
+typedef struct end {
+    value *scale, *zero; /* zero: NULL is 0 */
+    optune_dtype dtype;
+} end;
+
+/* From input `at` on, against `all`; without a zero it is of `like`'s dtype. */
+static bool end_of(ot_onnx_node *n, value *all, int at, const value *like, end *e)
 {
     value *scale = all ? ot_onnx_need(n, at) : NULL, *zero = ot_onnx_in(n, at + 1);
-    if (!scale || !like)
-        return n->err->status < 0 ? n->err->status : ot_onnx_refuse(n, "it cannot be computed");
-    const optune_dtype dtype = ot_onnx_type(n->m, zero ? zero : like)->dtype;
-    scale = ot_onnx_along(n, all, ot_onnx_as(n, scale, f32), 1);
-    zero = zero ? ot_onnx_along(n, all, ot_onnx_as(n, zero, f32), 1) : NULL;
+    *e = (end){0};
+    if ((!scale || !like) && n->err->status >= 0)
+        ot_onnx_refuse(n, "it cannot be computed");
     if (n->err->status < 0)
-        return n->err->status;
-    return ot_onnx_give(n, 0, ot_onnx_quantised(n, all, scale, zero, dtype));
+        return false;
+    e->dtype = ot_onnx_type(n->m, zero ? zero : like)->dtype;
+    e->scale = ot_onnx_along(n, all, ot_onnx_as(n, scale, f32), 1);
+    e->zero = zero ? ot_onnx_along(n, all, ot_onnx_as(n, zero, f32), 1) : NULL;
+    return n->err->status >= 0;
+}
+
+/* `all` by the scale and the zero from input `at` on. */
+static int give_rounded(ot_onnx_node *n, value *all, int at, const value *like)
+{
+    end e;
+    return end_of(n, all, at, like, &e)
+               ? ot_onnx_give(n, 0, ot_onnx_quantised(n, all, e.scale, e.zero, e.dtype))
+               : n->err->status;
 }
 
 /* ---- one by one -------------------------------------------------------------------------- */
@@ -100,32 +116,59 @@ static int concat(ot_onnx_node *n)
     return give_rounded(n, ot_onnx_join(n, axis, parts, part), 0, ot_onnx_in(n, 2));
 }
 
+/* A whole sum by one factor, which its scales and the places make, as onnxruntime rounds it. */
 static int global_pool(ot_onnx_node *n)
 {
-    value *x = real(n, 0);
+    enum {
+        WHOLE = 1 << 24,
+        MOST = 1 << 9
+    }; /* a float32 is exact up to, of a byte less its zero */
+    value *x = ot_onnx_need(n, 0), *scale = ot_onnx_need(n, 1), *zero = ot_onnx_in(n, 2);
     const bool last = ot_onnx_int(n, "channels_last", 0) != 0;
-    const int rank = x ? ot_onnx_rank(n, x) : -1;
-    int64_t axes[OPTUNE_MAX_RANK];
+    const int rank = x && scale ? ot_onnx_rank(n, x) : -1;
+    int64_t axes[OPTUNE_MAX_RANK], dim[OPTUNE_MAX_RANK], places = 1;
     if (rank >= 0 && rank < 3)
         return ot_onnx_refuse(n, "its input has %d dims, fewer than 3", rank);
-    if (rank < 0)
+    if (rank < 0 || !ot_onnx_dims_at(n, x, last ? ~(1u | 1u << (rank - 1)) : ~3u, dim))
         return n->err->status;
-    for (int d = 2; d < rank; d++)
+    for (int d = 2; d < rank; d++) {
         axes[d - 2] = last ? d - 1 : d;
-    value *all = ot_onnx_call(n, "mean", 1, &x, "axis=[%s], keepdims=true",
-                              ot_onnx_text(n->m, rank - 2, axes));
-    return give_rounded(n, all, 3, ot_onnx_in(n, 0));
+        places *= dim[axes[d - 2]];
+    }
+    const optune_dtype wide = places < WHOLE / MOST ? f32 : i32;
+    value *all = ot_onnx_as(n, x, wide);
+    if (zero)
+        all = ot_onnx_2(n, "subtract", all, ot_onnx_along(n, x, ot_onnx_as(n, zero, wide), 1));
+    all = ot_onnx_call(n, "sum", 1, &all, "axis=[%s], keepdims=true",
+                       ot_onnx_text(n->m, rank - 2, axes));
+    all = ot_onnx_as(n, all, f32);
+    end e;
+    if (!end_of(n, all, 3, x, &e))
+        return n->err->status;
+    scale = ot_onnx_along(n, all, ot_onnx_as(n, scale, f32), 1);
+    value *over = ot_onnx_2(n, "multiply", e.scale, ot_onnx_number(n, e.scale, (double)places));
+    all = ot_onnx_1(n, "round",
+                    ot_onnx_2(n, "multiply", all, ot_onnx_2(n, "divide", scale, over)));
+    all = e.zero ? ot_onnx_2(n, "add", all, e.zero) : all;
+    return ot_onnx_give(n, 0, all ? ot_onnx_cut(n, all, e.dtype, NULL) : NULL);
 }
 
+/* The zero is added before it is rounded. */
 static int pool(ot_onnx_node *n)
 {
     ot_onnx_window w;
+    end e;
     if (ot_onnx_slide(n, NULL, &w) < 0 ||
         (ot_onnx_int(n, "count_include_pad", 0) && ot_onnx_pad_up(n, &w) < 0))
         return n->err->status; /* a mean of whole windows, also where they hang over */
     w.data = real_of(n, w.data, 1);
     value *all = w.data ? ot_onnx_pooled(n, "avg_pool2d", &w) : NULL;
-    return give_rounded(n, all ? ot_onnx_unslide(n, &w, all) : NULL, 3, ot_onnx_in(n, 0));
+    all = all ? ot_onnx_unslide(n, &w, all) : NULL;
+    if (!end_of(n, all, 3, ot_onnx_in(n, 0), &e))
+        return n->err->status;
+    all = ot_onnx_2(n, "divide", all, e.scale);
+    all = ot_onnx_1(n, "round", e.zero ? ot_onnx_2(n, "add", all, e.zero) : all);
+    return ot_onnx_give(n, 0, all ? ot_onnx_cut(n, all, e.dtype, NULL) : NULL);
 }
 
 static int mean(ot_onnx_node *n)

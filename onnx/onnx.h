@@ -435,6 +435,7 @@ typedef struct ot_onnx_window {
         batch; /* of volumes: the value has one image for each of these and place in depth */
     int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top, left, bottom, right */
     ot_onnx_value *data;                               /* with two dims to slide over */
+    int64_t block; /* pooling: channels innermost, all of them in one block; 0: in front */
 } ot_onnx_window;
 /* From the node's attributes and its first input; `kernel` NULL: from `kernel_shape`. */
 int ot_onnx_slide(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window *w);
@@ -514,6 +515,9 @@ ot_onnx_value *ot_onnx_narrow_conv(ot_onnx_node *n, const ot_onnx_window *slide,
 /* One number, or one for each place along the axis, against x. */
 ot_onnx_value *ot_onnx_along(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *by,
                              int64_t axis);
+/* Whole numbers as integers, cut to the range; NULL: the dtype's. */
+ot_onnx_value *ot_onnx_cut(ot_onnx_node *n, ot_onnx_value *x, optune_dtype dtype,
+                           const double range[2]);
 /* round(x / scale) + zero, cut to the range; all in float32 and of shapes that fit each other.
  * `zero` NULL: 0. */
 ot_onnx_value *ot_onnx_quantised(ot_onnx_node *n, ot_onnx_value *x, ot_onnx_value *scale,
@@ -558,19 +562,22 @@ ot_onnx_value *ot_onnx_rounded_conv(ot_onnx_node *n, ot_onnx_value *x,
                                     const ot_onnx_rounded *r);
 ot_onnx_value *ot_onnx_rounded_product(ot_onnx_node *n, ot_onnx_value *x, bool turned,
                                        const ot_onnx_rounded *r);
-/* a + b of one shape, each of 8 bits with a scale and a zero (NULL: 0), rounded as the third says.
- * NULL likewise. */
+/* By `op`, quantized_add or quantized_multiply, two that fit each other, each of 8 bits with a
+ * scale and a zero (NULL: 0), rounded as the third says; at most one is a constant. NULL
+ * likewise. */
 typedef struct ot_onnx_side {
     ot_onnx_value *x, *scale, *zero;
 } ot_onnx_side;
-ot_onnx_value *ot_onnx_rounded_sum(ot_onnx_node *n, const ot_onnx_side side[3],
-                                   optune_dtype dtype, const double range[2]);
+ot_onnx_value *ot_onnx_rounded_pair(ot_onnx_node *n, const char *op, bool merged,
+                                    const ot_onnx_side side[3], optune_dtype dtype,
+                                    const double range[2]);
 
 /* ---- qdq.c: operators between DequantizeLinear and QuantizeLinear ---------------------------- */
 /* What a value was dequantised from: constant scales and zeros (NULL: 0), one, or a list along the
- * axis; and the node that does it. */
+ * axis; and the node that does it. `table`, unless NULL: a constant of what each integer became
+ * since, from the least on. */
 struct ot_onnx_integers {
-    ot_onnx_value *x, *scale, *zero;
+    ot_onnx_value *x, *scale, *zero, *table;
     int64_t axis;
     const ot_onnx_proto *proto;
     const ot_onnx_op *op;

@@ -39,8 +39,7 @@ value *ot_onnx_along(ot_onnx_node *n, value *x, value *by, int64_t axis)
     return ot_onnx_reshape(n, by, rank, to);
 }
 
-/* Cut to the range, or to that of the integer. */
-static value *cut(ot_onnx_node *n, value *x, optune_dtype dtype, const double range[2])
+value *ot_onnx_cut(ot_onnx_node *n, value *x, optune_dtype dtype, const double range[2])
 {
     const bool sign = dtype.code == OPTUNE_DTYPE_INT;
     if ((!sign && dtype.code != OPTUNE_DTYPE_UINT) || dtype.bits > 16) {
@@ -58,7 +57,7 @@ value *ot_onnx_quantised(ot_onnx_node *n, value *x, value *scale, value *zero,
 {
     value *all = ot_onnx_1(n, "round", ot_onnx_2(n, "divide", x, scale));
     all = ot_onnx_as(n, all, f32); /* where the sum has room */
-    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype, NULL);
+    return ot_onnx_cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype, NULL);
 }
 
 value *ot_onnx_requantised(ot_onnx_node *n, value *sum, value *const by[3], value *zero,
@@ -67,7 +66,7 @@ value *ot_onnx_requantised(ot_onnx_node *n, value *sum, value *const by[3], valu
     value *factor = ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", by[0], by[1]), by[2]);
     value *all = ot_onnx_2(n, "multiply", ot_onnx_as(n, sum, f32), factor);
     all = ot_onnx_1(n, "round", all);
-    return cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype, range);
+    return ot_onnx_cut(n, zero ? ot_onnx_2(n, "add", all, zero) : all, dtype, range);
 }
 
 /* One more dim behind the axis: the places of a block, which share a scale. */

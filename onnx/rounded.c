@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of products of 8-bit integers that are rounded to 8 bits again, as calls of
- * quantized_conv2d and quantized_add; images have channels last (settle.c).
+ * Sums of products of 8-bit integers that are rounded to 8 bits again, and sums and products of two
+ * of them, as calls of quantized_conv2d, quantized_add and quantized_multiply; images have channels
+ * last (settle.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -180,7 +181,7 @@ value *ot_onnx_rounded_product(ot_onnx_node *n, value *x, bool turned, const rou
     return ot_onnx_reshape(n, all, rank, dim);
 }
 
-/* ---- sums of two -------------------------------------------------------------------------- */
+/* ---- two of them -------------------------------------------------------------------------- */
 
 static bool one_side(ot_onnx_node *n, const ot_onnx_side *s, double *scale, double *zero)
 {
@@ -189,44 +190,85 @@ static bool one_side(ot_onnx_node *n, const ot_onnx_side *s, double *scale, doub
            one(n, s->zero, zero) && *scale > 0 && isnormal((float)*scale);
 }
 
-static bool same_shape(const optune_tensor *a, const optune_tensor *b)
+/* The shape of both, broadcast to each other. *lone: the innermost dim that has several places
+ * has them on side 1 alone. */
+static bool joint(const optune_tensor *const type[2], optune_tensor *all, bool *lone)
 {
-    bool same = a->rank == b->rank;
-    for (int d = 0; same && d < a->rank; d++)
-        same = a->dim[d].min == b->dim[d].min;
-    return same;
+    const int rank = type[0]->rank > type[1]->rank ? type[0]->rank : type[1]->rank;
+    bool told = false;
+    all->rank = rank;
+    *lone = false;
+    for (int d = 1; d <= rank; d++) {
+        int64_t has[2];
+        for (int i = 0; i < 2; i++)
+            has[i] = d <= type[i]->rank ? type[i]->dim[type[i]->rank - d].min : 1;
+        if (has[0] != has[1] && has[0] != 1 && has[1] != 1)
+            return false;
+        *lone = told ? *lone : has[0] < has[1];
+        told = told || has[0] != 1 || has[1] != 1;
+        all->dim[rank - d] = optune_dim_of(has[0] > has[1] ? has[0] : has[1]);
+    }
+    return true;
 }
 
-value *ot_onnx_rounded_sum(ot_onnx_node *n, const ot_onnx_side side[3], optune_dtype dtype,
-                           const double range[2])
+/* With channels last or as it is, repeated to this shape. */
+static value *laid_out(ot_onnx_node *n, value *x, bool last, const optune_tensor *all)
 {
+    static const int at[] = {0, 2, 3, 1};
+    int64_t dim[OPTUNE_MAX_RANK];
+    if (!last && ot_onnx_settle(n->m, x, n->err) < 0)
+        return NULL;
+    x = last ? ot_onnx_last_of(n, x) : x;
+    const optune_tensor *type = x ? ot_onnx_type(n->m, x) : NULL;
+    bool same = type && type->rank == all->rank;
+    for (int d = 0; d < all->rank; d++) {
+        dim[d] = all->dim[last ? at[d] : d].min;
+        same = same && type->dim[d].min == dim[d];
+    }
+    return same || !x ? x
+                      : ot_onnx_call(n, "broadcast_to", 1, &x, "shape=[%s]",
+                                     ot_onnx_text(n->m, all->rank, dim));
+}
+
+value *ot_onnx_rounded_pair(ot_onnx_node *n, const char *op, bool merged,
+                            const ot_onnx_side side[3], optune_dtype dtype,
+                            const double range[2])
+{
+    const optune_tensor *type[2];
+    optune_tensor all;
     double scale[3], zero[3];
+    bool lone;
     char name[16];
     value *in[2];
     for (int i = 0; i < 2; i++) {
-        const optune_tensor *type = ot_onnx_type(n->m, side[i].x);
-        if (side[i].x->data || !is_byte(type->dtype) || !optune_tensor_known(type) ||
-            !optune_tensor_elements(type))
+        type[i] = side[i].x->data ? &side[i].x->type : ot_onnx_type(n->m, side[i].x);
+        if (!is_byte(type[i]->dtype) || !optune_tensor_known(type[i]) ||
+            !optune_tensor_elements(type[i]))
             return NULL;
     }
-    if (!is_byte(dtype) ||
-        !same_shape(ot_onnx_type(n->m, side[0].x), ot_onnx_type(n->m, side[1].x)))
+    if ((side[0].x->data && side[1].x->data) || !is_byte(dtype) || !joint(type, &all, &lone))
         return NULL;
     for (int i = 0; i < 3; i++)
         if (!one_side(n, &side[i], &scale[i], &zero[i]))
             return NULL;
-    const bool last = side[0].x->last && side[1].x->last;
-    for (int i = 0; i < 2; i++) {
-        if (!last && ot_onnx_settle(n->m, side[i].x, n->err) < 0)
+    const float most =
+        fmaxf((float)scale[0] / (float)scale[2], (float)scale[1] / (float)scale[2]);
+    if (merged && !isfinite(fmaxf(most, (float)scale[0] * (float)scale[1] / (float)scale[2])))
+        return NULL;
+    const bool last = all.rank == 4 && type[0]->rank == 4 && type[1]->rank == 4 &&
+                      (side[0].x->last || side[1].x->last);
+    /* onnxruntime adds what is repeated along rows last. */
+    const int first = merged && lone, second = !first;
+    for (int i = 0; i < 2; i++)
+        if (!(in[i != first] = laid_out(n, side[i].x, last, &all)))
             return NULL;
-        in[i] = last ? side[i].x->last : side[i].x;
-    }
     ot_print_dtype(dtype, name, sizeof name);
-    value *all =
-        ot_onnx_call(n, "quantized_add", 2, in,
+    value *made =
+        ot_onnx_call(n, op, 2, in,
                      "a_scale=%.9g, a_zero=%d, b_scale=%.9g, b_zero=%d, scale=%.9g, zero=%d, "
-                     "limits=[%d,%d], out_dtype=%s",
-                     scale[0], (int)zero[0], scale[1], (int)zero[1], scale[2], (int)zero[2],
-                     range ? (int)range[0] : -128, range ? (int)range[1] : 255, name);
-    return last ? ot_onnx_from_last(n, all) : all;
+                     "merged=%s, limits=[%d,%d], out_dtype=%s",
+                     scale[first], (int)zero[first], scale[second], (int)zero[second], scale[2],
+                     (int)zero[2], merged ? "true" : "false", range ? (int)range[0] : -128,
+                     range ? (int)range[1] : 255, name);
+    return last ? ot_onnx_from_last(n, made) : made;
 }

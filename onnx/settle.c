@@ -32,6 +32,15 @@ value *ot_onnx_from_last(ot_onnx_node *n, value *last)
     return all;
 }
 
+static value *looked_up(ot_onnx_node *n, const integers *of)
+{
+    static const optune_dtype i32 = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
+    const bool sign = ot_onnx_type(n->m, of->x)->dtype.code == OPTUNE_DTYPE_INT;
+    value *at = ot_onnx_as(n, of->x, i32);
+    at = sign && at ? ot_onnx_2(n, "add", at, ot_onnx_number(n, at, 128)) : at;
+    return ot_onnx_call(n, "take", 2, (value *const[]){of->table, at}, "axis=0");
+}
+
 int ot_onnx_settle(ot_onnx *m, value *x, optune_err *err)
 {
     if (!x || !x->later)
@@ -52,7 +61,8 @@ int ot_onnx_settle(ot_onnx *m, value *x, optune_err *err)
         return status;
     ot_onnx_node own = {
         .m = m, .proto = of->proto, .op = of->op, .index = of->index, .err = err};
-    const ot_onnx_value *all = ot_onnx_real_of(&own, of->x, of->scale, of->zero);
+    const value *all =
+        of->table ? looked_up(&own, of) : ot_onnx_real_of(&own, of->x, of->scale, of->zero);
     if (!all)
         return err->status < 0 ? err->status : ot_onnx_refuse(&own, "it cannot be computed");
     x->node = all->node;

@@ -52,12 +52,7 @@ conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
     };
 }
 
-void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s)
-{
-    conv2d_define_varying(plan, module, s, 0);
-}
-
-void conv2d_define_varying(optune_plan *plan, int module, const conv2d_shape *s, int first)
+static void define_numbers(optune_plan *plan, int module, const conv2d_shape *s, int first)
 {
     const struct {
         const char *macro;
@@ -97,5 +92,20 @@ void conv2d_define_varying(optune_plan *plan, int module, const conv2d_shape *s,
             optune_plan_define(plan, module, table[i].macro, table[i].value);
         first += table[i].varies;
     }
+}
+
+void conv2d_define_numbers(optune_plan *plan, int module, const conv2d_shape *s)
+{
+    define_numbers(plan, module, s, 0);
+}
+
+void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s)
+{
+    conv2d_define_varying(plan, module, s, 0);
+}
+
+void conv2d_define_varying(optune_plan *plan, int module, const conv2d_shape *s, int first)
+{
+    define_numbers(plan, module, s, first);
     optune_plan_define_text(plan, module, "DTYPE", s->f64 ? "double" : "float");
 }

@@ -97,6 +97,8 @@ static inline bool conv2d_varies(const conv2d_shape *s)
 /* The shape as macros: N CI H W CO KH KW OH OW SH SW PT PL PB PR DH DW GROUPS CI_G CO_G,
  * IN_BLOCK and OUT_BLOCK (0 for NCHW), and DTYPE. */
 void conv2d_define(optune_plan *plan, int module, const conv2d_shape *s);
+/* Without DTYPE, which bodies of narrow numbers get otherwise. */
+void conv2d_define_numbers(optune_plan *plan, int module, const conv2d_shape *s);
 /* The same of a shape that varies: VARIES says so, and what does is an argument of the body's
  * stage, from number `first` on, as conv2d_dims adds them; a body uses it where its `arg` is in
  * scope. */

@@ -6,6 +6,7 @@
 #ifndef OPTUNE_KERNELS_MATMUL_SIDE_H
 #define OPTUNE_KERNELS_MATMUL_SIDE_H
 
+#include "kernels/common/held.kernel.h"
 #include "kernels/matmul/dot.kernel.h"
 
 /* The words of VLEN columns and of the first WORD of `rows` rows of depth, `apart` in memory; zeros
@@ -29,6 +30,7 @@ INLINE words side_words(const IN_T *from, i64 apart, i64 lanes, i64 rows)
 #if DOT_SPLIT
         w = dot_split((halves)x);
 #else
+        HELD(x);
         w |= __builtin_convertvector(x, words) << (32 / WORD * r) % 32;
 #endif
     }

@@ -89,6 +89,12 @@ static const char *const samples[] = {
     "layout=NCHW32c)",
     "max_pool2d(f64[1,1,8,9,8], pool_size=[3,3], padding=[1,1], layout=NCHW8c)",
     "max_pool2d(bf16[1,3,19,48], pool_size=[3,3], strides=[2,2], padding=[1,1])",
+    "max_pool2d(u8[2,1,13,12,64], pool_size=[3,3], strides=[2,2], padding=[1,1], "
+    "layout=NCHW64c)",
+    "max_pool2d(i8[1,1,9,11,83], pool_size=[2,3], dilation=[2,1], padding=[1,2], "
+    "layout=NCHW83c, ceil_mode=true)",
+    "max_pool2d(u8[1,2,6,7,24], pool_size=[5,5], strides=[3,3], padding=[4,4], "
+    "layout=NCHW24c)",
     NULL,
 };
 

@@ -2,20 +2,21 @@
 /* What kernels/quantized/conv.h declares. */
 #include "kernels/quantized/conv.h"
 
-bool qconv_shape_of(const optune_call *call, qconv_shape *s)
+bool qconv_shape_of(const optune_call *call, conv2d_shape *s)
 {
     const optune_tensor *data = &call->input[QCONV_DATA].type;
     const optune_tensor *weight = &call->input[QCONV_WEIGHT].type;
     const optune_tensor *out = &call->output[0];
-    *s = (qconv_shape){0};
+    *s = (conv2d_shape){0};
     if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
         return false;
     const int64_t *stride = optune_call_ints(call, "strides");
     const int64_t *pad = optune_call_ints(call, "padding");
     const int64_t *dilation = optune_call_ints(call, "dilation");
     const int64_t groups = optune_call_int(call, "groups");
-    *s = (qconv_shape){
+    *s = (conv2d_shape){
         .n = data->dim[0].min,
+        .images = data->dim[0].max,
         .h = data->dim[1].min,
         .w = data->dim[2].min,
         .ci = data->dim[3].min,
@@ -28,19 +29,18 @@ bool qconv_shape_of(const optune_call *call, qconv_shape *s)
         .sw = stride[1],
         .pt = pad[0],
         .pl = pad[1],
+        .pb = pad[2],
+        .pr = pad[3],
         .dh = dilation[0],
         .dw = dilation[1],
         .groups = groups,
         .ci_g = weight->dim[1].min,
         .co_g = weight->dim[0].min / groups,
-        .is_signed = data->dtype.code == OPTUNE_DTYPE_INT,
-        .wide = weight->dtype.bits == 16,
     };
-    s->terms = s->ci_g * s->kh * s->kw;
     return true;
 }
 
-bool qconv_applies(const optune_task *task, qconv_shape *s, char *why)
+bool qconv_applies(const optune_task *task, conv2d_shape *s, char *why)
 {
     if (!qconv_shape_of(task->call, s))
         return optune_refuse(why, "needs constant shapes");
@@ -48,39 +48,16 @@ bool qconv_applies(const optune_task *task, qconv_shape *s, char *why)
            optune_refuse(why, "needs scales of float32");
 }
 
-void qconv_define(optune_plan *plan, int module, const optune_task *task, const qconv_shape *s)
+void qconv_define(optune_plan *plan, int module, const optune_task *task, const conv2d_shape *s)
 {
-    const struct {
-        const char *name;
-        int64_t value;
-    } number[] = {
-        {"N", s->n},
-        {"H", s->h},
-        {"W", s->w},
-        {"CI", s->ci},
-        {"CO", s->co},
-        {"KH", s->kh},
-        {"KW", s->kw},
-        {"OH", s->oh},
-        {"OW", s->ow},
-        {"SH", s->sh},
-        {"SW", s->sw},
-        {"PT", s->pt},
-        {"PL", s->pl},
-        {"DH", s->dh},
-        {"DW", s->dw},
-        {"GROUPS", s->groups},
-        {"CI_G", s->ci_g},
-        {"CO_G", s->co_g},
-        {"X_SIGNED", s->is_signed},
-        {"X_ZERO", optune_call_int(task->call, "zero")},
-    };
-    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
-        optune_plan_define(plan, module, number[i].name, number[i].value);
-    optune_plan_define_text(plan, module, "X_T",
-                            s->is_signed ? "signed char" : "unsigned char");
-    optune_plan_define_text(plan, module, "W_T", s->wide ? "short" : "signed char");
-    quantized_define(plan, module, task->call, "out_zero");
+    const bool sign = qconv_signed(task->call);
+    conv2d_define_numbers(plan, module, s);
+    optune_plan_define(plan, module, "X_SIGNED", sign);
+    optune_plan_define(plan, module, "X_ZERO", optune_call_int(task->call, "zero"));
+    optune_plan_define_text(plan, module, "X_T", sign ? "signed char" : "unsigned char");
+    optune_plan_define_text(plan, module, "W_T",
+                            qconv_wide(task->call) ? "short" : "signed char");
+    quantized_define(plan, module, task->call, quantized_end_of(task->call, "out_zero"));
 }
 
 optune_arg qconv_pack(const optune_task *task, optune_plan *plan, int module,

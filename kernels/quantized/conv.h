@@ -8,19 +8,30 @@
 
 enum { QCONV_DATA, QCONV_WEIGHT, QCONV_BIAS, QCONV_SCALE };
 
-typedef struct qconv_shape {
-    int64_t n, h, w, ci, co, kh, kw, oh, ow, sh, sw, pt, pl, dh, dw, groups, ci_g, co_g;
-    int64_t terms;        /* of a sum */
-    bool is_signed, wide; /* the data; the weight has 16 bits */
-} qconv_shape;
+/* Terms of a sum. */
+static inline int64_t qconv_terms(const conv2d_shape *s)
+{
+    return s->ci_g * s->kh * s->kw;
+}
+
+static inline bool qconv_signed(const optune_call *call) /* the data */
+{
+    return call->input[QCONV_DATA].type.dtype.code == OPTUNE_DTYPE_INT;
+}
+
+static inline bool qconv_wide(const optune_call *call) /* a weight of 16 bits */
+{
+    return call->input[QCONV_WEIGHT].type.dtype.bits == 16;
+}
 
 /* False while a dim is unknown. */
-bool qconv_shape_of(const optune_call *call, qconv_shape *s);
+bool qconv_shape_of(const optune_call *call, conv2d_shape *s);
 /* What rows with vectors ask for: constant shapes, scales of float32. */
-bool qconv_applies(const optune_task *task, qconv_shape *s, char *why);
+bool qconv_applies(const optune_task *task, conv2d_shape *s, char *why);
 
 /* Everything of the shape as macros, X_T X_ZERO X_SIGNED, and those of quantized_define. */
-void qconv_define(optune_plan *plan, int module, const optune_task *task, const qconv_shape *s);
+void qconv_define(optune_plan *plan, int module, const optune_task *task,
+                  const conv2d_shape *s);
 
 /* Adds the stage `pack` of the weight, the bias and the scales, which fills the words, of so many
  * bytes, and behind them a list of `channels` sums and one of as many scales. */

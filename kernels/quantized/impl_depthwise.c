@@ -11,7 +11,7 @@
 enum { BLOCK_BYTES = 256, MOST_BYTES = 16 << 20 };
 
 /* From the first column that an output row meets to the last. */
-static int64_t columns_of(const qconv_shape *s)
+static int64_t columns_of(const conv2d_shape *s)
 {
     return (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1;
 }
@@ -23,7 +23,7 @@ static int64_t block_bytes(const optune_task *task)
 
 static bool applies(const optune_task *task, char *why)
 {
-    qconv_shape s;
+    conv2d_shape s;
     if (!qconv_applies(task, &s, why))
         return false;
     if (s.groups != s.ci || s.co != s.ci)
@@ -41,9 +41,9 @@ static bool four(const optune_task *task)
 
 static void space(const optune_task *task, optune_space *space)
 {
-    qconv_shape s;
+    conv2d_shape s;
     qconv_shape_of(task->call, &s);
-    const bool can = four(task) && !s.wide;
+    const bool can = four(task) && !qconv_wide(task->call);
     optune_space_words(space, "step", can ? 2 : 1,
                        can ? (const char *const[]){"i8", "pairs"}
                            : (const char *const[]){"pairs"});
@@ -52,7 +52,7 @@ static void space(const optune_task *task, optune_space *space)
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    qconv_shape s;
+    conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const int m = optune_plan_module(plan);
     const bool pairs = strcmp(optune_config_word(config, "step"), "pairs") == 0;

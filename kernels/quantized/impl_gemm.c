@@ -38,20 +38,22 @@ static int64_t even_steps(int64_t k)
     return 0;
 }
 
-static gemm gemm_of(const optune_task *task, const qconv_shape *s, qstep step)
+static gemm gemm_of(const optune_task *task, const conv2d_shape *s, qstep step)
 {
-    gemm g = {.step = step, .passes = step != STEP_PAIRS && s->wide ? 2 : 1};
+    gemm g = {.step = step, .passes = step != STEP_PAIRS && qconv_wide(task->call) ? 2 : 1};
     const int64_t lanes = host_vector_bytes(task) / 4;
     const bool lies = s->kh == 1 && s->kw == 1 && s->sh == 1 && s->sw == 1 && s->oh == s->h &&
                       s->ow == s->w && s->ci_g % 4 == 0 && s->ci % 4 == 0;
     if (step == STEP_TILES) {
-        const int64_t even = even_steps(s->terms), n = host_ceil(s->terms, TILE_BYTES);
+        const int64_t even = even_steps(qconv_terms(s)),
+                      n = host_ceil(qconv_terms(s), TILE_BYTES);
         g.direct = lies && even;
-        g.step_words = g.direct ? s->terms / even / 4 : host_ceil(host_ceil(s->terms, n), 4);
+        g.step_words =
+            g.direct ? qconv_terms(s) / even / 4 : host_ceil(host_ceil(qconv_terms(s), n), 4);
         g.words = g.step_words * (g.direct ? even : n);
     } else {
         g.direct = lies && step == STEP_I8;
-        g.words = g.step_words = host_ceil(s->terms, step == STEP_I8 ? 4 : 2);
+        g.words = g.step_words = host_ceil(qconv_terms(s), step == STEP_I8 ? 4 : 2);
     }
     g.nv = s->co_g > lanes ? 2 : 1;
     g.nr = g.nv * lanes;
@@ -61,14 +63,14 @@ static gemm gemm_of(const optune_task *task, const qconv_shape *s, qstep step)
     return g;
 }
 
-static int64_t words_bytes(const qconv_shape *s, const gemm *g)
+static int64_t words_bytes(const conv2d_shape *s, const gemm *g)
 {
     return s->groups * g->panels * g->passes * g->words * g->nr * 4;
 }
 
 static bool applies(const optune_task *task, char *why)
 {
-    qconv_shape s;
+    conv2d_shape s;
     if (!qconv_applies(task, &s, why))
         return false;
     for (int step = best_step(task); step >= 0; step--) {
@@ -97,7 +99,7 @@ static qstep chosen(const optune_config *config)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    qconv_shape s;
+    conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const gemm g = gemm_of(task, &s, chosen(config));
     const int64_t blocks = optune_config_int(config, "blocks");
@@ -109,7 +111,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    qconv_shape s;
+    conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const gemm g = gemm_of(task, &s, chosen(config));
     const int64_t l2 = host_l2(task), threads = host_threads(task);
@@ -121,7 +123,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    qconv_shape s;
+    conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const gemm g = gemm_of(task, &s, chosen(config));
     const int m = optune_plan_module(plan);
@@ -153,7 +155,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     if (tiles) {
         const optune_dtype in = {.code = OPTUNE_DTYPE_INT, .bits = 8, .lanes = 1};
         const optune_dtype out = {.code = OPTUNE_DTYPE_INT, .bits = 32, .lanes = 1};
-        dot_define(plan, m, DOT_TILE_I8, in, out, s.terms);
+        dot_define(plan, m, DOT_TILE_I8, in, out, qconv_terms(&s));
         optune_plan_define(plan, m, "TILE_M", 2);
         optune_plan_define(plan, m, "TILE_N", g.nv);
         optune_plan_define(plan, m, "DOT_MR", 1);

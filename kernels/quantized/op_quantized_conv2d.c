@@ -123,17 +123,17 @@ static int types(optune_call *call, optune_err *err)
 
 static double flops(const optune_call *call)
 {
-    qconv_shape s;
+    conv2d_shape s;
     if (!qconv_shape_of(call, &s))
         return 0;
-    return 2.0 * (double)(s.n * s.oh * s.ow) * (double)(s.co * s.terms);
+    return 2.0 * (double)(s.n * s.oh * s.ow) * (double)(s.co * qconv_terms(&s));
 }
 
 static void reference(const optune_call *call, const void *const *in, int out_index,
                       const optune_region *region, double *out, double *magnitude)
 {
     (void)out_index;
-    qconv_shape s;
+    conv2d_shape s;
     int64_t at[OPTUNE_MAX_RANK], n = 0;
     if (!qconv_shape_of(call, &s) || !region_begin(region, at))
         return;
@@ -141,7 +141,7 @@ static void reference(const optune_call *call, const void *const *in, int out_in
     const int zero = (int)optune_call_int(call, "zero");
     const uint8_t *data = in[QCONV_DATA];
     const void *weight = in[QCONV_WEIGHT];
-    const int flip = s.is_signed ? 128 : 0;
+    const int flip = qconv_signed(call) ? 128 : 0;
     do {
         const int64_t oy = at[1], ox = at[2], co = at[3], first = co / s.co_g * s.ci_g;
         int64_t sum = ((const int32_t *)in[QCONV_BIAS])[co];
@@ -151,11 +151,11 @@ static void reference(const optune_call *call, const void *const *in, int out_in
                 if (y < 0 || y >= s.h || x < 0 || x >= s.w)
                     continue;
                 const uint8_t *from = data + ((at[0] * s.h + y) * s.w + x) * s.ci + first;
-                const int64_t tap = co * s.terms + i * s.kw + j;
+                const int64_t tap = co * qconv_terms(&s) + i * s.kw + j;
                 for (int64_t k = 0; k < s.ci_g; k++) {
                     const int64_t place = tap + k * s.kh * s.kw;
-                    const int w = s.wide ? ((const int16_t *)weight)[place]
-                                         : ((const int8_t *)weight)[place];
+                    const int w = qconv_wide(call) ? ((const int16_t *)weight)[place]
+                                                   : ((const int8_t *)weight)[place];
                     sum += ((from[k] ^ flip) - flip - zero) * w;
                 }
             }
@@ -172,15 +172,15 @@ static void reference(const optune_call *call, const void *const *in, int out_in
 /* Scales that spread sums over the output's range; a weight of 16 bits is of 8 less a zero. */
 static bool range(const optune_call *call, int input, double *low, double *high)
 {
-    qconv_shape s;
+    conv2d_shape s;
     const bool known = qconv_shape_of(call, &s);
     if (input == QCONV_WEIGHT) {
         *low = call->input[QCONV_WEIGHT].type.dtype.bits == 16 ? -256 : -128;
         *high = call->input[QCONV_WEIGHT].type.dtype.bits == 16 ? 254 : 127;
         return true;
     }
-    *low = input == QCONV_BIAS ? -5000 : 0.002 / sqrt(known ? (double)s.terms : 1);
-    *high = input == QCONV_BIAS ? 5000 : 0.02 / sqrt(known ? (double)s.terms : 1);
+    *low = input == QCONV_BIAS ? -5000 : 0.002 / sqrt(known ? (double)qconv_terms(&s) : 1);
+    *high = input == QCONV_BIAS ? 5000 : 0.02 / sqrt(known ? (double)qconv_terms(&s) : 1);
     return input != QCONV_DATA;
 }
 

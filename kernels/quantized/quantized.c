@@ -7,11 +7,10 @@ const char *quantized_c_type(optune_dtype t)
     return t.code == OPTUNE_DTYPE_INT ? "signed char" : "unsigned char";
 }
 
-void quantized_define(optune_plan *plan, int module, const optune_call *call, const char *zero)
+void quantized_define(optune_plan *plan, int module, const optune_call *call, quantized_end end)
 {
-    const quantized_end e = quantized_end_of(call, zero);
     optune_plan_define_text(plan, module, "BYTE_T", quantized_c_type(call->output[0].dtype));
-    optune_plan_define(plan, module, "OUT_ZERO", e.zero);
-    optune_plan_define(plan, module, "OUT_LEAST", e.least);
-    optune_plan_define(plan, module, "OUT_MOST", e.most);
+    optune_plan_define(plan, module, "OUT_ZERO", end.zero);
+    optune_plan_define(plan, module, "OUT_LEAST", end.least);
+    optune_plan_define(plan, module, "OUT_MOST", end.most);
 }

@@ -76,7 +76,8 @@ static inline double quantized_rounded(double v, const quantized_end *e)
 }
 
 /* BYTE_T OUT_ZERO OUT_LEAST OUT_MOST. */
-void quantized_define(optune_plan *plan, int module, const optune_call *call, const char *zero);
+void quantized_define(optune_plan *plan, int module, const optune_call *call,
+                      quantized_end end);
 const char *quantized_c_type(optune_dtype t);
 
 #endif

@@ -8,6 +8,7 @@ package's evaluator. A model is made of its number alone.
     python3 scripts/onnx_random net 0 50 --compiled       small networks over images and lines
     python3 scripts/onnx_random attn 0 50 --compiled      attention in the ways that exporters have
     python3 scripts/onnx_random graph 0 1000              odd structure: bodies, no elements, ...
+    python3 scripts/onnx_random quant 0 200               quantised: qdq, operators or dynamic (--only)
 
 Says of each that is WRONG, or disputed (the evaluator agrees with us), and keeps it in --keep.
 Exit code 1: one was wrong. It needs onnx, onnxruntime and numpy; without them it says so and ends
@@ -57,11 +58,11 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["single", "chain", "net", "attn", "graph"])
+    parser.add_argument("kind", choices=["single", "chain", "net", "attn", "graph", "quant"])
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
     parser.add_argument("--compiled", action="store_true", help="not by references")
-    parser.add_argument("--only", help="operators, or a style of attention")
+    parser.add_argument("--only", help="operators, a style of attention, or a way of quantising")
     parser.add_argument("--opset", type=int)
     parser.add_argument("--refused", action="store_true", help="say which were, and why")
     parser.add_argument("--keep", help="where models that differ are left")

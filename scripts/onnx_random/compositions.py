@@ -294,6 +294,7 @@ def act(r, v):
 
 def make(kind, seed, only, opset):
     import attention
+    import quantised
     import structures
 
     kinds = {
@@ -302,5 +303,6 @@ def make(kind, seed, only, opset):
         "net": net,
         "attn": attention.make,
         "graph": structures.make,
+        "quant": quantised.make,
     }
     return kinds[kind](seed, only, opset)

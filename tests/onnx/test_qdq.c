@@ -7,62 +7,9 @@
 #include <string.h>
 
 #include "graph/graph.h"
-#include "support/onnx_file.h"
+#include "support/quant.h"
 
-enum { U8 = 2, I8 = 3, I32 = 6, ROWS = 2, IN = 5, OUT = 3 };
-
-static void number(ot_text *g, const char *name, float value)
-{
-    onnx_initializer(g, name, ONNX_FLOAT, "", &value, sizeof value);
-}
-
-static void zero(ot_text *g, const char *name, int type, int value)
-{
-    const uint8_t byte = (uint8_t)value;
-    onnx_initializer(g, name, type, "", &byte, 1);
-}
-
-/* Calls of `op` whose first input has so many bits. */
-static int calls(const optune_graph *g, const char *op, int bits)
-{
-    int n = 0;
-    for (int i = 0; i < g->n; i++)
-        n += g->node[i].kind == OT_NODE_CALL && !strcmp(g->node[i].call->op->name, op) &&
-             ot_graph_type_of(g, g->node[i].in[0])->dtype.bits == bits;
-    return n;
-}
-
-/* x as integers by steps of a half from `middle` on, and what they stand for: "d". */
-static void begin(ot_text *g, const char *dims, int type, int middle)
-{
-    onnx_input(g, "x", ONNX_FLOAT, dims);
-    number(g, "half", 0.5f);
-    zero(g, "middle", type, middle);
-    onnx_node(g, "QuantizeLinear", "in", "x half middle", "q", NULL);
-    onnx_node(g, "DequantizeLinear", "out", "q half middle", "d", NULL);
-}
-
-static optune_graph *read_graph(ot_text *text, int64_t opset)
-{
-    optune_graph *g = NULL;
-    optune_err err = {0};
-    if (onnx_read(text, opset, &g, &err) < 0)
-        fail_msg("%s", err.text);
-    return g;
-}
-
-static void gives(const optune_graph *g, const float *x, int n, const double *want)
-{
-    optune_values *values = NULL;
-    optune_err err = {0};
-    check_ok(optune_graph_evaluate(g, &(const void *){x}, NULL, &values, &err));
-    assert_int_equal(optune_tensor_elements(optune_values_type(values, 0)), n);
-    const float *y = optune_values_data(values, 0);
-    for (int i = 0; i < n; i++)
-        if ((double)y[i] != want[i])
-            fail_msg("element %d is %.9g, not %.9g", i, (double)y[i], want[i]);
-    optune_values_free(values);
-}
+enum { ROWS = 2, IN = 5, OUT = 3 };
 
 static double clamp(double x, double low, double high)
 {
@@ -119,7 +66,7 @@ static void one_product(const product *p)
                     ? (clamp(rint(sum / 0.25) + y_zero, least, least + 255) - y_zero) * 0.25
                     : sum;
         }
-    begin(&g, "2,5", p->x_type, x_zero);
+    quant_begin(&g, "2,5", p->x_type, x_zero);
     onnx_initializer(&g, "w", p->w_type, p->gemm ? "3,5" : "5,3", w, sizeof w);
     onnx_initializer(&g, "sw", ONNX_FLOAT, p->by_column ? "3" : "", steps,
                      p->by_column ? sizeof steps : 4);
@@ -128,11 +75,11 @@ static void one_product(const product *p)
             &g, "zw", p->w_type, "3",
             (uint8_t[]){(uint8_t)p->w_zero, (uint8_t)p->w_zero, (uint8_t)p->w_zero}, 3);
     else
-        zero(&g, "zw", p->w_type, p->w_zero);
-    number(&g, "sy", 0.25f);
-    zero(&g, "zy", p->y_type, y_zero);
-    number(&g, "none", 0);
-    number(&g, "six", 6);
+        quant_zero(&g, "zw", p->w_type, p->w_zero);
+    quant_number(&g, "sy", 0.25f);
+    quant_zero(&g, "zy", p->y_type, y_zero);
+    quant_number(&g, "none", 0);
+    quant_number(&g, "six", 6);
     if (p->by_column)
         attr_int(&attrs, "axis", p->gemm ? 0 : -1);
     onnx_node(&g, "DequantizeLinear", "weight", "w sw zw", "dw", &attrs);
@@ -157,11 +104,11 @@ static void one_product(const product *p)
         onnx_node(&g, "QuantizeLinear", "last", "o sy zy", "z", NULL);
         onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
     }
-    optune_graph *graph = read_graph(&g, p->opset);
+    optune_graph *graph = quant_read(&g, p->opset);
     const bool whole = p->rounded && !p->odd_bias; /* a kernel rounds it */
-    assert_int_equal(calls(graph, "dense", 8), p->narrow && !whole);
-    assert_int_equal(calls(graph, "quantized_conv2d", 8), p->narrow && whole);
-    gives(graph, x, ROWS * OUT, want);
+    assert_int_equal(quant_calls(graph, "dense", 8), p->narrow && !whole);
+    assert_int_equal(quant_calls(graph, "quantized_conv2d", 8), p->narrow && whole);
+    quant_gives(graph, x, ROWS * OUT, want);
     optune_graph_close(graph);
     ot_text_release(&attrs);
 }
@@ -262,7 +209,7 @@ static void convolution(void **state)
             want[o * PIXELS + p] =
                 2 * (clamp(rint(sum * 0.5 * (double)by[o] / 2) + 30, 30, 255) - 30);
         }
-    begin(&g, "1,64,2,2", U8, 100);
+    quant_begin(&g, "1,64,2,2", U8, 100);
     onnx_initializer(&g, "w", I8, "64,64,3,3", w, sizeof w);
     onnx_initializer(&g, "sw", ONNX_FLOAT, "64", by, sizeof by);
     onnx_initializer(&g, "zw", I8, "64", none, sizeof none);
@@ -270,8 +217,8 @@ static void convolution(void **state)
     for (int o = 0; o < C; o++)
         by[o] *= 0.5f;
     onnx_initializer(&g, "sb", ONNX_FLOAT, "64", by, sizeof by);
-    number(&g, "sy", 2);
-    zero(&g, "zy", U8, 30);
+    quant_number(&g, "sy", 2);
+    quant_zero(&g, "zy", U8, 30);
     attr_int(&attrs, "axis", 0);
     onnx_node(&g, "DequantizeLinear", "weight", "w sw zw", "dw", &attrs);
     attr_int(&attrs, "axis", 0);
@@ -281,9 +228,9 @@ static void convolution(void **state)
     onnx_node(&g, "Relu", "over", "c", "o", NULL);
     onnx_node(&g, "QuantizeLinear", "last", "o sy zy", "z", NULL);
     onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
-    optune_graph *graph = read_graph(&g, 13);
-    assert_int_equal(calls(graph, "quantized_conv2d", 8), 1);
-    gives(graph, x, C * PIXELS, want);
+    optune_graph *graph = quant_read(&g, 13);
+    assert_int_equal(quant_calls(graph, "quantized_conv2d", 8), 1);
+    quant_gives(graph, x, C * PIXELS, want);
     optune_graph_close(graph);
     ot_text_release(&attrs);
 }
@@ -337,8 +284,8 @@ static void scales(ot_text *g, const char *name, int type, float scale, int midd
     char both[2][8];
     snprintf(both[0], sizeof both[0], "s%s", name);
     snprintf(both[1], sizeof both[1], "z%s", name);
-    number(g, both[0], scale);
-    zero(g, both[1], type, middle);
+    quant_number(g, both[0], scale);
+    quant_zero(g, both[1], type, middle);
 }
 
 static void weight(ot_text *g, const char *name, const filter *f, int co, int ci)
@@ -404,7 +351,7 @@ static void chain(int x_type, int w_type, int w_zero, bool said)
         y.at[i] = rounded((double)(left + right), &y);
         want[i] = y.at[i] - y.zero;
     }
-    begin(&g, "1,5,7,5", x_type, x.zero);
+    quant_begin(&g, "1,5,7,5", x_type, x.zero);
     weight(&g, "wp", &p, 8, 5);
     weight(&g, "wd", &d, 8, 1);
     scales(&g, "x", x_type, x.scale, x.zero);
@@ -432,11 +379,11 @@ static void chain(int x_type, int w_type, int w_zero, bool said)
     onnx_node(&g, "Add", "both", "fa fb", "r", NULL);
     onnx_node(&g, "QuantizeLinear", "last", "r sy zy", "z", NULL);
     onnx_node(&g, "DequantizeLinear", "real", "z sy zy", "y", NULL);
-    optune_graph *graph = read_graph(&g, 17);
-    assert_int_equal(calls(graph, "quantized_conv2d", 8), 2);
-    assert_int_equal(calls(graph, "quantized_add", 8), 1);
-    assert_int_equal(calls(graph, "transpose", 8), 2);
-    gives(graph, from, 8 * 7 * 5, want);
+    optune_graph *graph = quant_read(&g, 17);
+    assert_int_equal(quant_calls(graph, "quantized_conv2d", 8), 2);
+    assert_int_equal(quant_calls(graph, "quantized_add", 8), 1);
+    assert_int_equal(quant_calls(graph, "transpose", 8), 2);
+    quant_gives(graph, from, 8 * 7 * 5, want);
     optune_graph_close(graph);
     ot_text_release(&attrs);
 }
@@ -460,10 +407,10 @@ static void zero_of_another_type(void **state)
     static const int64_t pads[] = {1, 1, 1, 1};
     ot_text g = {0}, attrs = {0};
     (void)state;
-    begin(&g, "1,1,2,2", I8, -3);
+    quant_begin(&g, "1,1,2,2", I8, -3);
     onnx_initializer(&g, "w", I8, "2,1,2,2", w, sizeof w);
-    zero(&g, "z0", I8, 0);
-    zero(&g, "z200", U8, 200);
+    quant_zero(&g, "z0", I8, 0);
+    quant_zero(&g, "z200", U8, 200);
     attr_ints(&attrs, "pads", 4, pads);
     onnx_node(&g, "QLinearConv", "only", "q half z200 w half z0 half middle", "b", &attrs);
     onnx_node(&g, "DequantizeLinear", "real", "b half middle", "y", NULL);
@@ -471,7 +418,7 @@ static void zero_of_another_type(void **state)
     optune_err err = {0};
     if (onnx_read(&g, 13, &graph, &err) < 0)
         fail_msg("%s", err.text);
-    assert_int_equal(calls(graph, "quantized_conv2d", 8), 0);
+    assert_int_equal(quant_calls(graph, "quantized_conv2d", 8), 0);
     double want[18];
     for (int i = 0; i < 18; i++) {
         int sum = 0;
@@ -482,7 +429,7 @@ static void zero_of_another_type(void **state)
         }
         want[i] = (clamp(rint(sum * 0.5) - 3, -128, 127) + 3) * 0.5;
     }
-    gives(graph, x, 18, want);
+    quant_gives(graph, x, 18, want);
     optune_graph_close(graph);
     ot_text_release(&attrs);
 }
@@ -495,7 +442,7 @@ static void moves(void **state)
     static const int64_t window[] = {1, 2}, shape[] = {2, 1}, flip[] = {1, 0};
     ot_text g = {0}, attrs = {0};
     (void)state;
-    begin(&g, "1,1,2,2", I8, 3);
+    quant_begin(&g, "1,1,2,2", I8, 3);
     attr_ints(&attrs, "kernel_shape", 2, window);
     onnx_node(&g, "MaxPool", "pool", "d", "m", &attrs);
     onnx_node(&g, "QuantizeLinear", "q1", "m half middle", "mq", NULL);
@@ -507,19 +454,20 @@ static void moves(void **state)
     attr_ints(&attrs, "perm", 2, flip);
     onnx_node(&g, "Transpose", "turn", "fd", "t", &attrs);
     onnx_node(&g, "Add", "both", "t fd", "y", NULL); /* its other reader, as floats */
-    optune_graph *graph = read_graph(&g, 13);
-    assert_int_equal(calls(graph, "round", 32), 1);
-    gives(graph, x, 4, (const double[]){2, 4, 4, 6});
+    optune_graph *graph = quant_read(&g, 13);
+    assert_int_equal(quant_calls(graph, "round", 32), 1);
+    quant_gives(graph, x, 4, (const double[]){2, 4, 4, 6});
     optune_graph_close(graph);
     /* another scale behind: rounded again */
-    begin(&g, "1,1,2,2", I8, 3);
-    number(&g, "one", 1);
+    quant_begin(&g, "1,1,2,2", I8, 3);
+    quant_number(&g, "one", 1);
     onnx_node(&g, "Flatten", "flat", "d", "f", NULL);
     onnx_node(&g, "QuantizeLinear", "q1", "f one middle", "fq", NULL);
     onnx_node(&g, "DequantizeLinear", "d1", "fq one middle", "y", NULL);
-    graph = read_graph(&g, 13);
-    assert_int_equal(calls(graph, "round", 32), 2);
-    gives(graph, x, 4, (const double[]){1, -2, 3, 0});
+    graph = quant_read(&g, 13);
+    assert_int_equal(quant_calls(graph, "round", 32), 1); /* the second one is a table */
+    assert_int_equal(quant_calls(graph, "quantized_map", 8), 1);
+    quant_gives(graph, x, 4, (const double[]){1, -2, 3, 0});
     optune_graph_close(graph);
     ot_text_release(&attrs);
 }
@@ -532,7 +480,7 @@ static void floats_of_a_part(void **state)
     ot_text g = {0}, model = {0};
     char path[512];
     (void)state;
-    begin(&g, "2", U8, 9);
+    quant_begin(&g, "2", U8, 9);
     onnx_node(&g, "Multinomial", "dice", "d", "y", NULL);
     onnx_output(&g, "y");
     onnx_model(&g, 13, &model);
@@ -540,7 +488,7 @@ static void floats_of_a_part(void **state)
     check_ok(ot_write_file(path, ot_text_str(&model), model.n, &err));
     ot_text_release(&model);
     check_ok(optune_graph_read_partial(path, NULL, 0, &graph, &err));
-    gives(graph, (const float[]){1, -7}, 2, (const double[]){1, -4.5});
+    quant_gives(graph, (const float[]){1, -7}, 2, (const double[]){1, -4.5});
     optune_graph_close(graph);
 }
 

@@ -50,30 +50,26 @@ void wire_words(ot_text *to, int field, const char *list)
 void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
                const char *outputs, ot_text *attrs)
 {
+    const char *colons = strstr(op, "::");
     ot_text node = {0};
     wire_words(&node, 1, inputs);
     wire_words(&node, 2, outputs);
     wire_text(&node, 3, name);
-    wire_text(&node, 4, op);
+    wire_text(&node, 4, colons ? colons + 2 : op);
     if (attrs) {
         ot_text_add_n(&node, ot_text_str(attrs), attrs->n);
         ot_text_release(attrs);
     }
+    if (colons)
+        wire_bytes(&node, 7, op, (size_t)(colons - op));
     wire_part(graph, 1, &node);
 }
 
 void onnx_contrib(ot_text *graph, const char *op, const char *inputs, ot_text *attrs)
 {
-    ot_text node = {0};
-    wire_words(&node, 1, inputs);
-    wire_words(&node, 2, "y");
-    wire_text(&node, 3, "contrib");
-    wire_text(&node, 4, op);
-    ot_text_add_n(&node, ot_text_str(attrs), attrs->n);
-    ot_text_clear(attrs);
-    wire_text(&node, 7, "com.microsoft");
-    wire_part(graph, 1, &node);
-    ot_text_release(&node);
+    char name[64];
+    snprintf(name, sizeof name, "com.microsoft::%s", op);
+    onnx_node(graph, name, "contrib", inputs, "y", attrs);
 }
 
 void attr_int(ot_text *attrs, const char *name, int64_t value)

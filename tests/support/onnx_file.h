@@ -16,7 +16,8 @@ void wire_part(ot_text *to, int field, ot_text *part); /* empties `part` */
 /* A field for each word between spaces; "-": an empty one. */
 void wire_words(ot_text *to, int field, const char *list);
 
-/* Inputs and outputs: names, separated by spaces; "-": none here. `attrs`: what the attr_ functions
+/* Inputs and outputs: names, separated by spaces; "-": none here. `op` of another domain than
+ * ONNX's own: "com.microsoft::QGemm". `attrs`: what the attr_ functions
  * wrote, emptied; NULL: none. */
 void onnx_node(ot_text *graph, const char *op, const char *name, const char *inputs,
                const char *outputs, ot_text *attrs);

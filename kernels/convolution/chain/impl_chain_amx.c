@@ -191,22 +191,6 @@ static void define(const optune_task *task, const conv2d_shape *s, const optune_
         const char *name;
         int64_t value;
     } number[] = {
-        {"N", s->n},
-        {"CI", s->ci},
-        {"CI_G", s->ci},
-        {"H", s->h},
-        {"W", s->w},
-        {"CO", s->co},
-        {"KH", s->kh},
-        {"KW", s->kw},
-        {"OH", s->oh},
-        {"OW", s->ow},
-        {"SH", s->sh},
-        {"SW", s->sw},
-        {"PT", s->pt},
-        {"PL", s->pl},
-        {"DH", s->dh},
-        {"DW", s->dw},
         {"BIAS", task->call->n_inputs > CHAIN_BIAS},
         {"BETWEEN", chain_between_of(task->call)},
         {"PITCH", pitch(s)},
@@ -215,6 +199,7 @@ static void define(const optune_task *task, const conv2d_shape *s, const optune_
          plane(s, optune_config_int(config, "block_oh"), optune_config_int(config, "tile_n"))},
         {"TH", optune_config_int(config, "tile_oh")},
     };
+    conv2d_define_numbers(plan, module, s);
     dot_define(plan, module, dot_tiles(task, in_of(task)), in_of(task),
                task->call->output[0].dtype, s->ci);
     dot_define_tiles(plan, module, config);

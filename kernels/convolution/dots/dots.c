@@ -45,29 +45,10 @@ void dots_define(optune_plan *plan, int module, const optune_task *task, const c
         const char *name;
         int64_t value;
     } number[] = {
-        {"N", s->n},
-        {"GROUPS", s->groups},
-        {"CI_G", s->ci_g},
-        {"H", s->h},
-        {"W", s->w},
-        {"CO_G", s->co_g},
-        {"KH", s->kh},
-        {"KW", s->kw},
-        {"OH", s->oh},
-        {"OW", s->ow},
-        {"SH", s->sh},
-        {"SW", s->sw},
-        {"PT", s->pt},
-        {"PL", s->pl},
-        {"DH", s->dh},
-        {"DW", s->dw},
-        {"CW", p->channel_words},
-        {"ROWS", p->rows},
-        {"PITCH", p->pitch},
-        {"PLANE", p->plane},
-        {"PHASE_H", p->phase_h},
-        {"PHASE_W", p->phase_w},
+        {"CW", p->channel_words}, {"ROWS", p->rows},       {"PITCH", p->pitch},
+        {"PLANE", p->plane},      {"PHASE_H", p->phase_h}, {"PHASE_W", p->phase_w},
     };
+    conv2d_define_numbers(plan, module, s);
     dot_define(plan, module, step, dots_in(task), task->call->output[0].dtype, s->ci_g);
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
         optune_plan_define(plan, module, number[i].name, number[i].value);

@@ -17,6 +17,7 @@
 #ifndef OPTUNE_KERNELS_CONVOLUTION_WORDS_H
 #define OPTUNE_KERNELS_CONVOLUTION_WORDS_H
 
+#include "kernels/common/held.kernel.h"
 #include "kernels/matmul/dot.kernel.h"
 
 #define PIXELS ((OH - 1) * PITCH + OW) /* of an output, those that are not stored among them */
@@ -46,8 +47,9 @@ INLINE words pixel_words(const IN_T *from, int n)
 #else
         typedef IN_T some
             __attribute__((vector_size(VLEN * sizeof(IN_T)), aligned(1), may_alias));
-        const words one =
-            (words) __builtin_convertvector(*(const some *)(from + i * (i64)H * W), sums32);
+        some x = *(const some *)(from + i * (i64)H * W);
+        HELD(x);
+        const words one = (words)__builtin_convertvector(x, sums32);
         w |= (one & (WORD == 4 ? 0xffu : 0xffffu)) << (32 / WORD * i);
 #endif
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized_add.cpu: vectors, one behind the other. */
-#include "kernels/quantized/add.h"
+/* quantized_add.cpu, quantized_multiply.cpu: vectors, one behind the other. */
+#include "kernels/quantized/pair.h"
 
 static bool applies(const optune_task *task, char *why)
 {
@@ -15,7 +15,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int m = optune_plan_module(plan);
     const int64_t n = optune_tensor_elements(&call->output[0]);
     const int64_t threads = host_threads(task);
-    qadd_define(plan, m, call);
+    qpair_define(plan, m, call);
     optune_plan_flag(plan, m, "-ffp-contract=off"); /* each product is rounded by itself */
     optune_plan_define_text(plan, m, "DTYPE", "int");
     optune_plan_define_text(plan, m, "A_T", quantized_c_type(call->input[0].type.dtype));
@@ -24,16 +24,17 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "SHARE", host_ceil(host_ceil(n, threads), 64) * 64);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = m,
-                                            .function = "add",
+                                            .function = "pair",
                                             .n_args = 3,
                                             .arg = {optune_input_arg(0), optune_input_arg(1),
                                                     optune_output_arg(0)}});
 }
 
-OPTUNE_IMPL(quantized, add) = {
-    .op = "quantized_add",
-    .name = "quantized_add.cpu",
-    .summary = "vectors, divided only where a product could round otherwise",
-    .applies = applies,
-    .plan = plan,
-};
+#define PAIR(id)                                                                               \
+    {                                                                                          \
+        .op = id, .name = id ".cpu",                                                           \
+        .summary = "vectors, divided only where a product could round otherwise",              \
+        .applies = applies, .plan = plan                                                       \
+    }
+
+OPTUNE_IMPLS(quantized, pair) = {PAIR("quantized_add"), PAIR("quantized_multiply"), {0}};

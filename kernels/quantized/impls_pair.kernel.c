@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quantized_add.cpu. Macros from the plan: those of add.h, A_T and B_T, ELEMENTS, SHARE (of a
- * thread).
+ * quantized_add.cpu, quantized_multiply.cpu. Macros from the plan: those of pair.h, A_T and B_T,
+ * ELEMENTS, SHARE (of a thread).
  *
  * The one idea: a product with 1 / SCALE is within 2^-12 of the quotient where that is not cut off,
  * so that both round to the same whole number unless it lies that near to the middle of two.
@@ -42,23 +42,52 @@ INLINE int any(whole32 w)
 #endif
 }
 
+/* a * b + c, rounded once. */
+INLINE singles fused(singles a, singles b, singles c)
+{
+#if defined(__FMA__) && (VEC_BYTES <= 32 || defined(__AVX512F__))
+    __asm__("vfmadd213ps %2, %1, %0" : "+v"(a) : "v"(b), "v"(c));
+#else
+    for (int l = 0; l < VLEN; l++)
+        a[l] = __builtin_fmaf(a[l], b[l], c[l]);
+#endif
+    return a;
+}
+
+INLINE singles real(whole32 w)
+{
+    return __builtin_convertvector(w, singles);
+}
+
+/* What is over SCALE, rounded as that quotient is. */
+INLINE singles quotient(singles all)
+{
+    const singles steps = round_limited(all * (1 / SCALE));
+    const singles whole = steps + ROUND_BY;
+    const singles off = steps - (whole - ROUND_BY);
+    return UNLIKELY(any((off > NEAR) | (off < -NEAR))) ? all / SCALE : steps;
+}
+
 INLINE void some(const A_T *a, const B_T *b, BYTE_T *out)
 {
+    const singles none = {0};
     whole32 x = {0}, y = {0};
     WIDE(x, A_T, side_a, a);
     WIDE(y, B_T, side_b, b);
-    const singles sum = __builtin_convertvector(x - (A_ZERO), singles) * A_SCALE +
-                        __builtin_convertvector(y - (B_ZERO), singles) * B_SCALE;
-    singles steps = round_limited(sum * (1 / SCALE));
-    const singles whole = steps + ROUND_BY;
-    const singles off = steps - (whole - ROUND_BY);
-    if (UNLIKELY(any((off > NEAR) | (off < -NEAR))))
-        steps = sum / SCALE;
+    singles steps;
+    if (MERGED && IS_PRODUCT)
+        steps = real((x - (A_ZERO)) * (y - (B_ZERO))) * A_SCALE + SHIFT;
+    else if (MERGED)
+        steps = fused(real(x), A_SCALE - none, fused(real(y), B_SCALE - none, SHIFT - none));
+    else {
+        const singles of_a = real(x - (A_ZERO)) * A_SCALE, of_b = real(y - (B_ZERO)) * B_SCALE;
+        steps = quotient(IS_PRODUCT ? of_a * of_b : of_a + of_b);
+    }
     round_put(out, steps, VLEN);
 }
 
 /* arg: a, b, out */
-void add(void *const *arg)
+void pair(void *const *arg)
 {
     const A_T *a = arg[0];
     const B_T *b = arg[1];

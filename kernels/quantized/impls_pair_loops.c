@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized_add_loops.generic: any dims. */
+/* quantized_add_loops.generic, quantized_multiply_loops.generic: any dims. */
 #include "kernels/host/generic.h"
-#include "kernels/quantized/add.h"
+#include "kernels/quantized/pair.h"
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
@@ -10,11 +10,14 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     char inverse[64];
     const int m = generic_module(task, plan, task->call->output[0].dtype);
     optune_plan_define(plan, m, "RANK", task->call->output[0].rank);
-    qadd_define(plan, m, task->call);
+    qpair_define(plan, m, task->call);
     snprintf(inverse, sizeof inverse, "((float)%.9e)", (double)(1 / scale));
     optune_plan_define_text(plan, m, "INVERSE", inverse);
     generic_stage(task, plan, m);
 }
 
-OPTUNE_IMPL(quantized, add_loops) = GENERIC_ROW("quantized_add", "one sum after the other",
-                                                plan);
+OPTUNE_IMPLS(quantized, pair_loops) = {
+    GENERIC_ROW("quantized_add", "one sum after the other", plan),
+    GENERIC_ROW("quantized_multiply", "one product after the other", plan),
+    {0},
+};

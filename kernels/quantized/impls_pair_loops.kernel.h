@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized_add, generic: an item is an element of the output. Macros from the plan: those of
- * add.h, INVERSE (1 / SCALE, rounded). */
+/* quantized_add and quantized_multiply, generic: an item is an element of the output. Macros from
+ * the plan: those of pair.h, INVERSE (1 / SCALE, rounded). */
 #include "kernels/common/generic_body.kernel.h"
 
 /* Adding it to a float of less than 2^22 rounds that to a whole number, halves to the even one. */
@@ -25,13 +25,22 @@ INLINE i64 items(const generic_call *c)
     return elements(out, RANK);
 }
 
+/* What is rounded. Products by themselves: nothing makes one operation of these and a sum. */
+INLINE float combined(float a, float b)
+{
+    const float x = a - (float)(A_ZERO), y = b - (float)(B_ZERO);
+    if (MERGED && IS_PRODUCT)
+        return FMA(x * y, A_SCALE, 0.0f) + SHIFT;
+    if (MERGED)
+        return FMA(a, A_SCALE, FMA(b, B_SCALE, SHIFT));
+    const float of_a = FMA(x, A_SCALE, 0.0f), of_b = FMA(y, B_SCALE, 0.0f);
+    return quotient(IS_PRODUCT ? FMA(of_a, of_b, 0.0f) : of_a + of_b);
+}
+
 INLINE void some(const generic_call *c, i64 first, i64 last)
 {
     for (; first < last; first++) {
-        /* Products by themselves: nothing makes one operation of these and the sum. */
-        const float a = FMA((float)READ(0, first) - (float)(A_ZERO), A_SCALE, 0.0f);
-        const float b = FMA((float)READ(1, first) - (float)(B_ZERO), B_SCALE, 0.0f);
-        float v = quotient(a + b);
+        float v = combined((float)READ(0, first), (float)READ(1, first));
         if (!(v > OUT_LEAST - (OUT_ZERO)))
             v = OUT_LEAST - (OUT_ZERO);
         if (v > OUT_MOST - (OUT_ZERO))
