@@ -17,7 +17,7 @@
 typedef struct gathering {
     ot_arena *arena; /* of the rows; NULL: they get memory of their own */
     const optune_task *task;
-    const optune_strategy *strategy;
+    const ot_ranking *ranking;
     const ot_fact *fact;
     int n;
     ot_considered *candidate;               /* asked when something hangs on it */
@@ -70,7 +70,7 @@ static bool better(const ot_fact *a, const ot_fact *b)
 static ot_refusal ask(const gathering *g, ot_choice_row *row)
 {
     if (row->candidate.refusal == OT_UNASKED)
-        row->candidate.refusal = ot_considered_ask(g->task, g->strategy, g->candidate,
+        row->candidate.refusal = ot_considered_ask(g->task, g->ranking->strategy, g->candidate,
                                                    row->candidate.order, g->constant);
     return row->candidate.refusal;
 }
@@ -187,30 +187,27 @@ static double high_of(const optune_record *r)
     return r->high >= r->cost ? r->high : r->cost;
 }
 
+/* Whether it can be chosen untuned. A library that is not named here is not, whatever else may be
+ * said of it. */
+static bool may_serve(const gathering *g, const ot_choice_row *row)
+{
+    const optune_impl *impl = row->candidate.impl;
+    const ot_refusal refusal = row->candidate.refusal;
+    return refusal == OT_VALID ||
+           (refusal == OT_UNASKED &&
+            !(impl->library && !optune_target_has_lib(g->task->target, impl->library)));
+}
+
 /* The first of the highest plevel whose fallback was not refused; `sound`: of those that have not
  * only failed. */
 static int by_level(const gathering *g, const ot_choice *choice, bool sound)
 {
-    int left[OT_MAX_CANDIDATES], plevel[OT_MAX_CANDIDATES], n = 0; /* as they are in order */
     for (int i = 0; i < choice->n; i++) {
-        const ot_choice_row *row = &choice->row[i];
-        const ot_refusal refusal = row->candidate.refusal;
-        left[n] = i;
-        plevel[n] = row->candidate.plevel;
-        n += (refusal == OT_VALID || refusal == OT_UNASKED) && !row->fallback_why[0] &&
-             !(sound && row->failed);
-    }
-    for (; n > 0; n--) {
-        int first = 0;
-        for (int i = 1; i < n; i++)
-            first = plevel[i] > plevel[first] ? i : first;
-        const int best = left[first];
-        if (ask(g, &choice->row[best]) == OT_VALID)
+        const int best = g->ranking->by_level[i];
+        ot_choice_row *row = &choice->row[best];
+        if (may_serve(g, row) && !row->fallback_why[0] && !(sound && row->failed) &&
+            ask(g, row) == OT_VALID)
             return best;
-        for (int i = first; i + 1 < n; i++) {
-            left[i] = left[i + 1];
-            plevel[i] = plevel[i + 1];
-        }
     }
     return -1;
 }
@@ -408,7 +405,7 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
                           .row = memset(memory, 0, rows),
                           .lent = g->arena,
                           .config = config,
-                          .strategy = g->strategy,
+                          .strategy = g->ranking->strategy,
                           .strict = g->strict,
                           .unread_why = ""};
     for (int i = 0; i < n; i++) {
@@ -514,7 +511,7 @@ int ot_select_in(ot_arena *arena, const optune_task *task, const ot_fact *fact, 
                    .constant = ot_call_static(task->call)};
     int n = 0;
     *choice = (ot_choice){.winner = -1, .default_row = -1, .unread_why = ""};
-    int status = ot_consider_rows(task, &g.strategy, candidate, &n, err);
+    int status = ot_consider_rows(task, &g.ranking, candidate, &n, err);
     if (status >= 0)
         status = choose(&g, n, choice, err);
     if (status == 1) {
