@@ -273,8 +273,8 @@ static const form *find(const ot_forms *forms, const sized *of, uint64_t hash, i
 }
 
 /* False: it goes the long way. */
-static bool read_short(ot_forms *forms, const char *workload, size_t n, const sized *of,
-                       uint64_t hash, int n_ops, optune_call *call, ot_text *text)
+static bool read_short(ot_forms *forms, const sized *of, uint64_t hash, int n_ops,
+                       optune_call *call, ot_text *text)
 {
     pthread_mutex_lock(&forms->lock);
     const form *f = find(forms, of, hash, n_ops);
@@ -287,9 +287,7 @@ static bool read_short(ot_forms *forms, const char *workload, size_t n, const si
     pthread_mutex_lock(&forms->lock); /* not kept meanwhile: another may have its place */
     f = find(forms, of, hash, n_ops);
     if (f && f->canonical && is_settled_alike(f, call) && has_sizes(call, of)) {
-        if (f->is_canonical && of->plain)
-            ot_text_add_n(text, workload, n);
-        else
+        if (!f->is_canonical || !of->plain)
             print(f->canonical, f->n_canonical, of, text);
         printed = true;
     }
@@ -309,7 +307,7 @@ int ot_form_parse(ot_forms *forms, const char *workload, size_t n_workload, optu
         return read_long(workload, call, text, err);
     ot_ops(&n_ops);
     const uint64_t hash = ot_hash64(of.form, of.n);
-    if (read_short(forms, workload, n_workload, &of, hash, n_ops, call, text))
+    if (read_short(forms, &of, hash, n_ops, call, text))
         return OPTUNE_OK;
     char packed[sizeof *call];
     const bool plain = ot_call_read(workload, call) >= 0 && has_sizes(call, &of);

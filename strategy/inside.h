@@ -46,6 +46,7 @@ struct optune_space {
      * was not asked yet. NULL: nobody lends it. */
     optune_config *found;
     atomic_int next; /* the knob at which a name is looked for first: most come in order */
+    bool spills;     /* some of what knobs have lies on the heap */
     int n_known;     /* knobs of the time that it was open before, as they were */
     size_t used;     /* of the room in which values and words of knobs lie as far as it goes */
     _Alignas(int64_t) char room[2048];
@@ -81,6 +82,9 @@ static inline bool ot_same_room(const char a[OPTUNE_KNOB_NAME_SIZE],
     }
     return true;
 }
+/* Whether the config is written knob by knob as the space writes it, as most are; *index: its own,
+ * NULL: nobody asks. */
+bool ot_space_writes(const optune_space *space, const optune_config *config, int64_t *index);
 /* The knob of that name, or -1. */
 int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */

@@ -270,13 +270,17 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
     return status;
 }
 
-static bool in_space(const optune_task *task, const ot_choice_row *row, const ot_fact *fact,
-                     optune_config *config)
+/* The fact's config, its own or in `room`; NULL: it is not in the space. */
+static const optune_config *in_space(const optune_task *task, const ot_choice_row *row,
+                                     const ot_fact *fact, optune_config *room)
 {
-    ot_config_copy(config, &fact->record.config);
-    if (fact->currency == OT_HINT)
-        config->index = -1; /* of whatever space it was measured in */
-    return ot_space_has(task, row->candidate.impl, config);
+    const optune_config *config = &fact->record.config;
+    if (fact->currency == OT_HINT) {
+        ot_config_copy(room, config);
+        room->index = -1; /* of whatever space it was measured in */
+        config = room;
+    }
+    return ot_space_has(task, row->candidate.impl, config, room);
 }
 
 /* The fallback of an implementation, asked once: false when it cannot be used. */
@@ -438,8 +442,8 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
     if (choice->winner < 0)
         return choose_untuned(g, choice, config, err);
     ot_choice_row *winner = &choice->row[choice->winner];
-    if (!in_space(g->task, winner, winner->fact, config) ||
-        (!g->strict && !fastest_fits(g->task, choice)))
+    choice->config = in_space(g->task, winner, winner->fact, config);
+    if (!choice->config || (!g->strict && !fastest_fits(g->task, choice)))
         return 1;
     choice->tier =
         winner->fact->currency == OT_UNVERIFIABLE ? OT_TIER_UNVERIFIED : OT_TIER_TUNED;

@@ -24,7 +24,7 @@ void ot_space_begin(optune_space *space)
     space->problem.text[0] = '\0';
     space->where = NULL;
     space->wide = NULL;
-    space->team = false;
+    space->team = space->spills = false;
     space->sought = space->found = NULL;
     atomic_init(&space->next, 0);
 }
@@ -40,21 +40,18 @@ optune_space *ot_space_blank(void)
 void *ot_space_take(optune_space *space, size_t size)
 {
     size = (size + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
-    if (size > sizeof space->room - space->used)
+    if (size > sizeof space->room - space->used) {
+        space->spills = true;
         return ot_alloc_raw(size);
+    }
     space->used += size;
     return space->room + space->used - size;
 }
 
-static bool in_room(const optune_space *space, const void *memory)
-{
-    const char *at = memory;
-    return at >= space->room && at < space->room + sizeof space->room;
-}
-
 void ot_space_give_back(optune_space *space, void *memory)
 {
-    if (memory && !in_room(space, memory))
+    const char *at = memory;
+    if (at && (at < space->room || at >= space->room + sizeof space->room))
         free(memory);
 }
 
@@ -73,16 +70,11 @@ void ot_space_forget(optune_space *space)
 
 void ot_space_end(optune_space *space)
 {
-    bool whole = space->problem.status >= 0;
-    for (int i = 0; i < space->n_knobs; i++) {
-        const ot_knob *knob = &space->knob[i];
-        void *const memory = knob->word ? (void *)knob->word : (void *)knob->value;
-        if (!memory || in_room(space, memory))
-            continue;
-        free(memory);
-        whole = false;
+    for (int i = 0; i < space->n_knobs && space->spills; i++) {
+        ot_space_give_back(space, space->knob[i].value);
+        ot_space_give_back(space, space->knob[i].word);
     }
-    if (!whole)
+    if (space->spills || space->problem.status < 0)
         ot_space_forget(space);
     ot_where_close(space->where);
     free(space->wide);
@@ -353,11 +345,9 @@ static int64_t find_plain(const ot_knob *knob, const optune_entity *entity)
     return digit;
 }
 
-/* Most configs are written as the space writes them, knob by knob; false: it is to be looked
- * for. */
-static bool is_plain(const optune_space *space, optune_config *config)
+bool ot_space_writes(const optune_space *space, const optune_config *config, int64_t *index)
 {
-    int64_t index = 0, radix = 1;
+    int64_t at = 0, radix = 1;
     if (config->n != space->n_knobs)
         return false;
     const ot_knob *knob = space->knob;
@@ -375,16 +365,17 @@ static bool is_plain(const optune_space *space, optune_config *config)
             return false;
         if (digit == knob->n)
             return false;
-        index += digit * radix;
+        at += digit * radix;
         radix *= knob->n;
     }
-    config->index = index;
+    if (index)
+        *index = at;
     return true;
 }
 
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err)
 {
-    if (is_plain(space, config))
+    if (ot_space_writes(space, config, &config->index))
         return OPTUNE_OK;
     int64_t digit[OPTUNE_MAX_KNOBS];
     bool met[OPTUNE_MAX_KNOBS] = {false}, written = config->n == space->n_knobs;

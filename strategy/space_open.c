@@ -54,19 +54,27 @@ int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space
     return status;
 }
 
-bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_config *config)
+const optune_config *ot_space_has(const optune_task *task, const optune_impl *impl,
+                                  const optune_config *config, optune_config *room)
 {
     optune_space own, *space = ot_space_lend(impl, &own);
+    const optune_config *found = NULL;
     const int64_t index = config->index;
-    const bool open = open_in(space, task, impl, index < 0 ? NULL : config, NULL) >= 0;
-    const bool has = open && ot_space_index_of(space, config, NULL) >= 0 &&
-                     ot_space_valid(space, config, NULL);
-    if (open)
+    if (open_in(space, task, impl, index < 0 ? NULL : config, NULL) >= 0) {
+        if (index >= 0 && ot_space_writes(space, config, NULL)) {
+            found = config;
+        } else {
+            if (room != config)
+                ot_config_copy(room, config);
+            found = ot_space_index_of(space, room, NULL) < 0 ? NULL : room;
+            if (index >= 0)
+                room->index = index; /* of the whole space */
+        }
+        found = found && ot_space_valid(space, found, NULL) ? found : NULL;
         ot_space_end(space);
+    }
     ot_space_take_back(impl, space, &own);
-    if (index >= 0)
-        config->index = index; /* of the whole space */
-    return has;
+    return found;
 }
 
 /* Whether it is the config that was found to be in the space and valid. */
