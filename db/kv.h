@@ -46,6 +46,7 @@ typedef struct ot_snapshot {
      * nobody asked. Of a view, which may go on to a later commit, nothing is. */
     struct ot_seen {
         signed char epoch, summary, all;
+        bool whole;           /* `value` is: its checksum was looked at */
         int64_t number;       /* the snapshot of which `epoch` is */
         int64_t all_number;   /* and of which `all` is: ot_summary_has_all */
         uint64_t first;       /* ot_snapshot_epoch */
