@@ -145,8 +145,9 @@ void ot_facts_outdate(ot_fact *fact, int n)
             continue;
         fact[i].currency = OT_STALE;
         fact[i].overtaken = true;
-        optune_refuse(fact[i].why, "it was measured again later, and that record cannot be read: "
-                                   "`optune db check --mend`");
+        optune_refuse(fact[i].why,
+                      "it was measured again later, and that record cannot be read: "
+                      "`optune db check --mend`");
     }
 }
 

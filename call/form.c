@@ -206,16 +206,16 @@ static const void *piece(pieces *to, const void *data, size_t n)
     return to->at ? memcpy(to->at + at, data, n) : NULL;
 }
 
-static void fill(form *f, pieces *to, const sized *of, const sized *canonical, const void *packed,
-                 size_t n_packed, const optune_call *settled)
+static void fill(form *f, pieces *to, const sized *of, const sized *canonical,
+                 const void *packed, size_t n_packed, const optune_call *settled)
 {
     optune_dtype dtype[OPTUNE_MAX_INPUTS];
     for (int i = 0; i < f->n_inputs; i++)
         dtype[i] = settled->input[i].type.dtype;
     f->text = piece(to, of->form, of->n);
     f->canonical = canonical ? piece(to, canonical->form, canonical->n) : NULL;
-    f->is_canonical = canonical && canonical->n == of->n &&
-                      !memcmp(canonical->form, of->form, of->n);
+    f->is_canonical =
+        canonical && canonical->n == of->n && !memcmp(canonical->form, of->form, of->n);
     f->call = piece(to, packed, n_packed);
     f->attr = piece(to, settled->attr, (size_t)f->n_attrs * sizeof *f->attr);
     f->epilogue = piece(to, settled->epilogue, (size_t)f->n_epilogues * sizeof *f->epilogue);
@@ -227,7 +227,8 @@ static void keep(ot_forms *forms, uint64_t hash, int n_ops, const sized *of, con
                  size_t n_packed, const optune_call *settled, const ot_text *text)
 {
     sized canonical;
-    const bool plain = take_sizes(text->s, text->n, &canonical) && has_sizes(settled, &canonical);
+    const bool plain =
+        take_sizes(text->s, text->n, &canonical) && has_sizes(settled, &canonical);
     form f = {.hash = hash,
               .n_ops = n_ops,
               .n = of->n,

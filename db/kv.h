@@ -101,7 +101,7 @@ bool ot_walk_empty(ot_snapshot *reader, ot_kv_table table); /* likewise: no key 
 typedef void ot_key_fn(void *arg, const char *key, size_t n);
 bool ot_walk_keys(ot_snapshot *reader, ot_kv_table table, int64_t most, ot_key_fn *take,
                   void *arg);
-void ot_roots_release(ot_snapshot *reader);                 /* roots.c */
+void ot_roots_release(ot_snapshot *reader); /* roots.c */
 /* apart.c: entries of a table in key order: of pages that only one of two snapshots has. What they
  * share lies in pages that neither can change, so what differs is in these, and they are as few as
  * the changes. Valid as long as the snapshots. */

@@ -63,7 +63,8 @@ int ot_walk_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes
 }
 
 /* A leaf at a time, as nobody asks what stands behind its keys. */
-bool ot_walk_keys(ot_snapshot *reader, ot_kv_table table, int64_t most, ot_key_fn *take, void *arg)
+bool ot_walk_keys(ot_snapshot *reader, ot_kv_table table, int64_t most, ot_key_fn *take,
+                  void *arg)
 {
     ot_roots *r = reader->roots;
     ot_path *path = &r->path[table];

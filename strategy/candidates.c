@@ -181,11 +181,6 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
     return OT_VALID;
 }
 
-int ot_row_plevel(const optune_strategy_row *row)
-{
-    return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
-}
-
 /* The first of them that computes the call; NULL: none does. */
 static const optune_impl *first_valid(const ot_considered *considered, int n)
 {

@@ -20,13 +20,16 @@ typedef struct ot_knob {
     int parts; /* values of one entity; 1 for scalars */
     bool
         ascending; /* a split from sorted factors: entities ascend by (last size, ..., second) */
-    bool listed;           /* a split of which all entities that `policy` and `most` admit are */
-    uint8_t policy;        /* of such a split, optune_split_policy */
-    int64_t extent, most;  /* of a split: its axis, and its largest factor; 0: any */
-    int64_t n, capacity;   /* entities; how many there is memory for */
-    int64_t *value;        /* n x parts; NULL for words */
+    /* Of a split: whether all entities are there that policy (optune_split_policy) and the largest
+     * factor admit, 0: any; its axis. */
+    bool listed;
+    uint8_t policy;
+    int64_t most, extent;
+    int64_t n, capacity;            /* entities; how many there is memory for */
+    int64_t *value;                 /* n x parts; NULL for words */
     char (*word)[OPTUNE_WORD_SIZE]; /* n, with zeros behind each; NULL otherwise */
-    atomic_int at; /* of one value or word: the first of its digit's, where it is looked for first */
+    /* A digit, the first of its value or word: where one is looked for first. */
+    atomic_int at;
 } ot_knob;
 
 struct optune_space {
@@ -117,8 +120,8 @@ typedef struct ot_ranking {
     ot_considered row[OT_MAX_CANDIDATES];
     unsigned char by_level[OT_MAX_CANDIDATES];
 } ot_ranking;
-int ot_ranking_get(const optune_op *op, const optune_target *target,
-                   const ot_ranking **ranking, optune_err *err);
+int ot_ranking_get(const optune_op *op, const optune_target *target, const ot_ranking **ranking,
+                   optune_err *err);
 /* registry.c: how often rows were added, or went. */
 unsigned ot_registry_changes(void);
 

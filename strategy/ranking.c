@@ -34,11 +34,16 @@ static size_t keys_size(const optune_target *target)
     return (size_t)target->n_keys * sizeof target->key[0];
 }
 
-static int add(ot_ranking *to, const optune_impl *impl, int plevel)
+int ot_row_plevel(const optune_strategy_row *row)
 {
-    to->row[to->n] = (ot_considered){
-        .impl = impl, .plevel = plevel, .order = to->n, .refusal = OT_UNASKED};
-    return to->n++;
+    return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
+}
+
+static void add(ot_ranking *to, const optune_impl *impl, int plevel)
+{
+    to->row[to->n] =
+        (ot_considered){.impl = impl, .plevel = plevel, .order = to->n, .refusal = OT_UNASKED};
+    to->n++;
 }
 
 static int enumerate(const optune_op *op, ot_ranking *to, optune_err *err)
@@ -75,8 +80,8 @@ static void sort(ot_ranking *r)
     }
 }
 
-int ot_ranking_get(const optune_op *op, const optune_target *target,
-                   const ot_ranking **ranking, optune_err *err)
+int ot_ranking_get(const optune_op *op, const optune_target *target, const ot_ranking **ranking,
+                   optune_err *err)
 {
     const unsigned changes = ot_registry_changes();
     _Atomic(kept *) *const place = place_of(op);

@@ -20,9 +20,9 @@ typedef struct gathering {
     const ot_ranking *ranking;
     const ot_fact *fact;
     int n;
-    ot_considered *candidate;               /* asked when something hangs on it */
-    bool constant;                          /* all dims of the call are */
-    bool strict;                            /* every fact's config is looked up in the space */
+    ot_considered *candidate; /* asked when something hangs on it */
+    bool constant;            /* all dims of the call are */
+    bool strict;              /* every fact's config is looked up in the space */
     int n_measured, n_hinted; /* rows of which there are facts: of this machine, of others */
     unsigned char measured[OT_MAX_CANDIDATES], hinted[OT_MAX_CANDIDATES];
     bool *unfit; /* facts whose config the present space does not know; made when needed */

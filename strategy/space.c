@@ -360,8 +360,7 @@ bool ot_space_writes(const optune_space *space, const optune_config *config, int
         int64_t digit;
         if (knob->parts == 1 && knob->kind == OPTUNE_KNOB_OTHER)
             digit = find_plain(knob, entity);
-        else if ((digit = find_entity(knob, entity)) < 0 ||
-                 !is_written_so(knob, digit, entity))
+        else if ((digit = find_entity(knob, entity)) < 0 || !is_written_so(knob, digit, entity))
             return false;
         if (digit == knob->n)
             return false;

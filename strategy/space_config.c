@@ -82,9 +82,8 @@ static void choose(optune_config *config, const optune_space *space, const ot_kn
                    int64_t digit)
 {
     const int k = (int)(knob - space->knob);
-    const bool in_order =
-        k < config->n && (ot_same_room(config->entity[k].name, knob->name) ||
-                          strcmp(config->entity[k].name, knob->name) == 0);
+    const bool in_order = k < config->n && (ot_same_room(config->entity[k].name, knob->name) ||
+                                            strcmp(config->entity[k].name, knob->name) == 0);
     const int at = in_order ? k : position(config, knob->name);
     if (at < 0)
         return;

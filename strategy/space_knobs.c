@@ -358,8 +358,7 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
     knob->most = how->max_factor;
     knob->policy = (uint8_t)how->policy;
     knob->listed = generated && !space->sought && !how->filter;
-    knob->ascending =
-        how->policy == OPTUNE_SPLIT_FACTORS || how->policy == OPTUNE_SPLIT_POWER2;
+    knob->ascending = how->policy == OPTUNE_SPLIT_FACTORS || how->policy == OPTUNE_SPLIT_POWER2;
     if (generated && space->sought) {
         find_sought(w);
     } else if (generated) {

@@ -118,8 +118,8 @@ bool ot_task_fallback(const optune_task *task, const optune_impl *impl, optune_c
     found.n = -1;
     const bool open = open_in(space, task, impl, NULL, &err) >= 0;
     space->found = &found;
-    const bool usable = open ? ot_space_fallback(space, config, why)
-                             : optune_refuse(why, "%s", err.text);
+    const bool usable =
+        open ? ot_space_fallback(space, config, why) : optune_refuse(why, "%s", err.text);
     if (open)
         ot_space_end(space);
     ot_space_take_back(impl, space, &own);
