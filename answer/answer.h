@@ -202,8 +202,9 @@ void ot_facts_supersede(ot_fact *fact, int n);
 bool ot_same_trial(const optune_record *a, const optune_record *b); /* of one config */
 /* One that is to be judged; `from`: its source, NULL: as the record has it. */
 void ot_fact_of(ot_fact *fact, const optune_record *record, const char *from);
-/* Unless it is stale, it is so as a newer measurement of its config is damaged. */
-void ot_fact_outdated(ot_fact *fact);
+/* Those that are outdated and could be used are stale, behind all else that could be said of them:
+ * who reads less has not met what is damaged and decides nothing. */
+void ot_facts_outdate(ot_fact *fact, int n);
 const char *ot_damaged_told(ot_arena *arena, int passed); /* that so many records were */
 /* Seconds, as measured, of what is chosen so; infinite: it was not measured. */
 double ot_context_cost(optune *o, const optune_call *call, const char *policy);

@@ -360,15 +360,17 @@ static bool again(optune *o, int status, int opened, int *swaps, ot_answer **fou
     return true;
 }
 
+/* `text`: canonical; empty: what was asked is. */
 static int by_canonical_text(optune *o, state *now, const key *asked, const optune_call *call,
                              const ot_text *text, ot_answer **answer, optune_err *err)
 {
     int status = OPTUNE_OK;
-    const bool same = asked->n == text->n && !memcmp(asked->data, text->s, text->n);
+    const bool same =
+        !text->n || (asked->n == text->n && !memcmp(asked->data, text->s, text->n));
     const key canonical = same ? *asked : key_of(text->s, text->n);
     *answer = same ? NULL : look_up(o, now, &canonical);
     if (!*answer) {
-        status = make(o, now, call, text->s, NULL, answer, err);
+        status = make(o, now, call, canonical.data, NULL, answer, err);
         if (status >= 0)
             keep(o, now, &canonical, *answer);
     }

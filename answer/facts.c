@@ -144,7 +144,8 @@ int ot_context_facts(optune *o, const optune_task *task, ot_arena *arena, ot_fac
 static bool has_usable(const ot_fact *fact, int n)
 {
     for (int i = 0; i < n; i++)
-        if (fact[i].record.outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE)
+        if (fact[i].record.outcome == OPTUNE_OUTCOME_OK && fact[i].currency != OT_STALE &&
+            !fact[i].outdated)
             return true;
     return false;
 }
@@ -192,8 +193,7 @@ static bool judge_found(knowing *all, const ot_finds *found, const ot_consulted 
         } else {
             judge_like(all, one, *n > 0 ? one - 1 : NULL);
             usable = usable && one->currency != OT_STALE;
-            if (found->how[i].outdated)
-                ot_fact_outdated(one);
+            one->outdated = found->how[i].outdated;
         }
         ++*n;
     }
@@ -272,10 +272,13 @@ static int gather(optune *o, const optune_task *task, const ot_question *asked,
     }
     if (*n > 1) { /* else there is none that could */
         ot_facts_refute(*fact, *n);
-        if (in_graph)
+        if (in_graph) {
+            ot_facts_outdate(*fact + last, *n - last);
             settle(*fact + last, *n - last);
+        }
         ot_facts_supersede(*fact, *n);
     }
+    ot_facts_outdate(*fact, *n);
     return OPTUNE_OK;
 }
 

@@ -146,6 +146,7 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
     kept->alike = fact->alike;
     kept->overtaken = fact->overtaken;
     kept->remeasured = fact->remeasured;
+    kept->outdated = fact->outdated;
     kept->impl = fact->impl;
     kept->block = NULL;
     memcpy(kept->why, fact->why, strlen(fact->why) + 1);
@@ -158,17 +159,17 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
     return kept;
 }
 
-/* The record's own, where that is the same; else it is packed. */
-static void keep_config(keeping *k, const optune_config *config, const ot_fact *fact)
+static void keep_config(keeping *k, const optune_config *config)
 {
-    const optune_config *own = fact ? &fact->record.config : NULL;
     char packed[sizeof *config];
-    const size_t used =
-        offsetof(optune_config, entity) + (size_t)config->n * sizeof config->entity[0];
-    if (own && own->n == config->n && memcmp(own, config, used) == 0)
-        k->to->choice.config = own;
-    else
-        k->to->config_packed = keep(k, packed, ot_config_pack(config, packed));
+    k->to->config_packed = keep(k, packed, ot_config_pack(config, packed));
+}
+
+/* Whether nothing was found out of it, so that its texts are nobody's and its facts none. */
+static bool says_nothing(const ot_choice_row *row)
+{
+    return !row->fact && !row->stale && !row->hint && !row->failed && !*row->hint_why &&
+           !*row->unfit_why && !*row->fallback_why;
 }
 
 static void keep_untold(keeping *k, const ot_untold *untold)
@@ -187,11 +188,16 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
     keeping k = {.to = to, .at = to->room, .end = to->room + to->n_room};
     char packed[sizeof *call];
     const size_t size = ot_call_pack(call, packed);
-    ot_choice_row *const row = choice->row;
+    ot_choice_row *const row = choice->row, *const winner = &row[choice->winner];
+    const bool records = winner->fact && choice->config == &winner->fact->record.config;
     to->n_facts = n_facts;
     to->op = call->op;
     atomic_init(&to->flops, -1);
     for (int i = 0; i < choice->n; i++) {
+        if (says_nothing(&row[i])) {
+            row[i].hint_why = row[i].unfit_why = row[i].fallback_why = "";
+            continue;
+        }
         if (row[i].fact)
             row[i].fact = keep_fact(&k, row[i].fact);
         if (row[i].stale)
@@ -206,8 +212,9 @@ size_t ot_answer_settle(ot_answer *to, const optune_call *call, const ot_choice 
     }
     to->choice = *choice;
     to->choice.texts = (ot_arena){0};
-    to->choice.config = NULL;
-    keep_config(&k, choice->config, row[choice->winner].fact);
+    to->choice.config = records ? &winner->fact->record.config : NULL;
+    if (!records)
+        keep_config(&k, choice->config);
     to->choice.unread_why = keep_text(&k, choice->unread_why);
     to->choice.row = take(&k, (size_t)choice->n * sizeof *row);
     memcpy(to->choice.row, row, (size_t)choice->n * sizeof *row);

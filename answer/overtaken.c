@@ -132,20 +132,23 @@ void ot_fact_of(ot_fact *fact, const optune_record *record, const char *from)
     ot_record_copy(&fact->record, record);
     fact->record.source = from ? from : record->source;
     fact->why[0] = '\0';
-    fact->overtaken = fact->remeasured = false;
+    fact->overtaken = fact->remeasured = fact->outdated = false;
     fact->alike = 0;
     fact->impl = NULL;
     fact->block = NULL;
 }
 
-void ot_fact_outdated(ot_fact *fact)
+void ot_facts_outdate(ot_fact *fact, int n)
 {
-    if (fact->currency == OT_STALE)
-        return;
-    fact->currency = OT_STALE;
-    fact->overtaken = true;
-    optune_refuse(fact->why, "it was measured again later, and that record cannot be read: "
-                             "`optune db check --mend`");
+    for (int i = 0; i < n; i++) {
+        if (!fact[i].outdated || fact[i].currency == OT_STALE)
+            continue;
+        fact[i].currency = OT_STALE;
+        fact[i].overtaken = true;
+        optune_refuse(fact[i].why,
+                      "it was measured again later, and that record cannot be read: "
+                      "`optune db check --mend`");
+    }
 }
 
 const char *ot_damaged_told(ot_arena *arena, int passed)
@@ -163,11 +166,11 @@ static ot_fact *facts_of(const ot_finds *found, const char *from, ot_arena *aren
     for (int i = 0; i < found->n; i++) {
         ot_fact_of(&fact[i], &found->record[i], from);
         fact[i].currency = OT_CURRENT;
-        if (found->how && found->how[i].outdated)
-            ot_fact_outdated(&fact[i]);
+        fact[i].outdated = found->how && found->how[i].outdated;
     }
     ot_facts_refute(fact, found->n);
     ot_facts_supersede(fact, found->n);
+    ot_facts_outdate(fact, found->n);
     return fact;
 }
 

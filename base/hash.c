@@ -24,15 +24,20 @@ ot_digest ot_digest_texts(const char *const *texts, int n)
 {
     /* Each text after its length, eight bytes little-endian, so that {"ab", "c"} is not
      * {"a", "bc"}; an absent text is a length that no text has. */
-    size_t size = 0;
-    for (int i = 0; i < n; i++)
-        size += 8 + (texts[i] ? strlen(texts[i]) : 0);
+    enum { FEW = 8 };
+    size_t size = 0, few[FEW];
+    for (int i = 0; i < n; i++) {
+        const size_t length = texts[i] ? strlen(texts[i]) : 0;
+        size += 8 + length;
+        if (i < FEW)
+            few[i] = length;
+    }
     unsigned char small[2048];
     small[0] = 0;
     unsigned char *bytes = size <= sizeof small ? small : ot_alloc(size);
     unsigned char *at = bytes;
     for (int i = 0; i < n; i++) {
-        size_t length = texts[i] ? strlen(texts[i]) : 0;
+        const size_t length = !texts[i] ? 0 : i < FEW ? few[i] : strlen(texts[i]);
         uint64_t prefix = texts[i] ? length : UINT64_MAX;
         if (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
             prefix = __builtin_bswap64(prefix);

@@ -206,16 +206,16 @@ static const void *piece(pieces *to, const void *data, size_t n)
     return to->at ? memcpy(to->at + at, data, n) : NULL;
 }
 
-static void fill(form *f, pieces *to, const sized *of, const sized *canonical, const void *packed,
-                 size_t n_packed, const optune_call *settled)
+static void fill(form *f, pieces *to, const sized *of, const sized *canonical,
+                 const void *packed, size_t n_packed, const optune_call *settled)
 {
     optune_dtype dtype[OPTUNE_MAX_INPUTS];
     for (int i = 0; i < f->n_inputs; i++)
         dtype[i] = settled->input[i].type.dtype;
     f->text = piece(to, of->form, of->n);
     f->canonical = canonical ? piece(to, canonical->form, canonical->n) : NULL;
-    f->is_canonical = canonical && canonical->n == of->n &&
-                      !memcmp(canonical->form, of->form, of->n);
+    f->is_canonical =
+        canonical && canonical->n == of->n && !memcmp(canonical->form, of->form, of->n);
     f->call = piece(to, packed, n_packed);
     f->attr = piece(to, settled->attr, (size_t)f->n_attrs * sizeof *f->attr);
     f->epilogue = piece(to, settled->epilogue, (size_t)f->n_epilogues * sizeof *f->epilogue);
@@ -227,7 +227,8 @@ static void keep(ot_forms *forms, uint64_t hash, int n_ops, const sized *of, con
                  size_t n_packed, const optune_call *settled, const ot_text *text)
 {
     sized canonical;
-    const bool plain = take_sizes(text->s, text->n, &canonical) && has_sizes(settled, &canonical);
+    const bool plain =
+        take_sizes(text->s, text->n, &canonical) && has_sizes(settled, &canonical);
     form f = {.hash = hash,
               .n_ops = n_ops,
               .n = of->n,
@@ -273,8 +274,8 @@ static const form *find(const ot_forms *forms, const sized *of, uint64_t hash, i
 }
 
 /* False: it goes the long way. */
-static bool read_short(ot_forms *forms, const char *workload, size_t n, const sized *of,
-                       uint64_t hash, int n_ops, optune_call *call, ot_text *text)
+static bool read_short(ot_forms *forms, const sized *of, uint64_t hash, int n_ops,
+                       optune_call *call, ot_text *text)
 {
     pthread_mutex_lock(&forms->lock);
     const form *f = find(forms, of, hash, n_ops);
@@ -287,9 +288,7 @@ static bool read_short(ot_forms *forms, const char *workload, size_t n, const si
     pthread_mutex_lock(&forms->lock); /* not kept meanwhile: another may have its place */
     f = find(forms, of, hash, n_ops);
     if (f && f->canonical && is_settled_alike(f, call) && has_sizes(call, of)) {
-        if (f->is_canonical && of->plain)
-            ot_text_add_n(text, workload, n);
-        else
+        if (!f->is_canonical || !of->plain)
             print(f->canonical, f->n_canonical, of, text);
         printed = true;
     }
@@ -309,7 +308,7 @@ int ot_form_parse(ot_forms *forms, const char *workload, size_t n_workload, optu
         return read_long(workload, call, text, err);
     ot_ops(&n_ops);
     const uint64_t hash = ot_hash64(of.form, of.n);
-    if (read_short(forms, workload, n_workload, &of, hash, n_ops, call, text))
+    if (read_short(forms, &of, hash, n_ops, call, text))
         return OPTUNE_OK;
     char packed[sizeof *call];
     const bool plain = ot_call_read(workload, call) >= 0 && has_sizes(call, &of);

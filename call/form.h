@@ -8,8 +8,8 @@
 typedef struct ot_forms ot_forms;
 ot_forms *ot_forms_open(void);
 void ot_forms_close(ot_forms *forms); /* NULL is fine */
-/* As ot_call_parse of a text of so many bytes; *text, empty before, becomes the canonical one.
- * Thread-safe. */
+/* As ot_call_parse of a text of so many bytes; *text, empty before, becomes the canonical one, or
+ * stays empty where that is the workload itself. Thread-safe. */
 int ot_form_parse(ot_forms *forms, const char *workload, size_t n_workload, optune_call *call,
                   ot_text *text, optune_err *err);
 

@@ -48,6 +48,16 @@ static bool is_range(const optune_dim *dim)
     return !is_known(dim) && dim->max != OPTUNE_DIM_MAX;
 }
 
+/* A range that two dims without a name have in common. */
+static void note_nameless(optune_dim *a, optune_dim *b)
+{
+    if (is_range(a) && unified && is_asked_of(a) && is_asked_of(b) &&
+        unified->n_nameless < OT_MAX_UNIFIED) {
+        unified->nameless[unified->n_nameless][0] = a;
+        unified->nameless[unified->n_nameless++][1] = b;
+    }
+}
+
 /* Two names of one dim. A relation may unify copies, too, and throw them away. */
 static void note(optune_dim *a, optune_dim *b, const optune_dim was[2])
 {
@@ -58,16 +68,24 @@ static void note(optune_dim *a, optune_dim *b, const optune_dim was[2])
         memcpy(unified->pair[unified->n][0], was[0].name, sizeof was[0].name);
         memcpy(unified->pair[unified->n++][1], was[1].name, sizeof was[1].name);
     }
-    if (!a->name[0] && is_range(a) && unified->n_nameless < OT_MAX_UNIFIED) {
-        unified->nameless[unified->n_nameless][0] = a;
-        unified->nameless[unified->n_nameless++][1] = b;
-    }
+}
+
+static bool unify_nameless(optune_dim *a, optune_dim *b)
+{
+    const int64_t min = a->min > b->min ? a->min : b->min;
+    const int64_t max = a->max < b->max ? a->max : b->max;
+    if (min > max)
+        return false;
+    a->min = b->min = min;
+    a->max = b->max = max;
+    note_nameless(a, b);
+    return true;
 }
 
 bool optune_dim_unify(optune_dim *a, optune_dim *b)
 {
-    if (is_known(a) && a->min == b->min && a->max == b->max && !a->name[0] && !b->name[0])
-        return true; /* as most are */
+    if (!a->name[0] && !b->name[0])
+        return unify_nameless(a, b); /* as most are */
     const bool named = a->name[0] && (!ot_dim_computed(a) || !b->name[0] || ot_dim_computed(b));
     optune_dim both = named ? *a : *b;
     both.min = a->min > b->min ? a->min : b->min;

@@ -45,6 +45,12 @@ static void put(struct ot_absence *a, const void *digest)
     *slot_of(a, digest) = (uint32_t)(word >> 32) | 1;
 }
 
+static void put_key(void *absence, const char *key, size_t n)
+{
+    if (n == DIGEST)
+        put(absence, key);
+}
+
 static bool make_room(struct ot_absence *a, int64_t n)
 {
     size_t size = 64;
@@ -66,7 +72,6 @@ static bool make_room(struct ot_absence *a, int64_t n)
 static void learn(struct ot_absence *a, ot_snapshot *reader)
 {
     uint64_t epoch;
-    ot_bytes key = {0}, value;
     const int64_t n = ot_snapshot_count(reader, OT_TABLE_SUMMARY);
     a->needed = -1;
     a->snapshot = ot_snapshot_number(reader);
@@ -80,13 +85,7 @@ static void learn(struct ot_absence *a, ot_snapshot *reader)
         a->needed = -1;
         return;
     }
-    int status = ot_snapshot_seek(reader, OT_TABLE_SUMMARY, &key, &value, NULL);
-    for (int64_t i = 0; status == OPTUNE_OK && i < n; i++) {
-        if (key.n == DIGEST)
-            put(a, key.data);
-        status = ot_snapshot_next(reader, OT_TABLE_SUMMARY, &key, &value, NULL);
-    }
-    a->told = status == 1;
+    a->told = ot_walk_keys(reader, OT_TABLE_SUMMARY, n, put_key, a);
 }
 
 static void look(struct ot_absence *a, ot_store *store)

@@ -56,6 +56,8 @@ enum {
 };
 #define OT_SUMMARY_SPARE ((uint32_t)1 << 31)
 uint32_t ot_briefs_kept(const ot_briefs *all);
+/* What stands in front of one that is whole. */
+void ot_summary_head(const ot_bytes *value, uint64_t *serial, uint32_t *kept);
 bool ot_summary_whole(const ot_digest *asked, const ot_bytes *value, uint64_t *serial,
                       uint32_t *kept);
 /* `kept`: those that decide, which are listed; 0: none is. */

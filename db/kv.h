@@ -46,6 +46,7 @@ typedef struct ot_snapshot {
      * nobody asked. Of a view, which may go on to a later commit, nothing is. */
     struct ot_seen {
         signed char epoch, summary, all;
+        bool whole;           /* `value` is: its checksum was looked at */
         int64_t number;       /* the snapshot of which `epoch` is */
         int64_t all_number;   /* and of which `all` is: ot_summary_has_all */
         uint64_t first;       /* ot_snapshot_epoch */
@@ -96,7 +97,11 @@ int64_t ot_walk_count(ot_snapshot *reader, ot_kv_table table);
 /* Of any: no key begins so, of a table that is there; false: or it cannot be told. */
 bool ot_walk_none(ot_snapshot *reader, ot_kv_table table, ot_bytes prefix);
 bool ot_walk_empty(ot_snapshot *reader, ot_kv_table table); /* likewise: no key at all */
-void ot_roots_release(ot_snapshot *reader);                 /* roots.c */
+/* Shows all keys of a table, in order; false: there are more than `most`, or it is damaged. */
+typedef void ot_key_fn(void *arg, const char *key, size_t n);
+bool ot_walk_keys(ot_snapshot *reader, ot_kv_table table, int64_t most, ot_key_fn *take,
+                  void *arg);
+void ot_roots_release(ot_snapshot *reader); /* roots.c */
 /* apart.c: entries of a table in key order: of pages that only one of two snapshots has. What they
  * share lies in pages that neither can change, so what differs is in these, and they are as few as
  * the changes. Valid as long as the snapshots. */

@@ -124,8 +124,23 @@ static int entry_of(ot_snapshot *reader, const ot_digest *asked, ot_bytes *value
         seen->summary = status == OPTUNE_OK ? 1 : -1;
         memcpy(seen->question, asked->byte, DIGEST);
         seen->value = *value;
+        seen->whole = false;
     }
     return status;
+}
+
+/* Of what entry_of gave. */
+static bool is_whole(ot_snapshot *reader, const ot_digest *asked, const ot_bytes *value,
+                     uint64_t *serial, uint32_t *kept)
+{
+    struct ot_seen *seen = &reader->seen;
+    if (!reader->view && seen->whole) {
+        ot_summary_head(value, serial, kept);
+        return true;
+    }
+    const bool whole = ot_summary_whole(asked, value, serial, kept);
+    seen->whole = whole && !reader->view;
+    return whole;
 }
 
 bool ot_summary_has_all(ot_snapshot *reader)
@@ -157,7 +172,7 @@ int ot_summary_read(ot_snapshot *reader, const ot_digest *asked, ot_briefs *all)
     all->n = 0;
     if (found == 1 && (reader->view ? has_all : ot_summary_has_all(reader)))
         return OPTUNE_OK;
-    if (found || !ot_summary_whole(asked, &value, &serial, &kept) || !kept)
+    if (found || !is_whole(reader, asked, &value, &serial, &kept) || !kept)
         return 1;
     const char *at = (const char *)value.data + HEAD;
     if (kept > (uint32_t)all->capacity) { /* so many, and no more */
@@ -192,7 +207,7 @@ bool ot_store_stamp(ot_store *store, const ot_question *question, ot_stamp *stam
     bool sealed = ot_snapshot_epoch(&reader, &stamp->epoch);
     const int status = sealed ? entry_of(&reader, &asked, &value) : 1;
     if (sealed && status == OPTUNE_OK)
-        sealed = ot_summary_whole(&asked, &value, &stamp->serial, &kept);
+        sealed = is_whole(&reader, &asked, &value, &stamp->serial, &kept);
     /* A reader without rights may have moved on to a later snapshot meanwhile. */
     sealed = sealed && status >= 0 && ot_snapshot_epoch(&reader, &stamp->epoch);
     *snapshot = ot_snapshot_number(&reader);

@@ -91,6 +91,12 @@ void ot_summary_print(const ot_digest *asked, uint64_t serial, const ot_briefs *
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
+void ot_summary_head(const ot_bytes *value, uint64_t *serial, uint32_t *kept)
+{
+    memcpy(serial, value->data, sizeof *serial);
+    memcpy(kept, (const char *)value->data + sizeof *serial, sizeof *kept);
+}
+
 /* Whether it is whole; *kept: how many follow the head. */
 bool ot_summary_whole(const ot_digest *asked, const ot_bytes *value, uint64_t *serial,
                       uint32_t *kept)
@@ -98,8 +104,7 @@ bool ot_summary_whole(const ot_digest *asked, const ot_bytes *value, uint64_t *s
     uint64_t sum;
     if (value->n < HEAD + SUM)
         return false;
-    memcpy(serial, value->data, sizeof *serial);
-    memcpy(kept, (const char *)value->data + sizeof *serial, sizeof *kept);
+    ot_summary_head(value, serial, kept);
     memcpy(&sum, (const char *)value->data + value->n - SUM, sizeof sum);
     return *kept <= MOST && value->n == HEAD + SUM + (size_t)*kept * ENTRY &&
            sum == sum_of(asked, value->data, value->n - SUM);

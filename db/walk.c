@@ -61,3 +61,26 @@ int ot_walk_next(ot_snapshot *reader, ot_kv_table table, ot_bytes *key, ot_bytes
     const int status = ot_tree_show(r, path, key, value);
     return status < 0 ? ot_roots_damaged(reader, err) : status;
 }
+
+/* A leaf at a time, as nobody asks what stands behind its keys. */
+bool ot_walk_keys(ot_snapshot *reader, ot_kv_table table, int64_t most, ot_key_fn *take,
+                  void *arg)
+{
+    ot_roots *r = reader->roots;
+    ot_path *path = &r->path[table];
+    ot_bytes key = {NULL, 0}, value;
+    int status = ot_walk_seek(reader, table, &key, &value, NULL);
+    while (status == OPTUNE_OK) {
+        ot_step *leaf = &path->step[path->depth - 1];
+        for (const int n = ot_page_entries(leaf->page); leaf->at < n; leaf->at++) {
+            const char *node = ot_page_node(leaf->page, r->page_size, leaf->at);
+            size_t size = 0;
+            const char *at = node ? ot_node_key(node, &size) : NULL;
+            if (!at || most-- == 0)
+                return false;
+            take(arg, at, size);
+        }
+        status = ot_tree_show(r, path, &key, &value);
+    }
+    return status == 1;
+}

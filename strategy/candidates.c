@@ -9,8 +9,6 @@
 
 #include "strategy/inside.h"
 
-enum { OT_GENERIC_PLEVEL = -1000 }; /* below whatever a row says */
-
 typedef struct names {
     const optune_strategy *strategy;
     const optune_call *call;
@@ -183,11 +181,6 @@ static ot_refusal refusal(const optune_task *task, const optune_strategy *strate
     return OT_VALID;
 }
 
-int ot_row_plevel(const optune_strategy_row *row)
-{
-    return row->plevel == OPTUNE_PLEVEL_ZERO ? 0 : row->plevel ? row->plevel : OPTUNE_PLEVEL;
-}
-
 /* The first of them that computes the call; NULL: none does. */
 static const optune_impl *first_valid(const ot_considered *considered, int n)
 {
@@ -199,39 +192,10 @@ static const optune_impl *first_valid(const ot_considered *considered, int n)
 
 static const optune_strategy_row generic_row = {.plevel = OT_GENERIC_PLEVEL};
 
-static int enumerate(const optune_op *op, const optune_strategy *strategy,
-                     ot_considered *considered, int *n, optune_err *err)
-{
-    for (const optune_strategy_row *row = strategy->rows; row->impl; row++) {
-        const optune_impl *impl = ot_impl_find(row->impl);
-        if (!impl)
-            return optune_fail(err, OPTUNE_ENOENT,
-                               "no implementation '%s', which the strategy of "
-                               "'%s' for '%s' names",
-                               row->impl, op->name, strategy->key);
-        if (*n == OT_MAX_CANDIDATES)
-            return optune_fail(err, OPTUNE_ELIMIT,
-                               "strategy of '%s' names more than %d "
-                               "implementations",
-                               op->name, OT_MAX_CANDIDATES);
-        considered[*n] = (ot_considered){
-            .impl = impl, .plevel = ot_row_plevel(row), .order = *n, .refusal = OT_UNASKED};
-        ++*n;
-    }
-    const optune_impl *generic = ot_generic_of(op);
-    if (generic && *n < OT_MAX_CANDIDATES) {
-        considered[*n] = (ot_considered){
-            .impl = generic, .plevel = generic_row.plevel, .order = *n, .refusal = OT_UNASKED};
-        ++*n;
-    }
-    return OPTUNE_OK;
-}
-
-int ot_consider_rows(const optune_task *task, const optune_strategy **strategy,
+int ot_consider_rows(const optune_task *task, const ot_ranking **ranking,
                      ot_considered *considered, int *n, optune_err *err)
 {
     const optune_op *op = task->call->op;
-    *strategy = ot_strategy_find(op, task->target);
     *n = 0;
     bool given = true; /* else each implementation says what it lacks */
     for (int i = 0; i < optune_call_inputs(task->call); i++)
@@ -243,11 +207,10 @@ int ot_consider_rows(const optune_task *task, const optune_strategy **strategy,
                 "how many dims output %d of '%s' has does not follow from its inputs "
                 "and attributes",
                 o, op->name);
-    if (!*strategy)
-        return optune_fail(err, OPTUNE_ENOENT,
-                           "operator '%s' has no strategy for target '%s' and no generic one",
-                           op->name, task->target->kind);
-    return enumerate(op, *strategy, considered, n, err);
+    OT_RETURN_UNLESS_OK(ot_ranking_get(op, task->target, ranking, err));
+    *n = (*ranking)->n;
+    memcpy(considered, (*ranking)->row, (size_t)*n * sizeof *considered);
+    return OPTUNE_OK;
 }
 
 /* The generic implementation serves where no row computes the call: measuring it beside those that
@@ -282,12 +245,14 @@ ot_refusal ot_considered_ask(const optune_task *task, const optune_strategy *str
 int ot_consider(const optune_task *task, const optune_strategy **strategy,
                 ot_considered *considered, int *n, optune_err *err)
 {
-    const int status = ot_consider_rows(task, strategy, considered, n, err);
+    const ot_ranking *ranking;
+    OT_RETURN_UNLESS_OK(ot_consider_rows(task, &ranking, considered, n, err));
     const bool constant = ot_call_static(task->call), before = ot_refuse_quietly(true);
-    for (int i = 0; i < *n && status >= 0; i++)
+    *strategy = ranking->strategy;
+    for (int i = 0; i < *n; i++)
         ask(task, *strategy, considered, i, constant);
     ot_refuse_quietly(before);
-    return status;
+    return OPTUNE_OK;
 }
 
 bool ot_is_computed(const optune_task *task)
@@ -330,7 +295,7 @@ void ot_considered_why(const optune_task *task, const optune_strategy *strategy,
 int ot_candidates(const optune_task *task, ot_candidate *candidate, int *n, optune_err *err)
 {
     ot_considered considered[OT_MAX_CANDIDATES];
-    const optune_strategy *strategy;
+    const optune_strategy *strategy = NULL;
     const int status = ot_consider(task, &strategy, considered, n, err);
     for (int i = 0; i < *n; i++) {
         ot_candidate *c = &candidate[i];

@@ -20,10 +20,16 @@ typedef struct ot_knob {
     int parts; /* values of one entity; 1 for scalars */
     bool
         ascending; /* a split from sorted factors: entities ascend by (last size, ..., second) */
-    int64_t extent; /* of a split's axis */
-    int64_t n, capacity;
+    /* Of a split: whether all entities are there that policy (optune_split_policy) and the largest
+     * factor admit, 0: any; its axis. */
+    bool listed;
+    uint8_t policy;
+    int64_t most, extent;
+    int64_t n, capacity;            /* entities; how many there is memory for */
     int64_t *value;                 /* n x parts; NULL for words */
-    char (*word)[OPTUNE_WORD_SIZE]; /* n; NULL otherwise */
+    char (*word)[OPTUNE_WORD_SIZE]; /* n, with zeros behind each; NULL otherwise */
+    /* A digit, the first of its value or word: where one is looked for first. */
+    atomic_int at;
 } ot_knob;
 
 struct optune_space {
@@ -43,6 +49,8 @@ struct optune_space {
      * was not asked yet. NULL: nobody lends it. */
     optune_config *found;
     atomic_int next; /* the knob at which a name is looked for first: most come in order */
+    bool spills;     /* some of what knobs have lies on the heap */
+    int n_known;     /* knobs of the time that it was open before, as they were */
     size_t used;     /* of the room in which values and words of knobs lie as far as it goes */
     _Alignas(int64_t) char room[2048];
 };
@@ -51,9 +59,15 @@ struct optune_space {
  * than half a minute. Where such a process cannot be had, or not safely, nothing is tried. */
 int ot_plugin_try(int (*deed)(void *arg), void *arg, optune_err *err);
 
-/* space.c: one without knobs, in memory of the caller's, and what of it is not in that. */
+/* space.c: one without knobs, in memory of the caller's, of which is known what there was, or
+ * nothing (forget); and what of it is not in that. */
+void ot_space_forget(optune_space *space);
 void ot_space_begin(optune_space *space);
 void ot_space_end(optune_space *space);
+/* space_kept.c: memory for a space, `own` where there is no other; and what becomes of it once that
+ * has ended. */
+optune_space *ot_space_lend(const optune_impl *impl, optune_space *own);
+void ot_space_take_back(const optune_impl *impl, optune_space *space, const optune_space *own);
 /* space.c: in its room, else on the heap; uninitialised. What is so taken, or NULL. */
 void *ot_space_take(optune_space *space, size_t size);
 void ot_space_give_back(optune_space *space, void *memory);
@@ -71,6 +85,9 @@ static inline bool ot_same_room(const char a[OPTUNE_KNOB_NAME_SIZE],
     }
     return true;
 }
+/* Whether the config is written knob by knob as the space writes it, as most are; *index: its own,
+ * NULL: nobody asks. */
+bool ot_space_writes(const optune_space *space, const optune_config *config, int64_t *index);
 /* The knob of that name, or -1. */
 int ot_space_knob(const optune_space *space, const char *name);
 /* The digit of the entity with these values, or -1; value[0] of a split may be -1. */
@@ -94,10 +111,24 @@ bool ot_loads_as_cpu(const optune_target *target);
 /* Whether a config of the space has it computed by one thread. */
 bool ot_team_alone(const optune_space *space, const optune_config *config);
 
+/* ranking.c: the candidates of an op on a target, none of them asked, and their places in the order
+ * in which plevel has them asked. ENOENT: the op has no strategy for the target. */
+enum { OT_GENERIC_PLEVEL = -1000 }; /* below whatever a row says */
+typedef struct ot_ranking {
+    const optune_strategy *strategy;
+    int n;
+    ot_considered row[OT_MAX_CANDIDATES];
+    unsigned char by_level[OT_MAX_CANDIDATES];
+} ot_ranking;
+int ot_ranking_get(const optune_op *op, const optune_target *target, const ot_ranking **ranking,
+                   optune_err *err);
+/* registry.c: how often rows were added, or went. */
+unsigned ot_registry_changes(void);
+
 /* candidates.c: as ot_consider, but none is asked; and asking the i-th, where nobody has: to know
  * of an op's generic implementation is to know of all before it. `constant`: what ot_call_static
  * says of the call. */
-int ot_consider_rows(const optune_task *task, const optune_strategy **strategy,
+int ot_consider_rows(const optune_task *task, const ot_ranking **ranking,
                      ot_considered *considered, int *n, optune_err *err);
 ot_refusal ot_considered_ask(const optune_task *task, const optune_strategy *strategy,
                              ot_considered *considered, int i, bool constant);

@@ -18,6 +18,7 @@ static ot_rows strategies;
 static ot_rows impls = {.kind = "implementation", .name = offsetof(optune_impl, name)};
 static ot_rows searches = {.kind = "search", .name = offsetof(optune_search, name)};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void load(void);
 
 /* A strategy by the name "op key", as it is asked for. */
 typedef struct named_strategy {
@@ -59,11 +60,20 @@ static void forget_addresses(void)
     memset(by_text, 0, sizeof by_text);
 }
 
+static _Atomic unsigned changes;
+
+unsigned ot_registry_changes(void)
+{
+    pthread_once(&once, load);
+    return atomic_load(&changes);
+}
+
 static const char *adding; /* whose rows are added; NULL: nobody's */
 
 static void push_strategy(const optune_strategy *strategy)
 {
     named_strategy *named = ot_alloc(sizeof *named);
+    atomic_fetch_add(&changes, 1);
     ot_text name = {0};
     ot_text_printf(&name, "%s %s", strategy->op, strategy->key);
     *named = (named_strategy){name.s, strategy, adding};
@@ -92,6 +102,7 @@ static const optune_strategy *strategy_of(const char *op, const char *key)
 static void push_impl(const optune_impl *impl)
 {
     impl_facts *known = ot_alloc(sizeof *known);
+    atomic_fetch_add(&changes, 1);
     known->name = impl->name;
     known->impl = impl;
     same_names = same_names || ot_rows_find(&impls, impl->name);
@@ -591,6 +602,7 @@ void ot_registry_rewind(ot_registry_mark mark)
 {
     assert(mark.impl >= in_tree_impls);
     forget_digests(mark.impl);
+    atomic_fetch_add(&changes, 1);
     for (int i = mark.strategy; i < by_key.n; i++) {
         const named_strategy *named = by_key.row[i];
         free((char *)named->name);

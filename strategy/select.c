@@ -17,13 +17,14 @@
 typedef struct gathering {
     ot_arena *arena; /* of the rows; NULL: they get memory of their own */
     const optune_task *task;
-    const optune_strategy *strategy;
+    const ot_ranking *ranking;
     const ot_fact *fact;
     int n;
-    ot_considered *candidate;               /* asked when something hangs on it */
-    bool constant;                          /* all dims of the call are */
-    bool strict;                            /* every fact's config is looked up in the space */
-    unsigned char known[OT_MAX_CANDIDATES]; /* of a row: what facts there are of it */
+    ot_considered *candidate; /* asked when something hangs on it */
+    bool constant;            /* all dims of the call are */
+    bool strict;              /* every fact's config is looked up in the space */
+    int n_measured, n_hinted; /* rows of which there are facts: of this machine, of others */
+    unsigned char measured[OT_MAX_CANDIDATES], hinted[OT_MAX_CANDIDATES];
     bool *unfit; /* facts whose config the present space does not know; made when needed */
     char (*unfit_why)[OPTUNE_WHY_SIZE]; /* of the same, by fact; only unfit ones are written */
 } gathering;
@@ -34,16 +35,20 @@ static bool about(const ot_fact *fact, const optune_impl *impl)
                       : fact->record.impl && strcmp(fact->record.impl, impl->name) == 0;
 }
 
-enum { MEASURED = 1, HINTED = 2 };
-
 /* Most rows have none; a strategy may name an implementation in several. */
 static void find_known(gathering *g, const ot_choice *choice)
 {
-    memset(g->known, 0, sizeof g->known);
-    for (int i = 0; i < g->n; i++)
-        for (int row = 0; row < choice->n; row++)
+    g->n_measured = g->n_hinted = 0;
+    for (int row = 0; row < choice->n && g->n; row++) {
+        bool measured = false, hinted = false;
+        for (int i = 0; i < g->n && !(measured && hinted); i++)
             if (about(&g->fact[i], choice->row[row].candidate.impl))
-                g->known[row] |= g->fact[i].currency == OT_HINT ? HINTED : MEASURED;
+                *(g->fact[i].currency == OT_HINT ? &hinted : &measured) = true;
+        if (measured)
+            g->measured[g->n_measured++] = (unsigned char)row;
+        if (hinted)
+            g->hinted[g->n_hinted++] = (unsigned char)row;
+    }
 }
 
 static bool good(const ot_fact *fact)
@@ -70,7 +75,7 @@ static bool better(const ot_fact *a, const ot_fact *b)
 static ot_refusal ask(const gathering *g, ot_choice_row *row)
 {
     if (row->candidate.refusal == OT_UNASKED)
-        row->candidate.refusal = ot_considered_ask(g->task, g->strategy, g->candidate,
+        row->candidate.refusal = ot_considered_ask(g->task, g->ranking->strategy, g->candidate,
                                                    row->candidate.order, g->constant);
     return row->candidate.refusal;
 }
@@ -187,30 +192,27 @@ static double high_of(const optune_record *r)
     return r->high >= r->cost ? r->high : r->cost;
 }
 
+/* Whether it can be chosen untuned. A library that is not named here is not, whatever else may be
+ * said of it. */
+static bool may_serve(const gathering *g, const ot_choice_row *row)
+{
+    const optune_impl *impl = row->candidate.impl;
+    const ot_refusal refusal = row->candidate.refusal;
+    return refusal == OT_VALID ||
+           (refusal == OT_UNASKED &&
+            !(impl->library && !optune_target_has_lib(g->task->target, impl->library)));
+}
+
 /* The first of the highest plevel whose fallback was not refused; `sound`: of those that have not
  * only failed. */
 static int by_level(const gathering *g, const ot_choice *choice, bool sound)
 {
-    int left[OT_MAX_CANDIDATES], plevel[OT_MAX_CANDIDATES], n = 0; /* as they are in order */
     for (int i = 0; i < choice->n; i++) {
-        const ot_choice_row *row = &choice->row[i];
-        const ot_refusal refusal = row->candidate.refusal;
-        left[n] = i;
-        plevel[n] = row->candidate.plevel;
-        n += (refusal == OT_VALID || refusal == OT_UNASKED) && !row->fallback_why[0] &&
-             !(sound && row->failed);
-    }
-    for (; n > 0; n--) {
-        int first = 0;
-        for (int i = 1; i < n; i++)
-            first = plevel[i] > plevel[first] ? i : first;
-        const int best = left[first];
-        if (ask(g, &choice->row[best]) == OT_VALID)
+        const int best = g->ranking->by_level[i];
+        ot_choice_row *row = &choice->row[best];
+        if (may_serve(g, row) && !row->fallback_why[0] && !(sound && row->failed) &&
+            ask(g, row) == OT_VALID)
             return best;
-        for (int i = first; i + 1 < n; i++) {
-            left[i] = left[i + 1];
-            plevel[i] = plevel[i + 1];
-        }
     }
     return -1;
 }
@@ -232,21 +234,22 @@ static bool ties(const optune_record *r, const optune_record *fastest)
 }
 
 /* Marks the tied set and returns the winner in it; -1: nothing is known. */
-static int by_cost(ot_choice *choice)
+static int by_cost(const gathering *g, ot_choice *choice)
 {
     const optune_record *fastest = NULL;
-    for (int i = 0; i < choice->n; i++)
-        if (competes(&choice->row[i]) &&
-            (!fastest || choice->row[i].fact->record.cost < fastest->cost))
-            fastest = &choice->row[i].fact->record;
+    for (int i = 0; i < g->n_measured; i++) {
+        const ot_choice_row *row = &choice->row[g->measured[i]];
+        if (competes(row) && (!fastest || row->fact->record.cost < fastest->cost))
+            fastest = &row->fact->record;
+    }
     int best = -1;
-    for (int i = 0; fastest && i < choice->n; i++) {
-        ot_choice_row *row = &choice->row[i];
+    for (int i = 0; fastest && i < g->n_measured; i++) {
+        ot_choice_row *row = &choice->row[g->measured[i]];
         if (!competes(row))
             continue;
         row->tied = ties(&row->fact->record, fastest);
         if (row->tied && (best < 0 || precedes(&row->candidate, &choice->row[best].candidate)))
-            best = i;
+            best = g->measured[i];
     }
     return best;
 }
@@ -273,13 +276,17 @@ static int nothing_valid(const optune_task *task, const ot_choice *choice, optun
     return status;
 }
 
-static bool in_space(const optune_task *task, const ot_choice_row *row, const ot_fact *fact,
-                     optune_config *config)
+/* The fact's config, its own or in `room`; NULL: it is not in the space. */
+static const optune_config *in_space(const optune_task *task, const ot_choice_row *row,
+                                     const ot_fact *fact, optune_config *room)
 {
-    ot_config_copy(config, &fact->record.config);
-    if (fact->currency == OT_HINT)
-        config->index = -1; /* of whatever space it was measured in */
-    return ot_space_has(task, row->candidate.impl, config);
+    const optune_config *config = &fact->record.config;
+    if (fact->currency == OT_HINT) {
+        ot_config_copy(room, config);
+        room->index = -1; /* of whatever space it was measured in */
+        config = room;
+    }
+    return ot_space_has(task, row->candidate.impl, config, room);
 }
 
 /* The fallback of an implementation, asked once: false when it cannot be used. */
@@ -380,16 +387,17 @@ static int choose_untuned(const gathering *g, ot_choice *choice, optune_config *
 }
 
 /* The tied set is drawn around the fastest, so it has to fit as well as the winner. */
-static bool fastest_fits(const optune_task *task, const ot_choice *choice)
+static bool fastest_fits(const gathering *g, const ot_choice *choice)
 {
     const ot_choice_row *fastest = &choice->row[choice->winner];
-    for (int i = 0; i < choice->n; i++)
-        if (competes(&choice->row[i]) &&
-            choice->row[i].fact->record.cost < fastest->fact->record.cost)
-            fastest = &choice->row[i];
+    for (int i = 0; i < g->n_measured; i++) {
+        const ot_choice_row *row = &choice->row[g->measured[i]];
+        if (competes(row) && row->fact->record.cost < fastest->fact->record.cost)
+            fastest = row;
+    }
     optune_config config;
     return fastest == &choice->row[choice->winner] ||
-           in_space(task, fastest, fastest->fact, &config);
+           in_space(g->task, fastest, fastest->fact, &config);
 }
 
 /* 1: a config that was trusted does not fit. */
@@ -408,7 +416,7 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
                           .row = memset(memory, 0, rows),
                           .lent = g->arena,
                           .config = config,
-                          .strategy = g->strategy,
+                          .strategy = g->ranking->strategy,
                           .strict = g->strict,
                           .unread_why = ""};
     for (int i = 0; i < n; i++) {
@@ -416,33 +424,29 @@ static int choose(gathering *g, int n, ot_choice *choice, optune_err *err)
         row->candidate = g->candidate[i];
         row->hint_why = row->unfit_why = row->fallback_why = "";
     }
-    if (g->n)
-        find_known(g, choice);
-    for (int i = 0; i < n && g->n; i++) {
-        ot_choice_row *row = &choice->row[i];
-        if (!(g->known[i] & MEASURED))
-            continue;
+    find_known(g, choice);
+    for (int i = 0; i < g->n_measured; i++) {
+        ot_choice_row *row = &choice->row[g->measured[i]];
         find_fact(g, row);
         find_others(g, &choice->texts, row);
         if (row->fact)
             ask(g, row);
     }
-    choice->winner = by_cost(choice);
+    choice->winner = by_cost(g, choice);
     if (choice->winner < 0) {
         choice->default_row = by_level(g, choice, false);
         if (choice->default_row < 0)
             return nothing_valid(g->task, choice, err);
     }
-    for (int i = 0; i < n && g->n; i++)
-        if (g->known[i] & HINTED)
-            find_hint(g, &choice->texts, &choice->row[i]);
+    for (int i = 0; i < g->n_hinted; i++)
+        find_hint(g, &choice->texts, &choice->row[g->hinted[i]]);
     if (choice->winner < 0 && choose_hinted(g->task, choice, config))
         return OPTUNE_OK;
     if (choice->winner < 0)
         return choose_untuned(g, choice, config, err);
     ot_choice_row *winner = &choice->row[choice->winner];
-    if (!in_space(g->task, winner, winner->fact, config) ||
-        (!g->strict && !fastest_fits(g->task, choice)))
+    choice->config = in_space(g->task, winner, winner->fact, config);
+    if (!choice->config || (!g->strict && !fastest_fits(g, choice)))
         return 1;
     choice->tier =
         winner->fact->currency == OT_UNVERIFIABLE ? OT_TIER_UNVERIFIED : OT_TIER_TUNED;
@@ -514,7 +518,7 @@ int ot_select_in(ot_arena *arena, const optune_task *task, const ot_fact *fact, 
                    .constant = ot_call_static(task->call)};
     int n = 0;
     *choice = (ot_choice){.winner = -1, .default_row = -1, .unread_why = ""};
-    int status = ot_consider_rows(task, &g.strategy, candidate, &n, err);
+    int status = ot_consider_rows(task, &g.ranking, candidate, &n, err);
     if (status >= 0)
         status = choose(&g, n, choice, err);
     if (status == 1) {

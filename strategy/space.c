@@ -24,15 +24,15 @@ void ot_space_begin(optune_space *space)
     space->problem.text[0] = '\0';
     space->where = NULL;
     space->wide = NULL;
-    space->team = false;
+    space->team = space->spills = false;
     space->sought = space->found = NULL;
-    space->used = 0;
     atomic_init(&space->next, 0);
 }
 
 optune_space *ot_space_blank(void)
 {
     optune_space *space = ot_alloc_raw(sizeof(*space)); /* each knob is set when it is added */
+    ot_space_forget(space);
     ot_space_begin(space);
     return space;
 }
@@ -40,8 +40,10 @@ optune_space *ot_space_blank(void)
 void *ot_space_take(optune_space *space, size_t size)
 {
     size = (size + sizeof(int64_t) - 1) & ~(sizeof(int64_t) - 1);
-    if (size > sizeof space->room - space->used)
+    if (size > sizeof space->room - space->used) {
+        space->spills = true;
         return ot_alloc_raw(size);
+    }
     space->used += size;
     return space->room + space->used - size;
 }
@@ -60,12 +62,20 @@ int ot_space_check(const optune_space *space, optune_err *err)
     return optune_fail(err, space->problem.status, "%s", space->problem.text);
 }
 
+void ot_space_forget(optune_space *space)
+{
+    space->n_known = 0;
+    space->used = 0;
+}
+
 void ot_space_end(optune_space *space)
 {
-    for (int i = 0; i < space->n_knobs; i++) {
+    for (int i = 0; i < space->n_knobs && space->spills; i++) {
         ot_space_give_back(space, space->knob[i].value);
         ot_space_give_back(space, space->knob[i].word);
     }
+    if (space->spills || space->problem.status < 0)
+        ot_space_forget(space);
     ot_where_close(space->where);
     free(space->wide);
 }
@@ -197,17 +207,26 @@ int optune_space_numbers(const optune_space *space, int knob, int64_t digit, dou
 
 /* ---- configs ----------------------------------------------------------------------------- */
 
+/* All of it is set: who compares entities compares all their bytes. */
 void ot_space_entity(const optune_space *space, int knob, int64_t digit, optune_entity *entity)
 {
     assert(knob >= 0 && knob < space->n_knobs);
     const ot_knob *k = &space->knob[knob];
     assert(digit >= 0 && digit < k->n);
-    *entity = (optune_entity){.kind = k->kind, .scalar = k->scalar, .n = (uint8_t)k->parts};
+    const size_t at = offsetof(optune_entity, v);
     memcpy(entity->name, k->name, sizeof entity->name);
+    memset(&entity->kind, 0, at - offsetof(optune_entity, kind));
+    entity->kind = k->kind;
+    entity->scalar = k->scalar;
+    entity->n = (uint8_t)k->parts;
+    if (k->parts == 1 && !k->word) {
+        entity->v[0] = k->value[digit];
+        memset(entity->v + 1, 0, sizeof *entity - at - sizeof entity->v[0]);
+        return;
+    }
+    memset(entity->v, 0, sizeof *entity - at);
     if (k->word)
         memcpy(entity->word, k->word[digit], sizeof entity->word);
-    else if (k->parts == 1)
-        entity->v[0] = k->value[digit];
     else
         memcpy(entity->v, &k->value[digit * k->parts], (size_t)k->parts * sizeof entity->v[0]);
 }
@@ -304,42 +323,58 @@ static bool is_written_so(const ot_knob *knob, int64_t digit, const optune_entit
     return true;
 }
 
-/* Most configs are written as the space writes them, knob by knob; false: it is to be looked
- * for. */
-static bool is_plain(const optune_space *space, optune_config *config)
+/* Of one value or word, as the space writes it; knob->n: there is none. */
+static int64_t find_plain(const ot_knob *knob, const optune_entity *entity)
 {
-    int64_t index = 0, radix = 1;
+    atomic_int *const place = (atomic_int *)&knob->at;
+    const int64_t at = atomic_load_explicit(place, memory_order_relaxed);
+    int64_t digit = 0;
+    if (knob->word) {
+        if (at < knob->n && ot_same_room(knob->word[at], entity->word))
+            return at;
+        while (digit < knob->n && !ot_same_room(knob->word[digit], entity->word))
+            digit++;
+    } else {
+        if (at < knob->n && knob->value[at] == entity->v[0])
+            return at;
+        while (digit < knob->n && knob->value[digit] != entity->v[0])
+            digit++;
+    }
+    if (digit < knob->n)
+        atomic_store_explicit(place, (int)digit, memory_order_relaxed);
+    return digit;
+}
+
+bool ot_space_writes(const optune_space *space, const optune_config *config, int64_t *index)
+{
+    int64_t at = 0, radix = 1;
     if (config->n != space->n_knobs)
         return false;
-    for (int i = 0; i < space->n_knobs; i++) {
-        const ot_knob *knob = &space->knob[i];
-        const optune_entity *entity = &config->entity[i];
+    const ot_knob *knob = space->knob;
+    const optune_entity *entity = config->entity;
+    for (int i = 0; i < config->n; i++, knob++, entity++) {
         if (!ot_same_room(knob->name, entity->name) || entity->kind != knob->kind ||
-            entity->scalar != knob->scalar || entity->scalar == OPTUNE_SCALAR_FLOAT)
+            entity->scalar != knob->scalar || entity->n != knob->parts ||
+            entity->scalar == OPTUNE_SCALAR_FLOAT)
             return false;
-        int64_t digit = 0;
-        if (knob->word && entity->kind == OPTUNE_KNOB_OTHER) {
-            while (digit < knob->n && !ot_same_room(knob->word[digit], entity->word))
-                digit++;
-        } else if (knob->parts == 1 && entity->kind == OPTUNE_KNOB_OTHER) {
-            while (digit < knob->n && knob->value[digit] != entity->v[0])
-                digit++;
-        } else {
-            digit = find_entity(knob, entity);
-        }
-        if (digit < 0 || digit == knob->n || entity->n != knob->parts ||
-            (entity->kind != OPTUNE_KNOB_OTHER && !is_written_so(knob, digit, entity)))
+        int64_t digit;
+        if (knob->parts == 1 && knob->kind == OPTUNE_KNOB_OTHER)
+            digit = find_plain(knob, entity);
+        else if ((digit = find_entity(knob, entity)) < 0 || !is_written_so(knob, digit, entity))
             return false;
-        index += digit * radix;
+        if (digit == knob->n)
+            return false;
+        at += digit * radix;
         radix *= knob->n;
     }
-    config->index = index;
+    if (index)
+        *index = at;
     return true;
 }
 
 int ot_space_index_of(const optune_space *space, optune_config *config, optune_err *err)
 {
-    if (is_plain(space, config))
+    if (ot_space_writes(space, config, &config->index))
         return OPTUNE_OK;
     int64_t digit[OPTUNE_MAX_KNOBS];
     bool met[OPTUNE_MAX_KNOBS] = {false}, written = config->n == space->n_knobs;

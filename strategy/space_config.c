@@ -82,16 +82,20 @@ static void choose(optune_config *config, const optune_space *space, const ot_kn
                    int64_t digit)
 {
     const int k = (int)(knob - space->knob);
-    const bool in_order =
-        k < config->n && (ot_same_room(config->entity[k].name, knob->name) ||
-                          strcmp(config->entity[k].name, knob->name) == 0);
+    const bool in_order = k < config->n && (ot_same_room(config->entity[k].name, knob->name) ||
+                                            strcmp(config->entity[k].name, knob->name) == 0);
     const int at = in_order ? k : position(config, knob->name);
     if (at < 0)
         return;
     optune_entity *entity = &config->entity[at];
-    if (knob->parts == 1 && knob->value && entity->n == 1 && entity->kind == knob->kind &&
-        entity->scalar == knob->scalar)
+    const bool alike = entity->n == 1 && knob->kind == OPTUNE_KNOB_OTHER &&
+                       entity->kind == knob->kind && entity->scalar == knob->scalar;
+    if (knob->kind == OPTUNE_KNOB_OTHER) /* its place in the space will be asked for */
+        atomic_store_explicit((atomic_int *)&knob->at, (int)digit, memory_order_relaxed);
+    if (alike && knob->value)
         entity->v[0] = knob->value[digit]; /* all else is as it was */
+    else if (alike)
+        memcpy(entity->word, knob->word[digit], sizeof entity->word);
     else
         ot_space_entity(space, k, digit, entity);
 }
@@ -132,25 +136,28 @@ void optune_config_choose_split(optune_config *config, const optune_space *space
     choose(config, space, knob, best < 0 ? least : best);
 }
 
+/* The first of the smallest. */
+static int64_t least_of(const ot_knob *knob)
+{
+    int64_t least = 0;
+    for (int64_t i = 1; i < knob->n; i++)
+        if (knob->value[i] < knob->value[least])
+            least = i;
+    return least;
+}
+
 void optune_config_choose_int(optune_config *config, const optune_space *space,
                               const char *name, int64_t limit)
 {
     const ot_knob *knob = knob_of(space, name, NUMBER);
     if (!knob)
         return;
-    int64_t best = -1, least = 0, largest = 0, smallest = *knob->value;
-    for (int64_t i = 0; i < knob->n; i++) {
-        const int64_t value = knob->value[i];
-        if (value < smallest) {
-            smallest = value;
-            least = i;
-        }
-        if (value <= limit && (best < 0 || value > largest)) {
-            largest = value;
+    const int64_t *const value = knob->value;
+    int64_t best = -1;
+    for (int64_t i = 0; i < knob->n; i++)
+        if (value[i] <= limit && (best < 0 || value[i] > value[best]))
             best = i;
-        }
-    }
-    choose(config, space, knob, best < 0 ? least : best);
+    choose(config, space, knob, best < 0 ? least_of(knob) : best);
 }
 
 void optune_config_choose_list(optune_config *config, const optune_space *space,

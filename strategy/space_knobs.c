@@ -81,17 +81,16 @@ static bool is_new(const optune_space *space, const ot_knob *knob)
     return true;
 }
 
-static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind, int parts)
+static ot_knob *add(optune_space *space, const char *name, optune_knob_kind kind,
+                    optune_scalar_kind scalar, int parts)
 {
-    if (space->problem.status < 0)
-        return NULL;
     const char *what = NULL;
     int status = OPTUNE_EUSAGE;
     if (space->n_knobs < OPTUNE_MAX_KNOBS && parts >= 1 && parts <= OPTUNE_MAX_LIST) {
         ot_knob *knob = &space->knob[space->n_knobs];
-        *knob = (ot_knob){.kind = (uint8_t)kind, .parts = parts};
+        *knob = (ot_knob){.kind = (uint8_t)kind, .scalar = (uint8_t)scalar, .parts = parts};
         if (take_identifier(knob->name, sizeof knob->name, name) && is_new(space, knob)) {
-            space->n_knobs++;
+            space->n_known = ++space->n_knobs;
             return knob;
         }
     }
@@ -108,9 +107,26 @@ static ot_knob *begin(optune_space *space, const char *name, optune_knob_kind ki
         misuse(space, status, name, what);
         return NULL;
     }
-    ot_knob *knob = &space->knob[space->n_knobs++];
-    *knob = (ot_knob){.kind = (uint8_t)kind, .parts = parts};
+    ot_knob *knob = &space->knob[space->n_knobs];
+    *knob = (ot_knob){.kind = (uint8_t)kind, .scalar = (uint8_t)scalar, .parts = parts};
     memcpy(knob->name, name, length);
+    space->n_known = ++space->n_knobs;
+    return knob;
+}
+
+/* The next knob, `scalar` is of OTHER. It may be that of the time that the space was open before,
+ * with its entities, if it was declared alike: its name is good and no other's then, as those in
+ * front of it are that time's, too. NULL: it cannot be one, or one in front of it could not. */
+static inline ot_knob *begin(optune_space *space, const char *name, optune_knob_kind kind,
+                             optune_scalar_kind scalar, int parts)
+{
+    ot_knob *knob = &space->knob[space->n_knobs];
+    if (space->problem.status < 0)
+        return NULL;
+    if (space->n_knobs >= space->n_known || knob->kind != kind || knob->scalar != scalar ||
+        knob->parts != parts || !name || strcmp(knob->name, name) != 0)
+        return add(space, name, kind, scalar, parts);
+    space->n_knobs++;
     return knob;
 }
 
@@ -122,13 +138,23 @@ static void end(optune_space *space, const ot_knob *knob)
         misuse(space, OPTUNE_ELIMIT, knob->name, "makes the space too large to number");
 }
 
-/* So many entities of one value, as far as they are possible. */
-static void expect(optune_space *space, ot_knob *knob, int n)
+/* Of another list no place of an entity is known. */
+static void start(ot_knob *knob)
+{
+    knob->n = 0;
+    atomic_init(&knob->at, 0);
+}
+
+/* Room for so many entities of one value; false: so many are not possible. */
+static bool expect(optune_space *space, ot_knob *knob, int n)
 {
     if (n < 1 || n > OT_MAX_ENTITIES)
-        return;
-    knob->capacity = n;
-    knob->value = ot_space_take(space, (size_t)n * sizeof *knob->value);
+        return false;
+    if (n > knob->capacity) {
+        knob->capacity = n;
+        knob->value = ot_space_take(space, (size_t)n * sizeof *knob->value);
+    }
+    return true;
 }
 
 static void append(optune_space *space, ot_knob *knob, const int64_t *value)
@@ -295,11 +321,19 @@ static void candidates(split_walk *w)
     }
 }
 
+/* Whether all entities that there can be are there, of the time before. */
+static bool is_listed(const optune_space *space, const ot_knob *knob, int64_t extent,
+                      const optune_split *how)
+{
+    return knob->listed && !space->sought && !how->filter && knob->extent == extent &&
+           knob->policy == how->policy && knob->most == how->max_factor;
+}
+
 void optune_space_split(optune_space *space, const char *name, int64_t extent, int parts,
                         const optune_split *how)
 {
     static const optune_split plain = {.policy = OPTUNE_SPLIT_FACTORS};
-    ot_knob *knob = begin(space, name, OPTUNE_KNOB_SPLIT, parts);
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_SPLIT, OPTUNE_SCALAR_INT, parts);
     if (!knob)
         return;
     if (extent < 1 || extent > max_extent) {
@@ -307,16 +341,24 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
                extent < 1 ? "splits an empty axis" : "splits an axis that is too long");
         return;
     }
+    how = how ? how : &plain;
+    const bool generated = how->policy != OPTUNE_SPLIT_CANDIDATE;
+    if (generated && is_listed(space, knob, extent, how)) {
+        end(space, knob);
+        return;
+    }
+    start(knob);
     split_walk *w = ot_alloc_raw(space->sought ? offsetof(split_walk, factor) : sizeof *w);
     w->n = 0;
     w->space = space;
     w->knob = knob;
-    w->how = how ? how : &plain;
-    w->tails = w->how->policy != OPTUNE_SPLIT_FACTORS;
+    w->how = how;
+    w->tails = how->policy != OPTUNE_SPLIT_FACTORS;
     knob->extent = extent;
-    knob->ascending =
-        w->how->policy == OPTUNE_SPLIT_FACTORS || w->how->policy == OPTUNE_SPLIT_POWER2;
-    const bool generated = w->how->policy != OPTUNE_SPLIT_CANDIDATE;
+    knob->most = how->max_factor;
+    knob->policy = (uint8_t)how->policy;
+    knob->listed = generated && !space->sought && !how->filter;
+    knob->ascending = how->policy == OPTUNE_SPLIT_FACTORS || how->policy == OPTUNE_SPLIT_POWER2;
     if (generated && space->sought) {
         find_sought(w);
     } else if (generated) {
@@ -333,52 +375,64 @@ void optune_space_split(optune_space *space, const char *name, int64_t extent, i
 
 void optune_space_ints(optune_space *space, const char *name, int n, const int64_t *values)
 {
-    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, 1);
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, OPTUNE_SCALAR_INT, 1);
     if (!knob)
         return;
-    knob->scalar = OPTUNE_SCALAR_INT;
-    expect(space, knob, n);
-    if (n > 0 && knob->capacity == n) {
+    if (!expect(space, knob, n)) {
+        start(knob);
+        for (int i = 0; i < n; i++)
+            append(space, knob, &values[i]);
+    } else if (knob->n != n || memcmp(knob->value, values, (size_t)n * sizeof *values) != 0) {
+        start(knob);
         memcpy(knob->value, values, (size_t)n * sizeof *values);
         knob->n = n;
     }
-    for (int i = (int)knob->n; i < n; i++)
-        append(space, knob, &values[i]);
     end(space, knob);
 }
 
 void optune_space_bools(optune_space *space, const char *name, int n, const bool *values)
 {
-    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, 1);
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, OPTUNE_SCALAR_BOOL, 1);
     if (!knob)
         return;
-    knob->scalar = OPTUNE_SCALAR_BOOL;
+    start(knob);
     expect(space, knob, n);
     for (int i = 0; i < n; i++)
         append(space, knob, &(int64_t){values[i]});
     end(space, knob);
 }
 
+static void set_word(optune_space *space, const char *name, char to[OPTUNE_WORD_SIZE],
+                     const char *word)
+{
+    size_t length;
+    memset(to, 0, OPTUNE_WORD_SIZE);
+    if (take_identifier(to, OPTUNE_WORD_SIZE, word))
+        return;
+    memset(to, 0, OPTUNE_WORD_SIZE);
+    if (!is_word(word, &length))
+        misuse(space, OPTUNE_EUSAGE, name, "has a word that cannot be one");
+    else if (length >= OPTUNE_WORD_SIZE)
+        misuse(space, OPTUNE_ELIMIT, name, "has a word that is too long");
+    else
+        memcpy(to, word, length);
+}
+
 void optune_space_words(optune_space *space, const char *name, int n, const char *const *words)
 {
-    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, 1);
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_OTHER, OPTUNE_SCALAR_WORD, 1);
     if (!knob)
         return;
-    knob->scalar = OPTUNE_SCALAR_WORD;
-    const size_t size = (size_t)(n > 0 ? n : 1) * sizeof *knob->word;
-    knob->word = memset(ot_space_take(space, size), 0, size);
-    for (int i = 0; i < n; i++) {
-        size_t length;
-        if (take_identifier(knob->word[i], sizeof *knob->word, words[i]))
-            continue;
-        memset(knob->word[i], 0, sizeof *knob->word);
-        if (!is_word(words[i], &length))
-            misuse(space, OPTUNE_EUSAGE, name, "has a word that cannot be one");
-        else if (length >= sizeof *knob->word)
-            misuse(space, OPTUNE_ELIMIT, name, "has a word that is too long");
-        else
-            memcpy(knob->word[i], words[i], length);
+    if (!knob->word || n > knob->capacity) {
+        knob->capacity = n > 0 ? n : 1;
+        knob->word = ot_space_take(space, (size_t)knob->capacity * sizeof *knob->word);
+        start(knob);
     }
+    for (int i = 0; i < n; i++)
+        if (i >= knob->n || !words[i] || strcmp(knob->word[i], words[i]) != 0) {
+            set_word(space, name, knob->word[i], words[i]);
+            atomic_init(&knob->at, 0);
+        }
     knob->n = n > 0 ? n : 0;
     end(space, knob);
 }
@@ -413,9 +467,10 @@ void optune_space_reorder(optune_space *space, const char *name, int axes,
                           optune_reorder_policy policy, int lo, int hi,
                           const int64_t (*candidate)[OPTUNE_MAX_LIST], int n_candidates)
 {
-    ot_knob *knob = begin(space, name, OPTUNE_KNOB_REORDER, axes);
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_REORDER, OPTUNE_SCALAR_INT, axes);
     if (!knob)
         return;
+    start(knob);
     int64_t order[OPTUNE_MAX_LIST];
     for (int i = 0; i < axes; i++)
         order[i] = i;
@@ -491,9 +546,10 @@ void optune_space_annotate(optune_space *space, const char *name, int axes, cons
         {"unroll", OPTUNE_ANN_UNROLL},
         {"vec", OPTUNE_ANN_VEC},
     };
-    ot_knob *knob = begin(space, name, OPTUNE_KNOB_ANNOTATE, axes);
+    ot_knob *knob = begin(space, name, OPTUNE_KNOB_ANNOTATE, OPTUNE_SCALAR_INT, axes);
     if (!knob)
         return;
+    start(knob);
     const bool virtual_threads = strcmp(policy, "bind_gpu_virtual") == 0;
     if (virtual_threads || strcmp(policy, "bind_gpu") == 0) {
         if (!bind_gpu(space, knob, virtual_threads))

@@ -8,7 +8,8 @@
 
 #include "strategy/inside.h"
 
-/* In memory of the caller's; where it fails there is nothing to end. */
+/* In memory of the caller's, of which is known what there is; where it fails there is nothing to
+ * end. */
 static int open_in(optune_space *made, const optune_task *task, const optune_impl *impl,
                    const optune_config *sought, optune_err *err)
 {
@@ -45,6 +46,7 @@ int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space
                   optune_err *err)
 {
     optune_space *made = ot_alloc_raw(sizeof *made);
+    ot_space_forget(made);
     const int status = open_in(made, task, impl, NULL, err);
     if (status < 0)
         free(made);
@@ -52,18 +54,27 @@ int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space
     return status;
 }
 
-bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_config *config)
+const optune_config *ot_space_has(const optune_task *task, const optune_impl *impl,
+                                  const optune_config *config, optune_config *room)
 {
-    optune_space space;
+    optune_space own, *space = ot_space_lend(impl, &own);
+    const optune_config *found = NULL;
     const int64_t index = config->index;
-    if (open_in(&space, task, impl, index < 0 ? NULL : config, NULL) < 0)
-        return false;
-    const bool has =
-        ot_space_index_of(&space, config, NULL) >= 0 && ot_space_valid(&space, config, NULL);
-    ot_space_end(&space);
-    if (index >= 0)
-        config->index = index; /* of the whole space */
-    return has;
+    if (open_in(space, task, impl, index < 0 ? NULL : config, NULL) >= 0) {
+        if (index >= 0 && ot_space_writes(space, config, NULL)) {
+            found = config;
+        } else {
+            if (room != config)
+                ot_config_copy(room, config);
+            found = ot_space_index_of(space, room, NULL) < 0 ? NULL : room;
+            if (index >= 0)
+                room->index = index; /* of the whole space */
+        }
+        found = found && ot_space_valid(space, found, NULL) ? found : NULL;
+        ot_space_end(space);
+    }
+    ot_space_take_back(impl, space, &own);
+    return found;
 }
 
 /* Whether it is the config that was found to be in the space and valid. */
@@ -101,14 +112,16 @@ bool ot_space_fallback(const optune_space *space, optune_config *config, char *w
 bool ot_task_fallback(const optune_task *task, const optune_impl *impl, optune_config *config,
                       char *why)
 {
-    optune_space space;
+    optune_space own, *space = ot_space_lend(impl, &own);
     optune_config found;
     optune_err err;
     found.n = -1;
-    if (open_in(&space, task, impl, NULL, &err) < 0)
-        return optune_refuse(why, "%s", err.text);
-    space.found = &found;
-    const bool usable = ot_space_fallback(&space, config, why);
-    ot_space_end(&space);
+    const bool open = open_in(space, task, impl, NULL, &err) >= 0;
+    space->found = &found;
+    const bool usable =
+        open ? ot_space_fallback(space, config, why) : optune_refuse(why, "%s", err.text);
+    if (open)
+        ot_space_end(space);
+    ot_space_take_back(impl, space, &own);
     return usable;
 }

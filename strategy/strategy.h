@@ -85,9 +85,11 @@ int ot_condition_test(const ot_condition *condition, ot_dim_lookup lookup, const
                       char *clause, size_t size);
 
 /* ---- space.c, space_knobs.c -------------------------------------------------------------- */
-/* Whether that is a config of the space, and valid; for much less than opening it where the config
- * has an index, which is believed. One without gets its own. */
-bool ot_space_has(const optune_task *task, const optune_impl *impl, optune_config *config);
+/* The config as the space writes it, with its index, if it is one of the space and valid; for much
+ * less than opening it where the config has an index, which is believed. That is the config itself,
+ * or in `room`, which may be the config. NULL: it is none. */
+const optune_config *ot_space_has(const optune_task *task, const optune_impl *impl,
+                                  const optune_config *config, optune_config *room);
 /* Never fails but with a limit exceeded or an empty knob. The task must outlive the space. */
 int ot_space_open(const optune_task *task, const optune_impl *impl, optune_space **space,
                   optune_err *err);
@@ -282,6 +284,7 @@ typedef struct ot_fact {
     char why[OPTUNE_WHY_SIZE];
     bool overtaken;  /* STALE only as another measurement counts instead */
     bool remeasured; /* of its own config: `later`, from which the sentence is made */
+    bool outdated;   /* by a measurement that cannot be read */
     ot_later later;
     /* The record's, of this version; NULL: nobody looked for it, and it is known by its name. */
     const optune_impl *impl;

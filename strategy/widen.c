@@ -68,13 +68,15 @@ static int64_t most_elements(const optune_tensor *type)
 
 bool ot_may_widen(const optune_task *task)
 {
-    const int inputs = optune_call_inputs(task->call);
+    const optune_call *call = task->call;
+    const int inputs = optune_call_inputs(call), all = inputs + call->n_outputs;
     int n = 0;
     int64_t open = 0; /* bytes */
     if (task->device->warp > 0)
         return false;
-    for (int i = 0; i < tensors(task->call); i++) {
-        const optune_tensor *type = tensor_of(task->call, i);
+    for (int i = 0; i < all; i++) {
+        const optune_tensor *type =
+            i < inputs ? &call->input[i].type : &call->output[i - inputs];
         extent e;
         if (!is_half(type->dtype))
             continue;
@@ -84,7 +86,7 @@ bool ot_may_widen(const optune_task *task)
         if (e.n == 0)
             continue;
         /* What is widened once has to have one size. */
-        if (i < inputs && task->call->input[i].is_const)
+        if (i < inputs && call->input[i].is_const)
             return false;
         const int64_t most = most_elements(type);
         if (most > MOST_OPEN_BYTES / 4 || (open += 4 * most) > MOST_OPEN_BYTES)

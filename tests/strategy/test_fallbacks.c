@@ -47,6 +47,37 @@ static void complain(int which, const char *impl, const char *why)
     print_error("%s: %s\n    %s\n", impl, why, asked);
 }
 
+static bool same_bytes(const optune_config *a, const optune_config *b)
+{
+    return a && a->n == b->n && a->index == b->index &&
+           !memcmp(a->entity, b->entity, (size_t)a->n * sizeof *a->entity);
+}
+
+/* Spaces of selection lie in memory of those before them, of other calls and devices: they say what
+ * one of its own says, of the fallback and of any config. NULL: they do. */
+static const char *kept_differs(const optune_task *task, const optune_impl *impl,
+                                const optune_space *space, const optune_config *fallback,
+                                bool valid)
+{
+    static uint64_t rng = 3;
+    optune_config config, room;
+    char why[OPTUNE_WHY_SIZE] = "";
+    if (ot_task_fallback(task, impl, &config, why) != valid || !same_bytes(&config, fallback))
+        return "its fallback is another one in memory of a space before it";
+    ot_space_nth(space, optune_random_below(&rng, optune_space_size(space)), &config);
+    const int64_t index = config.index;
+    const bool fits = ot_space_valid(space, &config, NULL);
+    const optune_config *found = ot_space_has(task, impl, &config, &room);
+    if (fits ? found != &config || config.index != index : found != NULL)
+        return "a config of its space is none in memory of a space before it";
+    config.index = -1;
+    found = ot_space_has(task, impl, &config, &room);
+    config.index = index;
+    return !fits || same_bytes(found, &config) ? NULL
+                                               : "a config got another index, or none, in "
+                                                 "memory of a space before it";
+}
+
 static void check_impl(const optune_task *task, const optune_impl *impl, int which)
 {
     optune_err err = {0};
@@ -72,6 +103,9 @@ static void check_impl(const optune_task *task, const optune_impl *impl, int whi
         complain(which, impl->name, why);
     else if (ot_plan_make(task, impl, &config, plan, &err) < 0)
         complain(which, impl->name, err.text);
+    const char *differs = kept_differs(task, impl, space, &config, valid);
+    if (differs)
+        complain(which, impl->name, differs);
     free(plan);
     ot_space_close(space);
 }
