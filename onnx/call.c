@@ -297,8 +297,12 @@ ot_onnx_value *ot_onnx_reshape_keeping(ot_onnx_node *n, ot_onnx_value *value, in
 {
     const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
     if (from && rank <= OPTUNE_MAX_RANK && optune_tensor_known(from) &&
-        !optune_tensor_elements(from))
-        return reshape_nothing(n, from, rank, dim);
+        !optune_tensor_elements(from)) {
+        int64_t to[OPTUNE_MAX_RANK];
+        for (int d = 0; d < rank; d++)
+            to[d] = dim[d] == OT_ONNX_FROM_LAST ? from->dim[from->rank - rank + d].min : dim[d];
+        return reshape_nothing(n, from, rank, to);
+    }
     return ot_onnx_call(n, "reshape", 1, &value, "newshape=[%s]",
                         ot_onnx_text(n->m, rank, dim));
 }

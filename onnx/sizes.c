@@ -76,8 +76,7 @@ ot_onnx_value *ot_onnx_sizes(ot_onnx_node *n, const optune_tensor *type, const o
     return value;
 }
 
-/* Fails by the first of them that is no number. */
-static int ask(ot_onnx_node *n, const ot_onnx_value *value)
+int ot_onnx_ask_sizes(ot_onnx_node *n, const ot_onnx_value *value)
 {
     int64_t i = 0;
     while (is_number(&value->sizes[i]))
@@ -213,7 +212,7 @@ static int calculate(ot_onnx_node *n, char op)
     const int n_a = in[0] ? ot_onnx_sizes_of(in[0], a) : -1,
               n_b = in[1] ? ot_onnx_sizes_of(in[1], b) : -1;
     if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
-        return ask(n, first_sized(n, 0));
+        return ot_onnx_ask_sizes(n, first_sized(n, 0));
     const int count = n_a == 1 ? n_b : n_a;
     optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
     type.rank = in[0]->type.rank > in[1]->type.rank ? in[0]->type.rank : in[1]->type.rank;
@@ -225,7 +224,7 @@ static int calculate(ot_onnx_node *n, char op)
         else if (compute_number(op, x->min, y->min, &is))
             to[i] = number(is);
         else
-            return ask(n, first_sized(n, 0));
+            return ot_onnx_ask_sizes(n, first_sized(n, 0));
     }
     return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, to));
 }
@@ -247,14 +246,14 @@ static int compare(ot_onnx_node *n)
     const int n_a = in[0] ? ot_onnx_sizes_of(in[0], a) : -1,
               n_b = in[1] ? ot_onnx_sizes_of(in[1], b) : -1;
     if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
-        return ask(n, first_sized(n, 0));
+        return ot_onnx_ask_sizes(n, first_sized(n, 0));
     optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
     type.dtype = truth;
     const int status = ot_onnx_room(n->m, &type, &equal, n->err);
     for (int i = 0; i < (n_a == 1 ? n_b : n_a) && status >= 0; i++) {
         const double is = same(&a[n_a == 1 ? 0 : i], &b[n_b == 1 ? 0 : i]);
         if (is < 0)
-            return ask(n, first_sized(n, 0));
+            return ot_onnx_ask_sizes(n, first_sized(n, 0));
         ot_elements_set(truth, equal->data, i, 1, &is);
     }
     return status < 0 ? status : ot_onnx_give(n, 0, equal);
@@ -268,7 +267,7 @@ static int cast(ot_onnx_node *n)
     if (status < 0)
         return status;
     return type.dtype.code != OPTUNE_DTYPE_INT || type.dtype.bits < 32
-               ? ask(n, in)
+               ? ot_onnx_ask_sizes(n, in)
                : ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, in->sizes));
 }
 
@@ -276,12 +275,13 @@ int ot_onnx_make_sized(ot_onnx_node *n)
 {
     static const struct {
         const char *name;
-        char op; /* 0: it moves its first input; ',': any; '=': its second is a shape; '?': it
-                    looks at sizes by itself */
-    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0},   {"Concat", ','},
+        char op; /* 0: it moves its first input; ',': any; '=': likewise, or it looks at sizes
+                    by itself, of a shape or an end; '?': it looks at sizes by itself */
+    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", '='}, {"Concat", ','},
                {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0},   {"Reshape", '='},
                {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'},   {"Div", '/'},
-               {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'}};
+               {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'},
+               {"Shape", '?'},  {"Size", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
     if (!strcmp(name, "Cast") || !strcmp(name, "Equal"))
@@ -295,9 +295,9 @@ int ot_onnx_make_sized(ot_onnx_node *n)
             return move(n);
         if (ops[i].op && ops[i].op != '=')
             return calculate(n, ops[i].op);
-        return other ? ask(n, other) : move(n);
+        return other ? ot_onnx_ask_sizes(n, other) : move(n);
     }
-    return ask(n, first_sized(n, 0));
+    return ot_onnx_ask_sizes(n, first_sized(n, 0));
 }
 
 bool ot_onnx_has_sizes(const ot_onnx_node *n)
