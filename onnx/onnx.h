@@ -623,8 +623,8 @@ int ot_onnx_make_sized(ot_onnx_node *n);       /* such a node, as far as that ca
 int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST]);
 /* Fails by the first one of such a list that is no number. */
 int ot_onnx_ask_sizes(ot_onnx_node *n, const ot_onnx_value *value);
-/* What reshaping a value of the type `from` to `shape` is, with 0 for dims that stay and -1 for
- * one that follows; fails where two would. */
+/* What reshaping a value of the type `from` to `shape` is, with 0 or OT_ONNX_FROM_LAST for dims that
+ * stay and -1 for one that follows; fails where two would. */
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list);
 

@@ -261,11 +261,14 @@ static int compare(ot_onnx_node *n)
 
 static int cast(ot_onnx_node *n)
 {
-    const ot_onnx_value *in = ot_onnx_need(n, 0);
+    const ot_onnx_value *in = ot_onnx_need(n, 0), *like = ot_onnx_in(n, 1); /* CastLike's */
     optune_tensor type = in->type;
-    const int status = ot_onnx_dtype((int)ot_onnx_int(n, "to", 0), &type.dtype, n->err);
-    if (status < 0)
-        return status;
+    if (!in->sizes) /* what it is like has sizes */
+        return n->op->make(n);
+    if (like)
+        type.dtype = ot_onnx_type(n->m, like)->dtype;
+    else if (ot_onnx_dtype((int)ot_onnx_int(n, "to", 0), &type.dtype, n->err) < 0)
+        return n->err->status;
     return type.dtype.code != OPTUNE_DTYPE_INT || type.dtype.bits < 32
                ? ot_onnx_ask_sizes(n, in)
                : ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, in->sizes));
@@ -284,7 +287,7 @@ int ot_onnx_make_sized(ot_onnx_node *n)
                {"Shape", '?'},  {"Size", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
-    if (!strcmp(name, "Cast") || !strcmp(name, "Equal"))
+    if (!strncmp(name, "Cast", 4) || !strcmp(name, "Equal"))
         return *name == 'C' ? cast(n) : compare(n);
     for (int i = 0; i < OT_COUNT(ops); i++) {
         if (strcmp(ops[i].name, name))
@@ -307,26 +310,43 @@ bool ot_onnx_has_sizes(const ot_onnx_node *n)
 
 /* ---- what takes them for a shape ----------------------------------------------------------- */
 
+/* How a reshape keeps this dim of a value in place `d` of `count`: 0, OT_ONNX_FROM_LAST, or -1 where
+ * the value has another one there. `kept`: dims that are kept already. */
+static int64_t keeping(const optune_dim *dim, const optune_tensor *from, int d, int count,
+                       unsigned *kept)
+{
+    const int place[] = {d, from->rank - (count - d)};
+    for (int k = 0; k < 2 && *dim->name; k++)
+        if (place[k] >= 0 && place[k] < from->rank && !(*kept >> place[k] & 1) &&
+            !strcmp(dim->name, from->dim[place[k]].name)) {
+            *kept |= 1u << place[k];
+            return k ? OT_ONNX_FROM_LAST : 0;
+        }
+    return -1;
+}
+
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list)
 {
     optune_dim dim[MOST];
     const int count = ot_onnx_sizes_of(shape, dim);
     int open = -1;
+    unsigned kept = 0;
     if (count < 0 || count > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "a shape that is no list of at most %d integers",
                               OPTUNE_MAX_RANK);
     list->n = count;
     for (int d = 0; d < count; d++) {
         const bool known = is_number(&dim[d]);
-        const bool same =
-            !known && d < from->rank && *dim[d].name && !strcmp(dim[d].name, from->dim[d].name);
-        list->i[d] = same ? 0 : known ? dim[d].min : -1;
+        if (known && dim[d].min < -1)
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)dim[d].min);
+        list->i[d] = known ? dim[d].min : keeping(&dim[d], from, d, count, &kept);
+        kept |= known && dim[d].min == 0 && d < from->rank ? 1u << d : 0;
         if (known && dim[d].min == 0 &&
             (d >= from->rank || from->dim[d].min != 0 || from->dim[d].max != 0) &&
             ot_onnx_int(n, "allowzero", 0))
             return ot_onnx_refuse(n, "a dim of 0 where its input may have elements");
-        if (list->i[d] >= 0)
+        if (list->i[d] != -1)
             continue;
         if (open < 0) {
             open = d;

@@ -99,6 +99,40 @@ static void attention_of_open_sequences(void **state)
     onnx_same_at(path, (const optune_binding[]){{"n", 1}, {"t", 1}}, 2);
 }
 
+/* Keys as PyTorch's exporter by torch.export turns them: as matrices, and as heads again. */
+static void matrices_of_open_heads(void **state)
+{
+    (void)state;
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,2,t,3");
+    onnx_ints(&g, "left", 1, (const int64_t[]){-1});
+    onnx_ints(&g, "zero", 1, (const int64_t[]){0});
+    onnx_ints(&g, "two", 1, (const int64_t[]){2});
+    onnx_ints(&g, "end", 1, (const int64_t[]){4});
+    onnx_ints(&g, "many", 1, (const int64_t[]){1 << 20});
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "CastLike", "", "end s", "last", NULL);
+    onnx_node(&g, "CastLike", "", "s last", "s_", NULL);
+    onnx_node(&g, "Slice", "", "s_ two last", "rows", NULL);
+    onnx_node(&g, "Slice", "", "s zero two", "heads", NULL);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "Concat", "", "left rows", "flat", &attrs);
+    onnx_node(&g, "Reshape", "", "x flat", "m", NULL);
+    attr_ints(&attrs, "perm", 3, (const int64_t[]){0, 2, 1});
+    onnx_node(&g, "Transpose", "", "m", "mt", &attrs);
+    onnx_node(&g, "Shape", "", "mt", "ms", NULL);
+    onnx_ints(&g, "one", 1, (const int64_t[]){1});
+    onnx_node(&g, "Slice", "", "ms one many", "columns", NULL);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "Concat", "", "heads columns", "back", &attrs);
+    onnx_node(&g, "Reshape", "", "mt back", "k", NULL);
+    onnx_node(&g, "MatMul", "", "x k", "y", NULL);
+    onnx_output(&g, "y");
+    const char *path = onnx_saved(&g);
+    onnx_same_at(path, (const optune_binding[]){{"n", 3}, {"t", 5}}, 2);
+    onnx_same_at(path, (const optune_binding[]){{"n", 1}, {"t", 1}}, 2);
+}
+
 /* Learned positions, of which a run takes as many as it has, and its causal mask. */
 static void tables_of_positions(void **state)
 {
@@ -287,11 +321,33 @@ static void scales_beyond_integers_are_asked_for(void **state)
     onnx_refused(&g, "it needs the value of dim 'h'");
 }
 
+/* Not a dim that is kept, whatever reshape takes it for. */
+static void dims_below_minus_one(void **state)
+{
+    (void)state;
+    static const int64_t shape[] = {-1, -2};
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,3,4");
+    onnx_ints(&g, "shape", 2, shape);
+    onnx_node(&g, "Reshape", "", "x shape", "y", NULL);
+    onnx_refused(&g, "Reshape 'y': a dim of -2");
+    onnx_input(&g, "x", ONNX_FLOAT, "n,3,4");
+    onnx_ints(&g, "zero", 1, (const int64_t[]){0});
+    onnx_ints(&g, "shape", 2, shape);
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Gather", "", "s zero", "n_", NULL);
+    attr_int(&attrs, "axis", 0);
+    onnx_node(&g, "Concat", "", "n_ shape", "to", &attrs);
+    onnx_node(&g, "Reshape", "", "x to", "y", NULL);
+    onnx_refused(&g, "Reshape 'y': a dim of -2");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_of_open_batches),
         cmocka_unit_test(attention_of_open_sequences),
+        cmocka_unit_test(matrices_of_open_heads),
         cmocka_unit_test(tables_of_positions),
         cmocka_unit_test(positions_behind_a_cache),
         cmocka_unit_test(ends_of_open_axes),
@@ -299,6 +355,7 @@ int main(void)
         cmocka_unit_test(batches_of_volumes),
         cmocka_unit_test(einstein_sums_of_open_batches),
         cmocka_unit_test(batches_that_may_differ_are_asked_for),
+        cmocka_unit_test(dims_below_minus_one),
         cmocka_unit_test(scales_beyond_integers_are_asked_for),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
