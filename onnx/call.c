@@ -277,7 +277,7 @@ static ot_onnx_value *reshape_nothing(ot_onnx_node *n, const optune_tensor *from
     return ot_onnx_room(n->m, &to, &made, n->err) < 0 ? NULL : made;
 }
 
-/* Whether it is known and has none; then the dims that are kept from its last are numbers in `to`. */
+/* Whether it is known and has no elements; `to`: dims that are kept from its last as numbers. */
 static bool has_nothing(const optune_tensor *from, int rank, const int64_t *dim, int64_t *to)
 {
     if (!from || rank > OPTUNE_MAX_RANK || !optune_tensor_known(from) ||

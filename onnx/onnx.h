@@ -305,7 +305,7 @@ ot_onnx_value *ot_onnx_nothing(ot_onnx_node *n, optune_dtype dtype, int rank,
                                const int64_t *dim);
 /* Output i of a call that has several. */
 ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i);
-/* Of two dims that become one; -1, which ot_onnx_reshape takes for one that follows, of an open one. */
+/* Of two dims that become one; of an open one -1, which ot_onnx_reshape takes for what follows. */
 static inline int64_t ot_onnx_times(int64_t a, int64_t b)
 {
     return a < 0 || b < 0 ? -1 : a * b;
@@ -623,8 +623,8 @@ int ot_onnx_make_sized(ot_onnx_node *n);       /* such a node, as far as that ca
 int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST]);
 /* Fails by the first one of such a list that is no number. */
 int ot_onnx_ask_sizes(ot_onnx_node *n, const ot_onnx_value *value);
-/* What reshaping a value of the type `from` to `shape` is, with 0 or OT_ONNX_FROM_LAST for dims that
- * stay and -1 for one that follows; fails where two would. */
+/* What reshaping a value of the type `from` to `shape` is, with 0 or OT_ONNX_FROM_LAST for dims
+ * that stay and -1 for one that follows; fails where two would. */
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list);
 

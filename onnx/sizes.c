@@ -310,8 +310,8 @@ bool ot_onnx_has_sizes(const ot_onnx_node *n)
 
 /* ---- what takes them for a shape ----------------------------------------------------------- */
 
-/* How a reshape keeps this dim of a value in place `d` of `count`: 0, OT_ONNX_FROM_LAST, or -1 where
- * the value has another one there. `kept`: dims that are kept already. */
+/* How a reshape keeps this dim of a value in place `d` of `count`: 0, OT_ONNX_FROM_LAST, or -1
+ * where the value has another one there. `kept`: dims that are kept already. */
 static int64_t keeping(const optune_dim *dim, const optune_tensor *from, int d, int count,
                        unsigned *kept)
 {
