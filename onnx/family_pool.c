@@ -188,12 +188,9 @@ static int global(ot_onnx_node *n)
 }
 
 static const ot_onnx_op ops[] = {
-    {"MaxPool", pool, "max_pool2d"},
-    {"com.microsoft::NhwcMaxPool", pool, "max_pool2d"},
-    {"AveragePool", pool, "avg_pool2d"},
-    {"GlobalAveragePool", global, "mean"},
-    {"GlobalMaxPool", global, "max"},
-    {NULL, NULL, NULL},
+    {"MaxPool", pool, "max_pool2d"},     {"com.microsoft::NhwcMaxPool", pool, "max_pool2d"},
+    {"AveragePool", pool, "avg_pool2d"}, {"GlobalAveragePool", global, "mean"},
+    {"GlobalMaxPool", global, "max"},    {NULL, NULL, NULL},
 };
 
 OT_ONNX_FAMILY(pool) = {ops};
