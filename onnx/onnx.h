@@ -436,7 +436,7 @@ const char *ot_onnx_text(ot_onnx *m, int n, const int64_t *list);
 
 /* ---- window.c: convolutions and pooling slide over one or two dims --------------------------- */
 typedef struct ot_onnx_window {
-    int dims; /* 1: the value was given a dim of 1 row; 3: see volume.c */
+    int dims;      /* 1: the value was given a dim of 1 row; 3: see volume.c */
     int64_t depth; /* of volumes: the value has one image for each of these places */
     int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top, left, bottom, right */
     ot_onnx_value *data;                               /* with two dims to slide over */
@@ -633,7 +633,8 @@ int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune
  * else the node fails, and says what to bind. */
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,
                                   int rank, int axis);
-bool ot_onnx_has_line(const ot_onnx_node *n, const optune_dim *dim); /* whether some value has */
+bool ot_onnx_has_line(const ot_onnx_node *n,
+                      const optune_dim *dim); /* whether some value has */
 /* The value, repeated to these dims, which it must fit. */
 ot_onnx_value *ot_onnx_spread(ot_onnx_node *n, ot_onnx_value *value, int rank,
                               const optune_dim *dim);
