@@ -277,28 +277,40 @@ static ot_onnx_value *reshape_nothing(ot_onnx_node *n, const optune_tensor *from
     return ot_onnx_room(n->m, &to, &made, n->err) < 0 ? NULL : made;
 }
 
+/* Whether it is known and has no elements; `to`: dims that are kept from its last as numbers. */
+static bool has_nothing(const optune_tensor *from, int rank, const int64_t *dim, int64_t *to)
+{
+    if (!from || rank > OPTUNE_MAX_RANK || !optune_tensor_known(from) ||
+        optune_tensor_elements(from))
+        return false;
+    for (int d = 0; d < rank; d++)
+        to[d] = dim[d] == OT_ONNX_FROM_LAST ? from->dim[from->rank - rank + d].min : dim[d];
+    return true;
+}
+
 ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                const int64_t *dim)
 {
     const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
+    int64_t to[OPTUNE_MAX_RANK];
     bool none = false, told = true;
+    if (!has_nothing(from, rank, dim, to))
+        return ot_onnx_reshape_keeping(n, value, rank, dim);
     for (int d = 0; d < rank; d++) {
-        none = none || dim[d] == 0;
-        told = told && dim[d] >= 0;
+        none = none || to[d] == 0;
+        told = told && to[d] >= 0;
     }
-    return from && rank <= OPTUNE_MAX_RANK && none && told && optune_tensor_known(from) &&
-                   !optune_tensor_elements(from)
-               ? ot_onnx_nothing(n, from->dtype, rank, dim)
-               : ot_onnx_reshape_keeping(n, value, rank, dim);
+    return none && told ? ot_onnx_nothing(n, from->dtype, rank, to)
+                        : ot_onnx_reshape_keeping(n, value, rank, to);
 }
 
 ot_onnx_value *ot_onnx_reshape_keeping(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                        const int64_t *dim)
 {
     const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
-    if (from && rank <= OPTUNE_MAX_RANK && optune_tensor_known(from) &&
-        !optune_tensor_elements(from))
-        return reshape_nothing(n, from, rank, dim);
+    int64_t to[OPTUNE_MAX_RANK];
+    if (has_nothing(from, rank, dim, to))
+        return reshape_nothing(n, from, rank, to);
     return ot_onnx_call(n, "reshape", 1, &value, "newshape=[%s]",
                         ot_onnx_text(n->m, rank, dim));
 }

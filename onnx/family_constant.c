@@ -168,7 +168,7 @@ static int size(ot_onnx_node *n)
     return ot_onnx_give(n, 0, ot_onnx_sizes(n, &(optune_tensor){.dtype = i64}, &elements));
 }
 
-/* From a number on to before what only a run knows, by ones. */
+/* To before what only a run knows, by ones. */
 static int open_range(ot_onnx_node *n, const ot_onnx_value *from, const ot_onnx_value *to,
                       const ot_onnx_value *step)
 {
@@ -178,13 +178,9 @@ static int open_range(ot_onnx_node *n, const ot_onnx_value *from, const ot_onnx_
         if (ot_onnx_sizes_of(in[i], dim[i]) != 1)
             return in[i]->sizes ? ot_onnx_ask(n, &in[i]->sizes[0], -1)
                                 : ot_onnx_refuse(n, "its limits are no integers");
-    if (!optune_dim_known(dim[0]) || !optune_dim_known(dim[2]) || dim[0]->min < 0 ||
-        dim[2]->min != 1)
+    if (!optune_dim_known(dim[2]) || dim[0]->min < 0 || dim[2]->min != 1)
         return ot_onnx_ask(n, optune_dim_known(dim[0]) ? dim[1] : dim[0], -1);
-    ot_onnx_value *all = ot_onnx_ones_along(n, dim[1], from->type.dtype, 1, 0);
-    all = all ? ot_onnx_call(n, "cumsum", 1, &all, "axis=0, exclusive=true") : NULL;
-    all = all && dim[0]->min ? ot_onnx_part(n, all, 0, dim[0]->min, OPTUNE_MAX_DIM) : all;
-    return ot_onnx_give(n, 0, all);
+    return ot_onnx_give(n, 0, ot_onnx_count_open(n, dim[0], dim[1], from->type.dtype));
 }
 
 static int range(ot_onnx_node *n)

@@ -16,7 +16,7 @@ enum { LABELS = OPTUNE_MAX_RANK, DOTS = 200 }; /* DOTS + i: the i-th last dim of
 typedef struct term {
     int n;
     unsigned char label[LABELS];
-    int64_t dim[LABELS];
+    int64_t dim[LABELS]; /* -1: open */
     value *x;
 } term;
 
@@ -94,12 +94,51 @@ static bool summed(ot_onnx_node *n, term *t, const bool *needed)
     return t->x;
 }
 
+/* A dim of 1 fits any of the other's: it goes, and the label is the other's alone. */
+static bool widened(ot_onnx_node *n, term *t, const term *other)
+{
+    bool keep[256];
+    memset(keep, true, sizeof keep);
+    for (int i = 0; i < t->n; i++) {
+        const int at = find(other, t->label[i]);
+        keep[t->label[i]] = at < 0 || t->dim[i] != 1 || other->dim[at] == 1;
+    }
+    return summed(n, t, keep);
+}
+
+/* Whether a label that both have is of one extent. */
+static bool same_extent(ot_onnx_node *n, const term *a, int i, const term *b, int k)
+{
+    const optune_dim *l = &ot_onnx_type(n->m, a->x)->dim[i],
+                     *r = &ot_onnx_type(n->m, b->x)->dim[k];
+    if (a->dim[i] >= 0 && b->dim[k] >= 0 && a->dim[i] != b->dim[k])
+        ot_onnx_refuse(n, "dims of one label differ: %lld and %lld", (long long)a->dim[i],
+                       (long long)b->dim[k]);
+    else if (a->dim[i] != b->dim[k] || (a->dim[i] < 0 && strcmp(l->name, r->name) != 0))
+        ot_onnx_ask(n, a->dim[i] < 0 ? l : r, a->dim[i] < 0 ? i : k);
+    return n->err->status >= 0;
+}
+
+/* A product's dims in their own shape, of which one may be open. */
+static value *parted(ot_onnx_node *n, value *all, const term *to)
+{
+    int open = 0;
+    for (int i = 0; i < to->n; i++)
+        open += to->dim[i] < 0;
+    if (open < 2)
+        return ot_onnx_reshape(n, all, to->n, to->dim);
+    ot_onnx_refuse(n, "it has several dims that are open: bind all but one with --bind DIM=N");
+    return NULL;
+}
+
 static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
 {
     unsigned char left[LABELS], right[LABELS];
     int64_t product[4] = {1, 1, 1, 1}, side[2][3];
     term to = {0};
     bool keep[256];
+    if (!widened(n, a, b) || !widened(n, b, a))
+        return false;
     for (int l = 0; l < 256; l++)
         keep[l] =
             later[l] || (find(a, (unsigned char)l) >= 0 && find(b, (unsigned char)l) >= 0);
@@ -113,13 +152,10 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
             const int part = at < 0 ? 1 : later[a->label[i]] ? 0 : 2;
             if (part != pass)
                 continue;
-            if (at >= 0 && a->dim[i] != b->dim[at]) {
-                ot_onnx_refuse(n, "dims of one label differ: %lld and %lld",
-                               (long long)a->dim[i], (long long)b->dim[at]);
+            if (at >= 0 && !same_extent(n, a, i, b, at))
                 return false;
-            }
             left[n_left++] = a->label[i];
-            product[part] *= a->dim[i];
+            product[part] = ot_onnx_times(product[part], a->dim[i]);
             if (part != 1)
                 right[n_right++] = a->label[i];
             if (part != 2) {
@@ -130,7 +166,7 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
     for (int i = 0; i < b->n; i++)
         if (find(a, b->label[i]) < 0) {
             right[n_right++] = b->label[i];
-            product[3] *= b->dim[i];
+            product[3] = ot_onnx_times(product[3], b->dim[i]);
             if (to.n == LABELS) {
                 ot_onnx_refuse(n, "it has more than %d dims on the way", (int)LABELS);
                 return false;
@@ -145,7 +181,7 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
     const int skip = product[0] == 1; /* one product, as MatMul has it */
     value *all = ot_onnx_product(n, ot_onnx_reshape(n, a->x, 3 - skip, side[0] + skip),
                                  ot_onnx_reshape(n, b->x, 3 - skip, side[1] + skip));
-    to.x = ot_onnx_reshape(n, all, to.n, to.dim);
+    to.x = parted(n, all, &to);
     *a = to;
     return to.x;
 }
@@ -176,7 +212,8 @@ static int einsum(ot_onnx_node *n)
     in = ot_arena_alloc(&n->m->arena, (size_t)n_in * sizeof *in);
     for (int i = 0; i < n_in; i++) {
         in[i].x = ot_onnx_need(n, i);
-        if (!in[i].x || !ot_onnx_dims(n, in[i].x, in[i].dim))
+        if (!in[i].x || ot_onnx_rank(n, in[i].x) < 0 ||
+            !ot_onnx_dims_at(n, in[i].x, 0, in[i].dim))
             return n->err->status;
         const int stands = read_term(n, &at, ot_onnx_rank(n, in[i].x), 0, &in[i]);
         if (stands < 0)

@@ -69,42 +69,105 @@ static void clamp(int64_t extent, int64_t step, int64_t *from, int64_t *to)
     *to = *to < 0 ? -extent - 1 : *to;
 }
 
+/* What Slice says of axes, each an axis from the front. */
+typedef struct cuts {
+    int n, axis[OPTUNE_MAX_RANK];
+    int64_t from[OPTUNE_MAX_RANK], to[OPTUNE_MAX_RANK], step[OPTUNE_MAX_RANK];
+} cuts;
+
+/* A list of integers at this input, of which only a run may know some. */
+static int limits_at(ot_onnx_node *n, const char *name, int i, ot_onnx_list *list,
+                     optune_dim dim[OT_ONNX_LIST])
+{
+    const ot_onnx_value *given = ot_onnx_in(n, i);
+    if (given && given->sizes) {
+        list->n = ot_onnx_sizes_of(given, dim);
+        return list->n;
+    }
+    if (ot_onnx_list_at(n, name, i, list) < 0)
+        return n->err->status;
+    for (int k = 0; k < list->n; k++)
+        dim[k] = (optune_dim){.min = list->i[k], .max = list->i[k]};
+    return list->n;
+}
+
+/* Between limits that only a run knows the data become that part, of which all is taken. */
+static int stretched(ot_onnx_node *n, ot_onnx_value **data, const optune_dim *from,
+                     const optune_dim *to, cuts *c, int i)
+{
+    c->from[i] = from->min;
+    c->to[i] = to->min;
+    const bool ends = to->min == to->max;
+    if (ends && from->min == from->max)
+        return OPTUNE_OK;
+    if (c->step[i] != 1 || from->min < 0 || ends)
+        return ot_onnx_ask(n, ends ? from : to, -1);
+    *data = ot_onnx_stretch(n, *data, c->axis[i], from, to);
+    c->from[i] = 0;
+    c->to[i] = OPTUNE_DIM_MAX;
+    return *data ? OPTUNE_OK : n->err->status;
+}
+
+static int cuts_of(ot_onnx_node *n, ot_onnx_value **data, cuts *c)
+{
+    optune_dim from[OT_ONNX_LIST], to[OT_ONNX_LIST];
+    ot_onnx_list starts, ends, axes, steps;
+    const int rank = ot_onnx_rank(n, *data);
+    for (int i = 3; i < 5; i++)
+        if (ot_onnx_in(n, i) && ot_onnx_in(n, i)->sizes)
+            return ot_onnx_ask_sizes(n, ot_onnx_in(n, i));
+    const int some = ot_onnx_list_at(n, "axes", 3, &axes);
+    const int stepped = some < 0 ? some : ot_onnx_list_at(n, "steps", 4, &steps);
+    if (stepped < 0 || limits_at(n, "starts", 1, &starts, from) < 0 ||
+        limits_at(n, "ends", 2, &ends, to) < 0)
+        return n->err->status;
+    if (starts.n != ends.n || (some && axes.n != starts.n) ||
+        (stepped && steps.n != starts.n) || starts.n > rank)
+        return ot_onnx_refuse(n, "its lists differ in length");
+    c->n = starts.n;
+    for (int i = 0; i < c->n; i++) {
+        c->axis[i] = ot_onnx_axis(n, some ? axes.i[i] : i, rank);
+        if (c->axis[i] < 0)
+            return n->err->status;
+        c->step[i] = stepped ? steps.i[i] : 1;
+        if (c->step[i] == 0 || c->step[i] > OPTUNE_MAX_DIM || c->step[i] < -OPTUNE_MAX_DIM)
+            return ot_onnx_refuse(n, "a step of %lld", (long long)c->step[i]);
+        if (stretched(n, data, &from[i], &to[i], c, i) < 0)
+            return n->err->status;
+    }
+    return OPTUNE_OK;
+}
+
 static int slice(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
     int64_t dim[OPTUNE_MAX_RANK], from[OPTUNE_MAX_RANK] = {0}, to[OPTUNE_MAX_RANK];
     int64_t step[OPTUNE_MAX_RANK];
-    ot_onnx_list starts, ends, axes, steps;
-    if (!data || !ot_onnx_dims_at(n, data, 0, dim) ||
-        ot_onnx_list_at(n, "starts", 1, &starts) < 0 ||
-        ot_onnx_list_at(n, "ends", 2, &ends) < 0)
+    cuts c;
+    if (!data || ot_onnx_rank(n, data) < 0 || cuts_of(n, &data, &c) < 0 ||
+        !ot_onnx_dims_at(n, data, 0, dim))
         return n->err->status;
-    const int some = ot_onnx_list_at(n, "axes", 3, &axes);
-    const int stepped = some < 0 ? some : ot_onnx_list_at(n, "steps", 4, &steps);
     const int rank = ot_onnx_rank(n, data);
-    if (stepped < 0)
-        return n->err->status;
-    if (starts.n != ends.n || (some && axes.n != starts.n) ||
-        (stepped && steps.n != starts.n) || starts.n > rank)
-        return ot_onnx_refuse(n, "its lists differ in length");
     for (int d = 0; d < rank; d++) {
         to[d] = dim[d] < 0 ? OPTUNE_MAX_DIM : dim[d];
         step[d] = 1;
     }
-    for (int i = 0; i < starts.n; i++) {
-        const int d = ot_onnx_axis(n, some ? axes.i[i] : i, rank);
-        if (d < 0)
-            return n->err->status;
-        if (starts.i[i] == 0 && ends.i[i] >= ot_onnx_type(n->m, data)->dim[d].max &&
-            (!stepped || steps.i[i] == 1))
+    for (int i = 0; i < c.n; i++) {
+        const int d = c.axis[i];
+        if (c.from[i] == 0 && c.to[i] >= ot_onnx_type(n->m, data)->dim[d].max && c.step[i] == 1)
             continue; /* all of it */
+        step[d] = c.step[i];
+        if (dim[d] < 0 && c.step[i] == 1) {
+            if (!ot_onnx_cut_open(n, data, d, c.from[i], c.to[i]))
+                return n->err->status;
+            from[d] = c.from[i];
+            to[d] = c.to[i] < OPTUNE_MAX_DIM ? c.to[i] : OPTUNE_MAX_DIM;
+            continue;
+        }
         if (!ot_onnx_dims_at(n, data, 1u << d, dim))
             return n->err->status;
-        from[d] = starts.i[i] < -dim[d] ? -dim[d] : starts.i[i];
-        to[d] = ends.i[i] < -dim[d] - 1 ? -dim[d] - 1 : ends.i[i];
-        step[d] = stepped ? steps.i[i] : 1;
-        if (step[d] == 0 || step[d] > OPTUNE_MAX_DIM || step[d] < -OPTUNE_MAX_DIM)
-            return ot_onnx_refuse(n, "a step of %lld", (long long)step[d]);
+        from[d] = c.from[i] < -dim[d] ? -dim[d] : c.from[i];
+        to[d] = c.to[i] < -dim[d] - 1 ? -dim[d] - 1 : c.to[i];
         clamp(dim[d], step[d], &from[d], &to[d]);
     }
     return ot_onnx_give(
@@ -390,7 +453,7 @@ static int gather(ot_onnx_node *n)
     ot_onnx_value *nothing = NULL;
     if (gathers_nothing(n, data, indices, axis, &nothing) || n->err->status < 0)
         return ot_onnx_give(n, 0, nothing);
-    if (are_slices(indices))
+    if (are_slices(indices) && optune_dim_known(&ot_onnx_type(n->m, data)->dim[axis]))
         return gather_slices(n, data, indices, axis);
     return ot_onnx_give(
         n, 0,

@@ -118,7 +118,7 @@ static int pool_volume(ot_onnx_node *n, const char *op)
         ot_onnx_reshape(n, ot_onnx_need(n, 0), 4,
                         (const int64_t[]){v.dim[0], v.dim[1] * v.dim[2], v.dim[3], v.dim[4]});
     ot_onnx_value *x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
-    if (!x || !ot_onnx_dims(n, x, dim))
+    if (!x || !ot_onnx_dims_at(n, x, ~1u, dim))
         return n->err->status;
     w = (ot_onnx_window){.dims = 2,
                          .kernel = {v.kernel[0], 1},
@@ -128,8 +128,7 @@ static int pool_volume(ot_onnx_node *n, const char *op)
     w.data = ot_onnx_reshape(n, x, 4,
                              (const int64_t[]){v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]});
     x = w.data ? ot_onnx_pooled(n, op, &w) : NULL;
-    x = x ? ot_onnx_reshape(n, x, 5, (const int64_t[]){v.dim[0], v.dim[1], -1, dim[2], dim[3]})
-          : NULL;
+    x = ot_onnx_reshape_keeping(n, x, 5, (const int64_t[]){0, 0, -1, dim[2], dim[3]});
     if (!x || ot_onnx_give(n, 0, x) < 0)
         return n->err->status;
     return ot_onnx_wants(n, 1) ? volume_places(n, &v, x) : OPTUNE_OK;

@@ -83,10 +83,10 @@ static int pool_volume(ot_onnx_node *n, double p)
     w.data = power_of(n, ot_onnx_wide(n, ot_onnx_in(n, 0)), p);
     w.data = w.data ? ot_onnx_reshape(n, w.data, 4, planes) : NULL;
     value *x = sums(n, &w);
-    if (!x || !ot_onnx_dims(n, x, dim))
+    if (!x || !ot_onnx_dims_at(n, x, ~1u, dim))
         return n->err->status;
     const int64_t lines[] = {v.dim[0], v.dim[1], v.dim[2], dim[2] * dim[3]};
-    const int64_t all[] = {v.dim[0], v.dim[1], -1, dim[2], dim[3]};
+    const int64_t all[] = {0, 0, -1, dim[2], dim[3]};
     w = (ot_onnx_window){.dims = 2,
                          .kernel = {v.kernel[0], 1},
                          .stride = {v.stride[0], 1},
@@ -94,7 +94,8 @@ static int pool_volume(ot_onnx_node *n, double p)
                          .pad = {v.before[0], 0, v.after[0], 0},
                          .data = ot_onnx_reshape(n, x, 4, lines)};
     x = root_of(n, sums(n, &w), p);
-    return ot_onnx_give(n, 0, x ? ot_onnx_as(n, ot_onnx_reshape(n, x, 5, all), dtype) : NULL);
+    return ot_onnx_give(n, 0,
+                        x ? ot_onnx_as(n, ot_onnx_reshape_keeping(n, x, 5, all), dtype) : NULL);
 }
 
 static int pool(ot_onnx_node *n)

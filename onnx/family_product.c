@@ -101,87 +101,38 @@ static ot_onnx_value *matrix(ot_onnx_node *n, ot_onnx_value *value, int axis)
                : value;
 }
 
-/* Rows of all batches against one matrix. */
-static ot_onnx_value *flat_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
+/* Matrices behind any batch dims as [B,R,C]. */
+static ot_onnx_value *batches(ot_onnx_node *n, ot_onnx_value *value)
 {
-    const int rank = ot_onnx_rank(n, a);
-    b = flipped(n, b, true);
-    if (rank == 2)
-        return ot_onnx_2(n, "dense", a, b);
-    int64_t dim[OPTUNE_MAX_RANK], right[OPTUNE_MAX_RANK];
-    if (!b || !ot_onnx_dims_at(n, a, 1u << (rank - 1), dim) || !ot_onnx_dims(n, b, right))
-        return NULL;
-    int64_t rows = 1;
-    int open = -1, n_open = 0;
-    for (int d = 0; d < rank - 1; d++) {
-        rows *= dim[d];
-        open = dim[d] < 0 ? d : open;
-        n_open += dim[d] < 0;
-    }
-    if (n_open > 1 && rank == 3) { /* rows would be joined that nothing takes apart again */
-        b = ot_onnx_call(n, "expand_dims", 1, &b, "axis=0");
-        return ot_onnx_2(n, "batch_matmul", a, b);
-    }
-    if (n_open > 1) {
-        ot_onnx_ask(n, &ot_onnx_type(n->m, a)->dim[open], open);
-        return NULL;
-    }
-    rows = n_open ? -1 : rows;
-    ot_onnx_value *all = ot_onnx_2(
-        n, "dense", ot_onnx_reshape(n, a, 2, (const int64_t[]){rows, dim[rank - 1]}), b);
-    dim[rank - 1] = right[0];
-    return ot_onnx_reshape(n, all, rank, dim);
-}
-
-/* A side as [B,R,C], its batch dims broadcast to `batch`, of which one may be open (-1). */
-static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch,
-                              const int64_t *batch)
-{
-    int64_t dim[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK], all = 1;
-    if (!ot_onnx_dims_at(n, value, 0, dim))
-        return NULL;
-    const int rank = ot_onnx_rank(n, value);
     const optune_tensor *type = ot_onnx_type(n->m, value);
-    bool same = true, one = rank == n_batch + 2, open = false; /* one: in front of the last */
+    const int n_batch = type->rank - 2;
+    int64_t all = 1;
+    bool one = n_batch > 0; /* all of them in front of the last */
     for (int d = 0; d < n_batch; d++) {
-        const int at = d - n_batch + rank - 2;
-        whole[d] = batch[d];
-        same = same && (at < 0 ? 1 : dim[at]) == batch[d];
-        one = one && (d == n_batch - 1 || batch[d] == 1);
-        open = open || batch[d] < 0;
-        all *= batch[d];
+        const bool known = optune_dim_known(&type->dim[d]);
+        all = ot_onnx_times(all, known ? type->dim[d].min : -1);
+        one = one && (d == n_batch - 1 || (known && type->dim[d].min == 1));
     }
-    if (same && n_batch == 1 && rank == 3)
-        return value;
-    if (same && one) {
-        for (int d = 0; d + 1 < n_batch; d++)
-            value = ot_onnx_call(n, "squeeze", 1, &value, "axis=[0]");
-        return value;
-    }
-    whole[n_batch] = dim[rank - 2];
-    whole[n_batch + 1] = dim[rank - 1];
-    for (int d = rank - 1; d >= 0; d--)
-        if (dim[d] < 0 && (!same || (d >= rank - 2 && (open || dim[2 * rank - 3 - d] < 0)))) {
-            ot_onnx_ask(n, &type->dim[d], d);
-            return NULL;
-        }
-    if (!same)
-        value = ot_onnx_call(n, "broadcast_to", 1, &value, "shape=[%s]",
-                             ot_onnx_text(n->m, n_batch + 2, whole));
-    return ot_onnx_reshape(n, value, 3,
-                           (const int64_t[]){open ? -1 : all, dim[rank - 2], dim[rank - 1]});
+    if (!one)
+        return ot_onnx_reshape(n, value, 3,
+                               (const int64_t[]){all, OT_ONNX_FROM_LAST, OT_ONNX_FROM_LAST});
+    for (int d = 0; d + 1 < n_batch; d++)
+        value = ot_onnx_call(n, "squeeze", 1, &value, "axis=[0]");
+    return value;
 }
 
 /* [B,R,C] with its batch dims again. Of those that are open, `a` has one at least. */
 static ot_onnx_value *parted(ot_onnx_node *n, ot_onnx_value *product, int rank,
-                             const int64_t *all, const ot_onnx_value *a)
+                             const int64_t *batch, const ot_onnx_value *a)
 {
     const int shift = ot_onnx_rank(n, a) - rank;
+    int64_t all[OPTUNE_MAX_RANK];
     bool one = true;
     int open = 0;
     for (int d = 0; d < rank; d++) {
-        one = one && (d >= rank - 3 || all[d] == 1);
-        open += all[d] < 0;
+        one = one && (d >= rank - 3 || batch[d] == 1);
+        open += d < rank - 2 && batch[d] < 0;
+        all[d] = d < rank - 2 ? batch[d] : OT_ONNX_FROM_LAST;
     }
     for (int d = 0; d + 3 < rank && one && product; d++)
         product = ot_onnx_call(n, "expand_dims", 1, &product, "axis=0");
@@ -194,6 +145,60 @@ static ot_onnx_value *parted(ot_onnx_node *n, ot_onnx_value *product, int rank,
         d++;
     ot_onnx_ask(n, &ot_onnx_type(n->m, a)->dim[d + shift], d + shift);
     return NULL;
+}
+
+/* Rows of all batches against one matrix. */
+static ot_onnx_value *flat_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
+{
+    const int rank = ot_onnx_rank(n, a);
+    b = flipped(n, b, true);
+    if (rank == 2)
+        return ot_onnx_2(n, "dense", a, b);
+    int64_t dim[OPTUNE_MAX_RANK], right[OPTUNE_MAX_RANK];
+    if (!b || !ot_onnx_dims_at(n, a, 1u << (rank - 1), dim) || !ot_onnx_dims(n, b, right))
+        return NULL;
+    int64_t rows = 1;
+    int n_open = 0;
+    for (int d = 0; d < rank - 1; d++) {
+        rows = ot_onnx_times(rows, dim[d]);
+        n_open += dim[d] < 0;
+    }
+    if (n_open > 1) { /* rows would be joined that nothing takes apart again */
+        b = ot_onnx_call(n, "expand_dims", 1, &b, "axis=0");
+        ot_onnx_value *all = ot_onnx_2(n, "batch_matmul", batches(n, a), b);
+        return parted(n, all, rank, dim, a);
+    }
+    ot_onnx_value *all = ot_onnx_2(
+        n, "dense", ot_onnx_reshape(n, a, 2, (const int64_t[]){rows, dim[rank - 1]}), b);
+    dim[rank - 1] = right[0];
+    return ot_onnx_reshape(n, all, rank, dim);
+}
+
+/* A side as [B,R,C], its batch dims broadcast to `batch`, of which one may be open (-1). */
+static ot_onnx_value *batched(ot_onnx_node *n, ot_onnx_value *value, int n_batch,
+                              const int64_t *batch)
+{
+    int64_t dim[OPTUNE_MAX_RANK], whole[OPTUNE_MAX_RANK];
+    if (!ot_onnx_dims_at(n, value, 0, dim))
+        return NULL;
+    const int rank = ot_onnx_rank(n, value);
+    bool same = true;
+    for (int d = 0; d < n_batch; d++) {
+        const int at = d - n_batch + rank - 2;
+        whole[d] = batch[d];
+        same = same && (at < 0 ? 1 : dim[at]) == batch[d];
+    }
+    whole[n_batch] = dim[rank - 2];
+    whole[n_batch + 1] = dim[rank - 1];
+    for (int d = rank - 1; d >= 0 && !same; d--)
+        if (dim[d] < 0) {
+            ot_onnx_ask(n, &ot_onnx_type(n->m, value)->dim[d], d);
+            return NULL;
+        }
+    if (!same)
+        value = ot_onnx_call(n, "broadcast_to", 1, &value, "shape=[%s]",
+                             ot_onnx_text(n->m, n_batch + 2, whole));
+    return value ? batches(n, value) : NULL;
 }
 
 /* Whether the batches fit. One that is open fits the same one alone, as another may be 1 in a run
@@ -235,8 +240,6 @@ static ot_onnx_value *batch_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_v
             return NULL;
     ot_onnx_value *const sides[] = {batched(n, a, rank - 2, all), batched(n, b, rank - 2, all)};
     ot_onnx_value *product = ot_onnx_call(n, "batch_matmul", 2, sides, "transpose_b=false");
-    all[rank - 2] = left[ra - 2];
-    all[rank - 1] = right[rb - 1];
     return parted(n, product, rank, all, a);
 }
 

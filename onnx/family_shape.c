@@ -48,6 +48,9 @@ static int reshape(ot_onnx_node *n)
         return n->err->status;
     for (int d = 0; d < ot_onnx_rank(n, data); d++)
         all *= dim[d];
+    for (int d = 0; d < list.n; d++)
+        if (list.i[d] < -1)
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)list.i[d]);
     for (int d = 0; d < list.n && all; d++)
         if (list.i[d] == 0 && ot_onnx_int(n, "allowzero", 0))
             return ot_onnx_refuse(n, "a dim of 0 where its input has elements");

@@ -123,23 +123,27 @@ ot_onnx_value *ot_onnx_transpose_volume(ot_onnx_node *n, const ot_onnx_volume *v
     const ot_onnx_window w = ot_onnx_plane_of(v);
     const int64_t batch = v->dim[0], depth = v->dim[2];
     value *x = ot_onnx_transpose(n, ot_onnx_need(n, 0), 5, (const int[]){0, 2, 1, 3, 4});
-    x = ot_onnx_reshape(n, x, 4,
-                        (const int64_t[]){batch * depth, v->dim[1], v->dim[3], v->dim[4]});
+    x = ot_onnx_reshape(
+        n, x, 4,
+        (const int64_t[]){ot_onnx_times(batch, depth), v->dim[1], v->dim[3], v->dim[4]});
     x = ot_onnx_call(n, "conv2d_transpose", 2, (value *const[]){x, weight},
                      "%s, output_padding=[%s]", ot_onnx_window_text(n, &w),
                      ot_onnx_text(n->m, 2, added + 1));
-    if (!x || !ot_onnx_dims(n, x, dim))
+    if (!x || !ot_onnx_dims_at(n, x, ~1u, dim))
         return NULL;
     const int64_t channels = dim[1] / v->kernel[0], plane = dim[2] * dim[3];
     x = ot_onnx_reshape(n, x, 5,
                         (const int64_t[]){batch, depth, channels, v->kernel[0], plane});
     x = x ? ot_onnx_transpose(n, x, 5, (const int[]){0, 2, 3, 1, 4}) : NULL;
-    x = ot_onnx_reshape(n, x, 4,
-                        (const int64_t[]){batch * channels, v->kernel[0], depth, plane});
+    x = ot_onnx_reshape(
+        n, x, 4, (const int64_t[]){ot_onnx_times(batch, channels), v->kernel[0], depth, plane});
     const ot_onnx_window along = {.kernel = {v->kernel[0], 1},
                                   .stride = {v->stride[0], 1},
                                   .dilation = {v->dilation[0], 1},
                                   .pad = {v->before[0], 0, v->after[0], 0}};
+    int64_t out[OPTUNE_MAX_RANK];
     x = ot_onnx_fold(n, x, &along, (const int64_t[]){added[0], 0});
-    return ot_onnx_reshape(n, x, 5, (const int64_t[]){batch, channels, -1, dim[2], dim[3]});
+    if (!x || !ot_onnx_dims_at(n, x, ~1u, out))
+        return NULL;
+    return ot_onnx_reshape(n, x, 5, (const int64_t[]){batch, channels, out[2], dim[2], dim[3]});
 }

@@ -305,7 +305,13 @@ ot_onnx_value *ot_onnx_nothing(ot_onnx_node *n, optune_dtype dtype, int rank,
                                const int64_t *dim);
 /* Output i of a call that has several. */
 ot_onnx_value *ot_onnx_get(ot_onnx_node *n, const ot_onnx_value *value, int i);
-/* As these dims, of which one may follow (-1). */
+/* Of two dims that become one; of an open one -1, which ot_onnx_reshape takes for what follows. */
+static inline int64_t ot_onnx_times(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : a * b;
+}
+enum { OT_ONNX_FROM_LAST = -2 }; /* the dim that a value has there, counted from the last */
+/* As these dims, of which one may follow (-1), and others be OT_ONNX_FROM_LAST. */
 ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
                                const int64_t *dim);
 /* Likewise, but a dim of 0 is what the value has in its place. */
@@ -430,9 +436,8 @@ const char *ot_onnx_text(ot_onnx *m, int n, const int64_t *list);
 
 /* ---- window.c: convolutions and pooling slide over one or two dims --------------------------- */
 typedef struct ot_onnx_window {
-    int dims; /* 1: the value was given a dim of 1 row; 3: see volume.c */
-    int64_t
-        batch; /* of volumes: the value has one image for each of these and place in depth */
+    int dims;      /* 1: the value was given a dim of 1 row; 3: see volume.c */
+    int64_t depth; /* of volumes: the value has one image for each of these places */
     int64_t kernel[2], stride[2], dilation[2], pad[4]; /* pad: top, left, bottom, right */
     ot_onnx_value *data;                               /* with two dims to slide over */
     int64_t block; /* pooling: channels innermost, all of them in one block; 0: in front */
@@ -447,7 +452,7 @@ const char *ot_onnx_window_text(const ot_onnx_node *n, const ot_onnx_window *w);
 /* ---- volume.c: what slides over three dims [N,C,D,H,W] --------------------------------------- */
 typedef struct ot_onnx_volume {
     int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
-    int64_t dim[OPTUNE_MAX_RANK]; /* of the data */
+    int64_t dim[OPTUNE_MAX_RANK]; /* of the data; the batch may be open (-1) */
 } ot_onnx_volume;
 /* From the node's attributes and its first input; `kernel` NULL: from `kernel_shape`. */
 int ot_onnx_volume_of(ot_onnx_node *n, const int64_t *kernel, ot_onnx_volume *v);
@@ -623,8 +628,10 @@ int ot_onnx_make_sized(ot_onnx_node *n);       /* such a node, as far as that ca
 /* The elements of such a list, or of a constant of integers; how many, at most OT_ONNX_LIST; -1: it
  * is neither. */
 int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST]);
-/* What reshaping a value of the type `from` to `shape` is, with 0 for dims that stay and -1 for
- * one that follows; fails where two would. */
+/* Fails by the first one of such a list that is no number. */
+int ot_onnx_ask_sizes(ot_onnx_node *n, const ot_onnx_value *value);
+/* What reshaping a value of the type `from` to `shape` is, with 0 or OT_ONNX_FROM_LAST for dims
+ * that stay and -1 for one that follows; fails where two would. */
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list);
 
@@ -633,8 +640,24 @@ int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune
  * else the node fails, and says what to bind. */
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,
                                   int rank, int axis);
+bool ot_onnx_has_line(const ot_onnx_node *n,
+                      const optune_dim *dim); /* whether some value has */
 /* The value, repeated to these dims, which it must fit. */
 ot_onnx_value *ot_onnx_spread(ot_onnx_node *n, ot_onnx_value *value, int rank,
                               const optune_dim *dim);
+
+/* ---- front.c: the front of an axis, as long as what only a run knows ------------------------- */
+/* Numbers from one dim on to before another: 0, 1 ... of which the first of both is a number or
+ * itself one that only a run knows. Some value has what is needed, as for ot_onnx_ones_along. */
+ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
+                                  optune_dtype dtype);
+/* The part of the value's axis from one dim on to before another, which is bounded by how many
+ * places there are. */
+ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
+                               const optune_dim *from, const optune_dim *to);
+/* Whether the part of an open axis from `from` to before `to`, as Slice has them, is of one formula
+ * for each size that it can have, which is bounded from below; else the node fails. */
+bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int64_t from,
+                      int64_t to);
 
 #endif

@@ -76,8 +76,7 @@ ot_onnx_value *ot_onnx_sizes(ot_onnx_node *n, const optune_tensor *type, const o
     return value;
 }
 
-/* Fails by the first of them that is no number. */
-static int ask(ot_onnx_node *n, const ot_onnx_value *value)
+int ot_onnx_ask_sizes(ot_onnx_node *n, const ot_onnx_value *value)
 {
     int64_t i = 0;
     while (is_number(&value->sizes[i]))
@@ -213,7 +212,7 @@ static int calculate(ot_onnx_node *n, char op)
     const int n_a = in[0] ? ot_onnx_sizes_of(in[0], a) : -1,
               n_b = in[1] ? ot_onnx_sizes_of(in[1], b) : -1;
     if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
-        return ask(n, first_sized(n, 0));
+        return ot_onnx_ask_sizes(n, first_sized(n, 0));
     const int count = n_a == 1 ? n_b : n_a;
     optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
     type.rank = in[0]->type.rank > in[1]->type.rank ? in[0]->type.rank : in[1]->type.rank;
@@ -225,7 +224,7 @@ static int calculate(ot_onnx_node *n, char op)
         else if (compute_number(op, x->min, y->min, &is))
             to[i] = number(is);
         else
-            return ask(n, first_sized(n, 0));
+            return ot_onnx_ask_sizes(n, first_sized(n, 0));
     }
     return ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, to));
 }
@@ -247,14 +246,14 @@ static int compare(ot_onnx_node *n)
     const int n_a = in[0] ? ot_onnx_sizes_of(in[0], a) : -1,
               n_b = in[1] ? ot_onnx_sizes_of(in[1], b) : -1;
     if (n_a < 0 || n_b < 0 || (n_a != n_b && n_a != 1 && n_b != 1))
-        return ask(n, first_sized(n, 0));
+        return ot_onnx_ask_sizes(n, first_sized(n, 0));
     optune_tensor type = n_a == 1 && in[1]->type.rank ? in[1]->type : in[0]->type;
     type.dtype = truth;
     const int status = ot_onnx_room(n->m, &type, &equal, n->err);
     for (int i = 0; i < (n_a == 1 ? n_b : n_a) && status >= 0; i++) {
         const double is = same(&a[n_a == 1 ? 0 : i], &b[n_b == 1 ? 0 : i]);
         if (is < 0)
-            return ask(n, first_sized(n, 0));
+            return ot_onnx_ask_sizes(n, first_sized(n, 0));
         ot_elements_set(truth, equal->data, i, 1, &is);
     }
     return status < 0 ? status : ot_onnx_give(n, 0, equal);
@@ -262,13 +261,16 @@ static int compare(ot_onnx_node *n)
 
 static int cast(ot_onnx_node *n)
 {
-    const ot_onnx_value *in = ot_onnx_need(n, 0);
+    const ot_onnx_value *in = ot_onnx_need(n, 0), *like = ot_onnx_in(n, 1); /* CastLike's */
     optune_tensor type = in->type;
-    const int status = ot_onnx_dtype((int)ot_onnx_int(n, "to", 0), &type.dtype, n->err);
-    if (status < 0)
-        return status;
+    if (!in->sizes) /* what it is like has sizes */
+        return n->op->make(n);
+    if (like)
+        type.dtype = ot_onnx_type(n->m, like)->dtype;
+    else if (ot_onnx_dtype((int)ot_onnx_int(n, "to", 0), &type.dtype, n->err) < 0)
+        return n->err->status;
     return type.dtype.code != OPTUNE_DTYPE_INT || type.dtype.bits < 32
-               ? ask(n, in)
+               ? ot_onnx_ask_sizes(n, in)
                : ot_onnx_give(n, 0, ot_onnx_sizes(n, &type, in->sizes));
 }
 
@@ -276,15 +278,16 @@ int ot_onnx_make_sized(ot_onnx_node *n)
 {
     static const struct {
         const char *name;
-        char op; /* 0: it moves its first input; ',': any; '=': its second is a shape; '?': it
-                    looks at sizes by itself */
-    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", 0},   {"Concat", ','},
+        char op; /* 0: it moves its first input; ',': any; '=': likewise, or it looks at sizes
+                    by itself, of a shape or an end; '?': it looks at sizes by itself */
+    } ops[] = {{"Identity", 0}, {"Gather", 0},    {"Slice", '='}, {"Concat", ','},
                {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0},   {"Reshape", '='},
                {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'},   {"Div", '/'},
-               {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'}};
+               {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'},
+               {"Shape", '?'},  {"Size", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
-    if (!strcmp(name, "Cast") || !strcmp(name, "Equal"))
+    if (!strncmp(name, "Cast", 4) || !strcmp(name, "Equal"))
         return *name == 'C' ? cast(n) : compare(n);
     for (int i = 0; i < OT_COUNT(ops); i++) {
         if (strcmp(ops[i].name, name))
@@ -295,9 +298,9 @@ int ot_onnx_make_sized(ot_onnx_node *n)
             return move(n);
         if (ops[i].op && ops[i].op != '=')
             return calculate(n, ops[i].op);
-        return other ? ask(n, other) : move(n);
+        return other ? ot_onnx_ask_sizes(n, other) : move(n);
     }
-    return ask(n, first_sized(n, 0));
+    return ot_onnx_ask_sizes(n, first_sized(n, 0));
 }
 
 bool ot_onnx_has_sizes(const ot_onnx_node *n)
@@ -307,26 +310,43 @@ bool ot_onnx_has_sizes(const ot_onnx_node *n)
 
 /* ---- what takes them for a shape ----------------------------------------------------------- */
 
+/* How a reshape keeps this dim of a value in place `d` of `count`: 0, OT_ONNX_FROM_LAST, or -1
+ * where the value has another one there. `kept`: dims that are kept already. */
+static int64_t keeping(const optune_dim *dim, const optune_tensor *from, int d, int count,
+                       unsigned *kept)
+{
+    const int place[] = {d, from->rank - (count - d)};
+    for (int k = 0; k < 2 && *dim->name; k++)
+        if (place[k] >= 0 && place[k] < from->rank && !(*kept >> place[k] & 1) &&
+            !strcmp(dim->name, from->dim[place[k]].name)) {
+            *kept |= 1u << place[k];
+            return k ? OT_ONNX_FROM_LAST : 0;
+        }
+    return -1;
+}
+
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list)
 {
     optune_dim dim[MOST];
     const int count = ot_onnx_sizes_of(shape, dim);
     int open = -1;
+    unsigned kept = 0;
     if (count < 0 || count > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "a shape that is no list of at most %d integers",
                               OPTUNE_MAX_RANK);
     list->n = count;
     for (int d = 0; d < count; d++) {
         const bool known = is_number(&dim[d]);
-        const bool same =
-            !known && d < from->rank && *dim[d].name && !strcmp(dim[d].name, from->dim[d].name);
-        list->i[d] = same ? 0 : known ? dim[d].min : -1;
+        if (known && dim[d].min < -1)
+            return ot_onnx_refuse(n, "a dim of %lld", (long long)dim[d].min);
+        list->i[d] = known ? dim[d].min : keeping(&dim[d], from, d, count, &kept);
+        kept |= known && dim[d].min == 0 && d < from->rank ? 1u << d : 0;
         if (known && dim[d].min == 0 &&
             (d >= from->rank || from->dim[d].min != 0 || from->dim[d].max != 0) &&
             ot_onnx_int(n, "allowzero", 0))
             return ot_onnx_refuse(n, "a dim of 0 where its input may have elements");
-        if (list->i[d] >= 0)
+        if (list->i[d] != -1)
             continue;
         if (open < 0) {
             open = d;

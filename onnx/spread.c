@@ -48,25 +48,42 @@ static bool has_line(const optune_tensor *type, int axis)
     return true;
 }
 
-/* A line of the first value that has such a dim, of one whose line is there at each run where there
- * is such; NULL: none has, which says what to bind. */
-static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
+/* The type of the first value that has such a dim, of one whose line is there at each run where
+ * there is such; NULL: none has. */
+static const optune_tensor *find_line(const ot_onnx_node *n, const optune_dim *dim, int *node,
+                                      int *axis)
 {
     const optune_graph *g = n->m->g;
     for (int any = 0; any < 2; any++)
-        for (int i = 0; *dim->name && i < g->n; i++) {
+        for (*node = 0; *dim->name && *node < g->n; ++*node) {
             ot_value at;
             const optune_tensor *type =
-                ot_graph_tensor(g, i, &at) ? ot_graph_type_of(g, at) : NULL;
-            const int axis = type ? dim_of(type, dim) : -1;
-            if (axis < 0 || (!any && !has_line(type, axis)))
-                continue;
-            ot_onnx_value *whole = ot_onnx_new(n->m);
-            whole->node = i;
-            return line_in(n, whole, type, axis);
+                ot_graph_tensor(g, *node, &at) ? ot_graph_type_of(g, at) : NULL;
+            *axis = type ? dim_of(type, dim) : -1;
+            if (*axis >= 0 && (any || has_line(type, *axis)))
+                return type;
         }
-    ot_onnx_ask(n, dim, -1);
     return NULL;
+}
+
+bool ot_onnx_has_line(const ot_onnx_node *n, const optune_dim *dim)
+{
+    int node, axis;
+    return find_line(n, dim, &node, &axis) != NULL;
+}
+
+/* NULL: no value has such a dim, which says what to bind. */
+static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
+{
+    int node, axis;
+    const optune_tensor *type = find_line(n, dim, &node, &axis);
+    if (!type) {
+        ot_onnx_ask(n, dim, -1);
+        return NULL;
+    }
+    ot_onnx_value *whole = ot_onnx_new(n->m);
+    whole->node = node;
+    return line_in(n, whole, type, axis);
 }
 
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,

@@ -59,7 +59,7 @@ int ot_onnx_volume_of(ot_onnx_node *n, const int64_t *kernel, volume *v)
 {
     value *x = ot_onnx_need(n, 0);
     *v = (volume){.kernel = {0}};
-    if (!x || !ot_onnx_dims(n, x, v->dim))
+    if (!x || !ot_onnx_dims_at(n, x, ~1u, v->dim))
         return n->err->status;
     if (ot_onnx_rank(n, x) != 2 + DIMS)
         return ot_onnx_refuse(n, "its weight is for volumes, its data have %d dims",
@@ -124,19 +124,20 @@ int ot_onnx_slide_volume(ot_onnx_node *n, const int64_t *kernel, ot_onnx_window 
     x = ot_onnx_transpose(n, x, 6, (const int[]){0, 3, 1, 2, 4, 5});
     *w = ot_onnx_plane_of(&v);
     w->dims = DIMS;
-    w->batch = v.dim[0];
-    w->data = ot_onnx_reshape(
-        n, x, 4,
-        (const int64_t[]){v.dim[0] * depth, v.dim[1] * v.kernel[D], v.dim[3], v.dim[4]});
+    w->depth = depth;
+    w->data = ot_onnx_reshape(n, x, 4,
+                              (const int64_t[]){ot_onnx_times(v.dim[0], depth),
+                                                v.dim[1] * v.kernel[D], v.dim[3], v.dim[4]});
     return w->data ? OPTUNE_OK : n->err->status;
 }
 
 value *ot_onnx_unslide_volume(ot_onnx_node *n, const ot_onnx_window *w, value *x)
 {
     int64_t dim[OPTUNE_MAX_RANK];
-    if (!x || !ot_onnx_dims(n, x, dim))
+    if (!x || !ot_onnx_dims_at(n, x, ~1u, dim))
         return NULL;
-    const int64_t all[] = {w->batch, w->batch ? dim[0] / w->batch : 0, dim[1], dim[2], dim[3]};
+    const int64_t batch = dim[0] < 0 ? -1 : dim[0] / w->depth;
+    const int64_t all[] = {batch, w->depth, dim[1], dim[2], dim[3]};
     x = ot_onnx_reshape(n, x, 5, all);
     return x ? ot_onnx_transpose(n, x, 5, (const int[]){0, 2, 1, 3, 4}) : NULL;
 }

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parts of an axis whose ends only a run knows: rows of a table of positions, a part of a mask. The
+ * axis holds a number of places, so that the dims of the inputs which would reach behind it are out
+ * of their ranges from then on.
+ */
+#include <string.h>
+
+#include "call/dim_expr.h"
+#include "onnx/onnx.h"
+
+static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
+
+static bool is_it(const void *arg, const char *name, optune_dim *is)
+{
+    (void)name;
+    *is = *(const optune_dim *)arg;
+    return true;
+}
+
+/* What a dim of one name is where that is `value`; INT64_MAX: beyond bounds. */
+static int64_t at_value(const optune_dim *dim, int64_t value)
+{
+    const optune_dim is = optune_dim_of(value);
+    if (!ot_dim_computed(dim))
+        return value;
+    optune_dim to = *dim;
+    return ot_dim_settle(&to, is_it, &is) && optune_dim_known(&to) ? to.min : INT64_MAX;
+}
+
+/* The one name that a dim is, or is computed of; false: there are several, or none. */
+static bool only_name(const optune_dim *dim, char only[OPTUNE_DIM_NAME_SIZE])
+{
+    const char *text = optune_dim_text(dim), *name;
+    *only = 0;
+    for (int length; (name = ot_dim_next_name(text, &length)); text = name + length) {
+        char word[OPTUNE_DIM_NAME_SIZE];
+        snprintf(word, sizeof word, "%.*s", length, name);
+        if (*only && strcmp(only, word) != 0)
+            return false;
+        memcpy(only, word, sizeof word);
+    }
+    return *only;
+}
+
+/* From now on no run has more of this dim, or fewer: `most` is true of how many. False: the node
+ * has failed. */
+static bool bounded(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool most)
+{
+    char name[OPTUNE_DIM_NAME_SIZE];
+    int64_t low = 0, high = OPTUNE_MAX_DIM; /* the largest whose dim is less than `limit` */
+    const int64_t limit = most ? by + 1 : by;
+    if (most ? dim->max <= by : dim->min >= by)
+        return true;
+    if (!only_name(dim, name) || at_value(dim, high) < limit ||
+        (most && at_value(dim, low) >= limit)) {
+        ot_onnx_ask(n, dim, -1);
+        return false;
+    }
+    while (low < high) {
+        const int64_t middle = low + (high - low + 1) / 2;
+        if (at_value(dim, middle) < limit)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    const int64_t least = at_value(dim, low) < limit ? low + 1 : low;
+    return optune_graph_bound(n->m->g, name, most ? 0 : least, most ? low : -1, n->err) >= 0;
+}
+
+/* As a number of a run, [1]. */
+static ot_onnx_value *length_of(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype)
+{
+    ot_onnx_value *all = ot_onnx_ones_along(n, dim, dtype, 1, 0);
+    return ot_onnx_call(n, "sum", 1, &all, "axis=[0], keepdims=true");
+}
+
+/* 0, 1, 2 ..., as many as this dim. */
+static ot_onnx_value *count_up(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype)
+{
+    if (optune_dim_known(dim))
+        return ot_onnx_as(n, ot_onnx_count_up(n, 1, 0, dim->min, 1), dtype);
+    ot_onnx_value *all = ot_onnx_ones_along(n, dim, dtype, 1, 0);
+    return ot_onnx_call(n, "cumsum", 1, &all, "axis=0, exclusive=true");
+}
+
+ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
+                                  optune_dtype dtype)
+{
+    const optune_dim *const ends[] = {to, from};
+    optune_dim length = {.min = 0, .max = OPTUNE_DIM_MAX};
+    if (optune_dim_known(from)) {
+        ot_onnx_value *all = count_up(n, to, dtype);
+        return all && from->min ? ot_onnx_part(n, all, 0, from->min, OPTUNE_MAX_DIM) : all;
+    }
+    optune_dim_compute(&length, 2, ends, (const int64_t[]){1, -1}, 0, 1);
+    ot_onnx_value *all = count_up(n, &length, dtype), *first;
+    if (ot_onnx_has_line(n, from) || optune_dim_known(&length))
+        first = length_of(n, from, dtype);
+    else
+        first = ot_onnx_2(n, "subtract", length_of(n, to, dtype), length_of(n, &length, dtype));
+    return ot_onnx_2(n, "add", all, first);
+}
+
+static bool same(const optune_dim *a, const optune_dim *b)
+{
+    return *a->name && !strcmp(a->name, b->name);
+}
+
+ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
+                               const optune_dim *from, const optune_dim *to)
+{
+    const optune_dim *has = &ot_onnx_type(n->m, value)->dim[axis];
+    const bool known = optune_dim_known(has);
+    if (!known && same(has, to) && optune_dim_known(from) && from->min == 0)
+        return value;
+    if (known ? has->min < 1 || !bounded(n, to, has->min, true) : !same(has, to)) {
+        ot_onnx_ask(n, to, -1);
+        return NULL;
+    }
+    ot_onnx_value *places = ot_onnx_count_open(n, from, to, i64);
+    return ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){value, places}, "axis=%d", axis);
+}
+
+bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int64_t from,
+                      int64_t to)
+{
+    const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
+    const bool to_end = to >= OPTUNE_MAX_DIM, first = from == 0 && to == 1;
+    const int64_t before = from < 0 ? -from : from, behind = to < 0 ? -to : 0;
+    if (before > OPTUNE_MAX_DIM || behind > OPTUNE_MAX_DIM || (!to_end && !first && to >= 0))
+        return ot_onnx_ask(n, &dim, axis) >= 0;
+    return bounded(n, &dim,
+                   first                         ? 1
+                   : from < 0 && before > behind ? before
+                                                 : before + behind,
+                   false);
+}
