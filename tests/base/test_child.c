@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/strays.h"
+
 #define ARGV(...) ((char *const[]){__VA_ARGS__, NULL})
 
 static void output_and_status(void **state)
@@ -177,6 +179,57 @@ static void waiting_for_any(void **state)
     ot_child_release(&none); /* never started */
 }
 
+/* Counts what the child printed until it is silent for `quiet_s`, or for at most 10 s. */
+static bool falls_silent(ot_child *child, double quiet_s)
+{
+    const double until = ot_now() + 10;
+    size_t n = child->text.n;
+    for (double last = ot_now(); ot_now() < until; usleep(10000)) {
+        ot_child_poll(child);
+        if (child->text.n != n)
+            last = ot_now();
+        else if (ot_now() - last > quiet_s)
+            return true;
+        n = child->text.n;
+    }
+    return false;
+}
+
+static bool prints(ot_child *child)
+{
+    const double until = ot_now() + 10;
+    const size_t n = child->text.n;
+    while (ot_now() < until && child->text.n == n) {
+        ot_child_poll(child);
+        usleep(10000);
+    }
+    return child->text.n > n;
+}
+
+/* `timeout` goes into a group of its own, and what it runs with it. */
+static void a_group_within(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_child child;
+    check_ok(ot_child_start(
+        &child,
+        ARGV("sh", "-c", "timeout 60 sh -c 'echo $$; while :; do echo; sleep 0.01; done'; :"),
+        0, &err));
+    assert_true(prints(&child));
+    const pid_t within = (pid_t)atoi(ot_text_str(&child.text));
+    assert_true(within > 1 && getpgid(within) != child.pid);
+    ot_tree_signal(child.pid, SIGSTOP);
+    assert_true(falls_silent(&child, 0.5));
+    ot_tree_signal(child.pid, SIGCONT);
+    assert_true(prints(&child));
+    ot_child_kill(&child);
+    for (int i = 0; i < 200 && kill(within, 0) == 0; i++) /* until somebody reaps it */
+        usleep(10000);
+    assert_true(kill(within, 0) < 0 || ot_parent_of(within) == 0);
+    ot_child_release(&child);
+}
+
 /* ---- messages ---------------------------------------------------------------------------- */
 
 /* The kernel takes the status of each child of such a program, and nothing waits for it. */
@@ -278,6 +331,7 @@ int main(void)
         cmocka_unit_test(standard_files_may_be_closed),
         cmocka_unit_test(long_output_is_bounded),
         cmocka_unit_test(waiting_for_any),
+        cmocka_unit_test(a_group_within),
         cmocka_unit_test(others_take_the_status),
         cmocka_unit_test(messages_round_trip),
         cmocka_unit_test(large_messages),
