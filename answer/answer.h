@@ -78,7 +78,8 @@ int ot_context_device(optune *o, optune_err *err); /* probes, or reads the store
  * architecture that the target names, or what is true of all of these. */
 int ot_context_asked(optune *o, optune_err *err);
 int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
-/* The status; where it is a failure of writing to the database, its text says how to name another. */
+/* The status; where it is a failure of writing to the database, its text says how to name
+ * another. */
 int ot_context_refused(int status, const optune_err *why, optune_err *err);
 /* A folder within the database, with those around it; a failure is such a one. */
 int ot_context_make(const char *folder, optune_err *err);

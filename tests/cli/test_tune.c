@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `optune tune FILE`: an example in C, what is known of it afterwards, from any process, and what is
- * said of files that were edited, or that are gone. Nothing here depends on which config is fastest.
+ * `optune tune FILE`: an example in C, what is known of it afterwards, from any process, and what
+ * is said of files that were edited, or that are gone. Nothing depends on which config is fastest.
  */
 #include <stdlib.h>
 #include <sys/stat.h>

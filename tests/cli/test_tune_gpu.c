@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `optune tune FILE` of kernels for GPUs: OpenCL C where there is a device, CUDA as far as compilers
- * go. */
+/* `optune tune FILE` of kernels for GPUs: OpenCL C where there is a device, CUDA as far as it can
+ * be compiled. */
 #include <stdlib.h>
 #include <sys/stat.h>
 

@@ -15,6 +15,7 @@ int command_setup(void **state)
     if (ot_temp_dir(command_dir, sizeof command_dir, &err) < 0)
         return -1;
     setenv("OPTUNE_DB", command_dir, 1);
+    setenv("XDG_RUNTIME_DIR", command_dir, 1); /* no turns with other tests' runs */
     return unsetenv("OPTUNE_PLUGINS");
 }
 

@@ -16,7 +16,7 @@ typedef struct outcome {
 } outcome;
 
 extern char command_dir[256];
-int command_setup(void **state); /* group set-up: the folder, $OPTUNE_DB */
+int command_setup(void **state); /* group set-up: the folder, $OPTUNE_DB, a device lock */
 int command_teardown(void **state);
 const char *command_path(const char *name); /* in the folder; overwritten by the next call */
 void command_slurp(const char *path, ot_text *to);
