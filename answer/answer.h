@@ -78,8 +78,13 @@ int ot_context_device(optune *o, optune_err *err); /* probes, or reads the store
  * architecture that the target names, or what is true of all of these. */
 int ot_context_asked(optune *o, optune_err *err);
 int ot_context_need_db(const optune *o, optune_err *err); /* EUSAGE: it has no directory */
-/* A folder within the database, with those around it; a failure says how to name another. */
+/* The status; where it is a failure of writing to the database, its text says how to name
+ * another. */
+int ot_context_refused(int status, const optune_err *why, optune_err *err);
+/* A folder within the database, with those around it; a failure is such a one. */
 int ot_context_make(const char *folder, optune_err *err);
+/* A file in such a folder; likewise. */
+int ot_context_write(const char *path, const char *text, optune_err *err);
 /* The database's own folder as options name it (NULL: the environment); "": there is none. *others:
  * the list of those that are only read, which begins with ':' or is empty. */
 int ot_context_folder(const char *named, char *to, size_t size, const char **others,

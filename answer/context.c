@@ -23,14 +23,24 @@ int ot_context_need_db(const optune *o, optune_err *err)
                                 "with --db");
 }
 
-int ot_context_make(const char *folder, optune_err *err)
+int ot_context_refused(int status, const optune_err *why, optune_err *err)
 {
-    optune_err why = {0};
-    const int status = ot_make_shared_dirs(folder, &why);
     return status >= 0
                ? status
                : optune_fail(err, status, "%s; --db DIR, or OPTUNE_DB, names another database",
-                             why.text);
+                             why->text);
+}
+
+int ot_context_make(const char *folder, optune_err *err)
+{
+    optune_err why = {0};
+    return ot_context_refused(ot_make_shared_dirs(folder, &why), &why, err);
+}
+
+int ot_context_write(const char *path, const char *text, optune_err *err)
+{
+    optune_err why = {0};
+    return ot_context_refused(ot_write_shared(path, text, strlen(text), &why), &why, err);
 }
 
 static int default_db(char *to, size_t size, optune_err *err)

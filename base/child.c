@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Other programs: started with an argument vector, never through a shell, each the leader of a
- * process group of its own, so that killing it kills what it started. A child inherits nothing
- * but its three standard streams. Nothing here blocks without a limit except ot_child_kill,
- * which waits for a process that was just sent SIGKILL.
+ * process group of its own, so that killing it kills what it started, in groups of their own, too.
+ * A child inherits nothing but its three standard streams. Nothing here blocks without a limit
+ * except ot_child_kill, which waits for a process that was just sent SIGKILL.
  *
  * A server is a child whose stdin is a socket: each request on it is answered with one byte,
  * after all that there is to print about it was printed.
@@ -24,6 +24,7 @@
 
 #include "base/base.h"
 #include "base/remedy.h"
+#include "base/strays.h"
 
 extern char **environ;
 
@@ -223,6 +224,13 @@ static void reap(ot_child *child, bool reaped)
     hang_up(child);
 }
 
+/* While its leader lives, those that left its group are still known by it. */
+static void end(ot_child *child)
+{
+    ot_tree_signal(child->pid, SIGKILL);
+    reap(child, false);
+}
+
 bool ot_child_poll(ot_child *child)
 {
     if (child->ended || child->pid == 0)
@@ -237,7 +245,7 @@ bool ot_child_poll(ot_child *child)
         reap(child, reaped);
     } else if (child->deadline > 0 && ot_now() >= child->deadline) {
         child->timed_out = true;
-        reap(child, false);
+        end(child);
     }
     return child->ended || child->answered;
 }
@@ -284,7 +292,7 @@ void ot_child_wait_any(ot_child *const *children, int n, double seconds)
 void ot_child_kill(ot_child *child)
 {
     if (child->pid && !child->ended)
-        reap(child, false);
+        end(child);
 }
 
 void ot_child_release(ot_child *child)

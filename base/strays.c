@@ -52,21 +52,41 @@ static bool is_one_of(pid_t pid, const pid_t *list, int n)
 /* A session, too, may be 0: that of a process in a container that began outside of it. */
 static const pid_t ANY_SESSION = -1;
 
-static int children(pid_t *to, int most, const pid_t *kept, int n_kept, pid_t session)
+/* Which processes are looked for. */
+typedef bool (*wanted_fn)(pid_t pid, const void *arg);
+
+static int processes(pid_t *to, int most, wanted_fn wanted, const void *arg)
 {
     int n = 0;
-    const pid_t self = getpid();
     DIR *dir = opendir("/proc");
     struct dirent *entry;
     while (dir && n < most && (entry = readdir(dir))) {
         const pid_t pid = (pid_t)atoi(entry->d_name);
-        if (pid > 0 && ot_parent_of(pid) == self && !is_one_of(pid, kept, n_kept) &&
-            (session == ANY_SESSION || getsid(pid) == session))
+        if (pid > 0 && wanted(pid, arg))
             to[n++] = pid;
     }
     if (dir)
         closedir(dir);
     return n;
+}
+
+typedef struct own {
+    pid_t self, session; /* only those that are in it, or ANY_SESSION */
+    const pid_t *kept;
+    int n_kept;
+} own;
+
+static bool is_own(pid_t pid, const void *arg)
+{
+    const own *o = arg;
+    return ot_parent_of(pid) == o->self && !is_one_of(pid, o->kept, o->n_kept) &&
+           (o->session == ANY_SESSION || getsid(pid) == o->session);
+}
+
+static int children(pid_t *to, int most, const pid_t *kept, int n_kept, pid_t session)
+{
+    const own o = {.self = getpid(), .session = session, .kept = kept, .n_kept = n_kept};
+    return processes(to, most, is_own, &o);
 }
 
 static bool has_children(void)
@@ -112,4 +132,41 @@ int ot_strays_end_of_session(void)
     while (waitpid(-1, NULL, WNOHANG) > 0) /* servers that ended by themselves */
         continue;
     return n;
+}
+
+typedef struct tree {
+    pid_t root, session;
+    const pid_t *known;
+    int n_known;
+} tree;
+
+/* The kernel's own calls first: they say of nearly all processes, and at little cost, that they are
+ * none of these. */
+static bool left_group(pid_t pid, const void *arg)
+{
+    const tree *t = arg;
+    if (getsid(pid) != t->session || getpgid(pid) == t->root ||
+        is_one_of(pid, t->known, t->n_known))
+        return false;
+    while (pid > 1 && pid != t->root)
+        pid = ot_parent_of(pid);
+    return pid == t->root;
+}
+
+void ot_tree_signal(pid_t root, int number)
+{
+    pid_t found[OT_MOST_STRAYS];
+    tree t = {.root = root, .session = getsid(root), .known = found};
+    int n;
+    kill(-root, SIGSTOP); /* so that none starts another meanwhile */
+    while ((n = processes(found + t.n_known, OT_MOST_STRAYS - t.n_known, left_group, &t)) > 0) {
+        for (int i = t.n_known; i < t.n_known + n; i++)
+            kill(found[i], SIGSTOP);
+        t.n_known += n;
+    }
+    if (number == SIGSTOP)
+        return;
+    for (int i = 0; i < t.n_known; i++)
+        kill(found[i], number);
+    kill(-root, number);
 }

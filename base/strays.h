@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that somebody's code left behind: of a process that orphans come to (a subreaper), they
- * are its children, however often they were forked. */
+/* Processes that somebody's code started, or left behind: of a process that orphans come to (a
+ * subreaper), they are its children, however often they were forked. */
 #ifndef OPTUNE_STRAYS_H
 #define OPTUNE_STRAYS_H
 
@@ -24,5 +24,9 @@ int ot_strays_end(const pid_t *kept, int n_kept);
 /* The same with those of this process's session: what began one of its own is somebody's server,
  * which means to stay (bazel's, sccache's). */
 int ot_strays_end_of_session(void);
+/* Sends SIGSTOP, SIGCONT or SIGKILL to the group that the child `root` of this process leads and to
+ * those of its descendants that left it for a group of their own, as what runs under `timeout`
+ * does; not to those that began a session. */
+void ot_tree_signal(pid_t root, int number);
 
 #endif

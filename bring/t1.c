@@ -416,19 +416,28 @@ static bool lanes_named(const char *name, optune_dtype *dtype, int *lanes)
     return dtype_named(one, dtype);
 }
 
-static int add_vector(t1 *t, const json_t *json, const char *path, int lanes,
-                      ot_brought_arg *arg)
+/* The words that every argument may have; NULL: it has none. */
+typedef struct argument_words {
+    const char *access, *fill;
+} argument_words;
+
+static int words_in(t1 *t, const json_t *json, const char *path, argument_words *words)
 {
     static const char *const accesses[] = {"ReadOnly", "WriteOnly", "ReadWrite", NULL};
     static const char *const fills[] = {"Constant",  "Random",    "Generator", "Script",
                                         "BinaryRaw", "BinaryHDF", NULL};
-    const char *access, *fill;
+    OT_RETURN_UNLESS_OK(choice_in(t, json, path, "AccessType", accesses, &words->access));
+    return choice_in(t, json, path, "FillType", fills, &words->fill);
+}
+
+static int add_vector(t1 *t, const json_t *json, const char *path, int lanes,
+                      const argument_words *words, ot_brought_arg *arg)
+{
+    const char *access = words->access, *fill = words->fill;
     const json_t *output = json_object_get(json, "Output"),
                  *size = json_object_get(json, "Size");
     const char *text = size ? expression_in(t, size) : NULL;
     const ot_spot spot = spot_of(path_of(t, "%s.Size", path));
-    OT_RETURN_UNLESS_OK(choice_in(t, json, path, "AccessType", accesses, &access));
-    OT_RETURN_UNLESS_OK(choice_in(t, json, path, "FillType", fills, &fill));
     if (json_is_integer(output) && json_integer_value(output) >> 1)
         return FAIL(t, path_of(t, "%s.Output", path), "is %lld, not 0 or 1",
                     (long long)json_integer_value(output));
@@ -500,6 +509,8 @@ static int add_argument(t1 *t, const json_t *json, int i)
     *arg = (ot_brought_arg){.spot = spot_of(path_of(t, "%s", path))};
     arg->name = name ? ot_arena_copy(&b->arena, name) : ot_arena_printf(&b->arena, "arg%d", i);
     int lanes;
+    argument_words words;
+    OT_RETURN_UNLESS_OK(words_in(t, json, path, &words));
     if (!lanes_named(type, &arg->dtype, &lanes))
         return FAIL(
             t, path_of(t, "%s.Type", path),
@@ -507,7 +518,7 @@ static int add_argument(t1 *t, const json_t *json, int i)
             "vectors of them in memory, as float4)",
             type);
     if (strcmp(memory, "Vector") == 0)
-        return add_vector(t, json, path, lanes, arg);
+        return add_vector(t, json, path, lanes, &words, arg);
     if (strcmp(memory, "Scalar") == 0 && lanes > 1)
         return FAIL(t, path_of(t, "%s.Type", path), "is a vector, which no scalar is");
     if (strcmp(memory, "Scalar") == 0)

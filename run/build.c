@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/strays.h"
 #include "run/cache.h"
 #include "run/compiler.h"
 #include "run/run.h"
@@ -517,7 +518,7 @@ void ot_builder_wait(ot_builder *b, ot_job *job, double seconds)
     }
 }
 
-/* The whole process group, as compilers start others; time stands still for its deadline. */
+/* All that they started, too, as compilers start others; time stands still for the deadline. */
 void ot_builder_allow(ot_builder *b, int most)
 {
     const double now = ot_now();
@@ -531,7 +532,7 @@ void ot_builder_allow(ot_builder *b, int most)
         if (go == !u->stopped_at)
             continue;
         ot_child *child = &u->compiler->child;
-        kill(-child->pid, go ? SIGCONT : SIGSTOP);
+        ot_tree_signal(child->pid, go ? SIGCONT : SIGSTOP);
         if (go) {
             child->deadline += now - u->stopped_at;
             child->started += now - u->stopped_at;

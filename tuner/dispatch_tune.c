@@ -380,7 +380,7 @@ static int save(ot_shaping *s, ot_text *said, optune_err *err)
     if (status >= 0)
         status = ot_dispatch_path(s->o, &s->call, path, sizeof path, err);
     if (status >= 0)
-        status = ot_write_shared(path, text, strlen(text), err);
+        status = ot_context_write(path, text, err);
     if (status >= 0 && s->options->output)
         status = ot_dispatch_write(s->o, s->table, s->options->output, said, err);
     free(text);

@@ -86,16 +86,13 @@ int optune_bring(const char *path, const char *workload, optune_brought *brought
 /* ---- beside the database ----------------------------------------------------------------- */
 
 /* Where it was another file's until now, which is still there: its records have no operator. */
-static void tell_of_another(optune *o, const char *note, const ot_brought *b)
+static void tell_of_another(optune *o, const char *before, const ot_brought *b)
 {
-    ot_text path = {0};
-    if (ot_read_file(note, &path, 4096, NULL) >= 0 &&
-        strcmp(ot_text_str(&path), b->path) != 0 && access(ot_text_str(&path), F_OK) == 0)
+    if (*before && strcmp(before, b->path) != 0 && access(before, F_OK) == 0)
         ot_context_log(o, OPTUNE_LOG_WARNING,
                        "operator '%s' was brought from '%s' until now, and is from '%s' from "
                        "here on: for both, give one of them another name",
-                       b->op.name, ot_text_str(&path), b->path);
-    ot_text_release(&path);
+                       b->op.name, before, b->path);
 }
 
 int optune_remember(optune *o, const char *path, optune_err *err)
@@ -113,8 +110,13 @@ int optune_remember(optune *o, const char *path, optune_err *err)
     snprintf(name, sizeof name, "%s/brought", o->db);
     OT_RETURN_UNLESS_OK(ot_context_make(name, err));
     snprintf(name, sizeof name, "%s/brought/%s", o->db, b->op.name);
-    tell_of_another(o, name, b);
-    return ot_write_shared(name, b->path, strlen(b->path), err);
+    ot_text before = {0};
+    ot_read_file(name, &before, 4096, NULL);
+    const int status = ot_context_write(name, b->path, err);
+    if (status >= 0)
+        tell_of_another(o, ot_text_str(&before), b);
+    ot_text_release(&before);
+    return status;
 }
 
 /* A file that is gone or broken is told of and left out: what else is asked has an answer. */

@@ -202,7 +202,10 @@ static int make_folder(const char *parent, char *folder, size_t size, int *fd, o
             return OPTUNE_OK;
         close(*fd);
     }
-    return optune_fail(err, OPTUNE_EIO, "cannot make '%s': %s", folder, strerror(errno));
+    optune_err why = {0};
+    return ot_context_refused(
+        optune_fail(&why, OPTUNE_EIO, "cannot make '%s': %s", folder, strerror(errno)), &why,
+        err);
 }
 
 /* Written beside its place first, and read there: what cannot be read replaces nothing. */

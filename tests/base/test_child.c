@@ -8,9 +8,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/pidfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/strays.h"
 
 #define ARGV(...) ((char *const[]){__VA_ARGS__, NULL})
 
@@ -177,6 +180,60 @@ static void waiting_for_any(void **state)
     ot_child_release(&none); /* never started */
 }
 
+/* Whether there are `quiet_s` without a word within 10 s. */
+static bool falls_silent(ot_child *child, double quiet_s)
+{
+    const double until = ot_now() + 10;
+    size_t n = child->text.n;
+    for (double last = ot_now(); ot_now() < until; usleep(10000)) {
+        ot_child_poll(child);
+        if (child->text.n != n)
+            last = ot_now();
+        else if (ot_now() - last > quiet_s)
+            return true;
+        n = child->text.n;
+    }
+    return false;
+}
+
+static bool prints(ot_child *child)
+{
+    const double until = ot_now() + 10;
+    const size_t n = child->text.n;
+    while (ot_now() < until && child->text.n == n) {
+        ot_child_poll(child);
+        usleep(10000);
+    }
+    return child->text.n > n;
+}
+
+/* `timeout` goes into a group of its own, and what it runs with it. */
+static void a_group_within(void **state)
+{
+    (void)state;
+    optune_err err;
+    ot_child child;
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* whom it leaves comes here */
+    check_ok(ot_child_start(
+        &child,
+        ARGV("sh", "-c", "timeout 60 sh -c 'echo $$; while :; do echo; sleep 0.01; done'; :"),
+        0, &err));
+    assert_true(prints(&child));
+    const pid_t within = (pid_t)atoi(ot_text_str(&child.text));
+    assert_true(within > 1 && getpgid(within) != child.pid);
+    ot_tree_signal(child.pid, SIGSTOP);
+    assert_true(falls_silent(&child, 0.5));
+    ot_tree_signal(child.pid, SIGCONT);
+    assert_true(prints(&child));
+    ot_child_kill(&child);
+    int status = 0;
+    for (int i = 0; i < 1000 && waitpid(within, &status, WNOHANG) == 0; i++)
+        usleep(10000);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    ot_child_release(&child);
+}
+
 /* ---- messages ---------------------------------------------------------------------------- */
 
 /* The kernel takes the status of each child of such a program, and nothing waits for it. */
@@ -278,6 +335,7 @@ int main(void)
         cmocka_unit_test(standard_files_may_be_closed),
         cmocka_unit_test(long_output_is_bounded),
         cmocka_unit_test(waiting_for_any),
+        cmocka_unit_test(a_group_within),
         cmocka_unit_test(others_take_the_status),
         cmocka_unit_test(messages_round_trip),
         cmocka_unit_test(large_messages),

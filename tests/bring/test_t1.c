@@ -199,6 +199,10 @@ static void lists_and_vectors(void **state)
     assert_int_equal(optune_tensor_elements(&call.output[0]), 202);
     assert_int_equal(call.output[0].dtype.bits, 64);
     ot_registry_rewind(mark);
+    json_object_set_new(json_array_get(args, 2), "FillType", json_string("constantly"));
+    assert_true(bring(json, &err) < 0);
+    check_contains(err.text, "Arguments[2].FillType is 'constantly', not Constant");
+    json_object_set_new(json_array_get(args, 2), "FillType", json_string("Constant"));
     json_object_set_new(json_array_get(args, 2), "Type", json_string("int2"));
     assert_true(bring(json, &err) < 0);
     check_contains(err.text, "Arguments[2].Type is a vector, which no scalar is");

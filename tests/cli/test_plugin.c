@@ -20,13 +20,6 @@ static int build(void **state)
     return 0;
 }
 
-static const char *text_at(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    assert_non_null(text);
-    return text;
-}
-
 static void the_target_is_one_more(void **state)
 {
     (void)state;

@@ -25,15 +25,10 @@ static void write_script(const char *text)
     assert_int_equal(chmod(script, 0755), 0);
 }
 
-static json_t *workload(json_t *json)
-{
-    return json_array_get(json_object_get(json, "workloads"), 0);
-}
-
 /* The last value of the config that won. */
 static int64_t winner(json_t *json)
 {
-    json_t *config = json_object_get(json_object_get(workload(json), "winner"), "config");
+    json_t *config = json_object_get(json_object_get(first_workload(json), "winner"), "config");
     assert_true(json_array_size(config) > 0);
     return json_integer_value(
         json_array_get(json_array_get(config, json_array_size(config) - 1), 2));
@@ -49,10 +44,11 @@ static void the_least_number_wins(void **state)
                                         "against nothing: its exit status decides");
     json_t *json = json_of(&o);
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
-    assert_int_equal(json_integer_value(json_object_get(workload(json), "new_trials")), 6);
+    assert_int_equal(json_integer_value(json_object_get(first_workload(json), "new_trials")),
+                     6);
     assert_int_equal(winner(json), 2);
-    assert_true(json_number_value(
-                    json_object_get(json_object_get(workload(json), "winner"), "cost")) == 2);
+    assert_true(json_number_value(json_object_get(
+                    json_object_get(first_workload(json), "winner"), "cost")) == 2);
     json_decref(json);
     /* The same command goes on where it stopped; others know the operator, too. */
     o = optune(TUNE, "--knob", "n=1,3,5,7", "--env", "ADD={add}", "--knob", "add=9,2", COST,
@@ -128,8 +124,8 @@ static void a_build_command(void **state)
     json_t *json = json_of(&o);
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_int_equal(winner(json), 10);
-    assert_true(json_number_value(json_object_get(json_object_get(workload(json), "winner"),
-                                                  "cost")) == 1. / 40);
+    assert_true(json_number_value(json_object_get(
+                    json_object_get(first_workload(json), "winner"), "cost")) == 1. / 40);
     json_decref(json);
     o = optune(TUNE, "--format", "header", "--knob", "speed=1,4", "--knob", "O=-O0,-O1 -g",
                "--knob", "times=1,10", "--build", ot_text_str(&build), "--read",
@@ -168,7 +164,7 @@ static void edited_in_the_middle(void **state)
     write_script(ot_text_str(&text));
     o = optune(TUNE, "--json", "--knob", "n=7,3,5,9", COST, "--", script, "{n}");
     json_t *json = json_of(&o);
-    const json_t *row = workload(json);
+    const json_t *row = first_workload(json);
     const json_int_t more = json_integer_value(json_object_get(row, "new_trials"));
     assert_int_equal(json_integer_value(json_object_get(row, "trials")), 4);
     assert_true(1 <= more && more < 4);
@@ -230,13 +226,13 @@ static void an_objective_is_no_time(void **state)
                "1 / r", "--metric", "r=r / rate", "--metric", "one=r * cost", "--metric",
                "timed=time == wall and time > cost", "--json", "--", script, "{rate}");
     json_t *json = json_of(&o);
-    const json_t *metrics = json_object_get(workload(json), "metrics");
+    const json_t *metrics = json_object_get(first_workload(json), "metrics");
     assert_true(json_number_value(json_object_get(metrics, "r")) == 1);
     assert_true(json_number_value(json_object_get(metrics, "one")) == 1);
     assert_true(json_number_value(json_object_get(metrics, "timed")) == 1);
-    assert_string_equal(json_string_value(json_object_get(workload(json), "minimised")),
+    assert_string_equal(json_string_value(json_object_get(first_workload(json), "minimised")),
                         "1 / r");
-    assert_true(json_is_null(json_object_get(workload(json), "unit")));
+    assert_true(json_is_null(json_object_get(first_workload(json), "unit")));
     json_decref(json);
     o = optune("query", "own()", AT);
     assert_int_equal(o.code, 0);
@@ -278,12 +274,12 @@ static void values_as_they_are_written(void **state)
                        "--read", "cost {c}", "--objective", "c * v * (1 + b) * e * 1000",
                        "--metric", "v=v * 10", "--", script, "{v},{b},{e},{z}");
     json_t *json = json_of(&o);
-    const json_t *won = json_object_get(workload(json), "winner");
+    const json_t *won = json_object_get(first_workload(json), "winner");
     assert_int_equal(json_integer_value(json_object_get(json, "new_trials")), 2);
     assert_int_equal(json_integer_value(json_object_get(json, "failures")), 0);
     assert_true(fabs(json_number_value(json_object_get(won, "cost")) - 3.3) < 1e-9);
-    assert_true(json_number_value(
-                    json_object_get(json_object_get(workload(json), "metrics"), "v")) == 11);
+    assert_true(json_number_value(json_object_get(
+                    json_object_get(first_workload(json), "metrics"), "v")) == 11);
     json_decref(json);
     /* Words that are one number stay two for others, too. */
     o = optune(TUNE, "--name", "words", "--knob", "v=['1.1','1.10']", "--", "true", "x{v}");

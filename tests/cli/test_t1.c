@@ -87,12 +87,6 @@ static void mend(json_t *json)
     json_object_set_new(kernel, "Arguments", list);
 }
 
-static void put(const char *name, const char *text)
-{
-    optune_err err;
-    check_ok(ot_write_file(command_path(name), text, strlen(text), &err));
-}
-
 static void gemm_mended(void **state)
 {
     (void)state;
@@ -112,16 +106,17 @@ static void gemm_mended(void **state)
     json_decref(json);
     for (int i = 0; i < 5; i++)
         copy(part[i][0], part[i][1]);
-    put("xgemm.cl", "#define __global__ __kernel\n#include \"common.opencl\"\n"
-                    "#include \"1.opencl\"\n#include \"2.opencl\"\n"
-                    "#include \"3.opencl\"\n#include \"4.opencl\"\n");
-    put("plain.c", "void plain(int M, int N, int K, float alpha, float beta, const float *a,\n"
-                   "           const float *b, float *c, int b_offset, int c_offset)\n"
-                   "{\n    for (int n = 0; n < N; n++)\n        for (int m = 0; m < M; m++) {\n"
-                   "            double sum = 0;\n            for (int k = 0; k < K; k++)\n"
-                   "                sum += (double)a[k * M + m] * b[k * N + n];\n"
-                   "            c[n * M + m] = (float)(alpha * sum + beta * c[n * M + m]);\n"
-                   "        }\n}\n");
+    command_write("xgemm.cl", "#define __global__ __kernel\n#include \"common.opencl\"\n"
+                              "#include \"1.opencl\"\n#include \"2.opencl\"\n"
+                              "#include \"3.opencl\"\n#include \"4.opencl\"\n");
+    command_write("plain.c",
+                  "void plain(int M, int N, int K, float alpha, float beta, const float *a,\n"
+                  "           const float *b, float *c, int b_offset, int c_offset)\n"
+                  "{\n    for (int n = 0; n < N; n++)\n        for (int m = 0; m < M; m++) {\n"
+                  "            double sum = 0;\n            for (int k = 0; k < K; k++)\n"
+                  "                sum += (double)a[k * M + m] * b[k * N + n];\n"
+                  "            c[n * M + m] = (float)(alpha * sum + beta * c[n * M + m]);\n"
+                  "        }\n}\n");
     outcome o = optune("tune", path, "--trials", "3", "--time", "120", "--json");
     if (o.code == 4) {
         release(&o);
@@ -143,9 +138,10 @@ static void one_of_ours(void **state)
 {
     (void)state;
     char path[512];
-    put("add.c", "void add_one(const float *x, float *y)\n"
-                 "{ for (int i = 0; i < ProblemSize_0; i++) y[i] = x[i] + 1; }\n");
-    put("ours.json",
+    command_write("add.c", "void add_one(const float *x, float *y)\n"
+                           "{ for (int i = 0; i < ProblemSize_0; i++) y[i] = x[i] + 1; }\n");
+    command_write(
+        "ours.json",
         "{\"ConfigurationSpace\": {\"TuningParameters\": [{\"Name\": \"U\", \"Type\": "
         "\"int\", \"Values\": \"[1]\", \"Default\": 3}]}, \"KernelSpecification\": "
         "{\"Language\": \"C\", \"BenchmarkName\": \"ours\", \"KernelName\": \"add_one\", "

@@ -15,6 +15,7 @@ int command_setup(void **state)
     if (ot_temp_dir(command_dir, sizeof command_dir, &err) < 0)
         return -1;
     setenv("OPTUNE_DB", command_dir, 1);
+    setenv("XDG_RUNTIME_DIR", command_dir, 1); /* no turns with other tests' runs */
     return unsetenv("OPTUNE_PLUGINS");
 }
 
@@ -29,6 +30,12 @@ void command_slurp(const char *path, ot_text *to)
 {
     optune_err err;
     check_ok(ot_read_file(path, to, 1 << 22, &err));
+}
+
+void command_write(const char *name, const char *text)
+{
+    optune_err err;
+    check_ok(ot_write_file(command_path(name), text, strlen(text), &err));
 }
 
 void release(outcome *o)
@@ -92,4 +99,16 @@ json_t *json_of(outcome *o)
     }
     release(o);
     return json;
+}
+
+json_t *first_workload(const json_t *json)
+{
+    return json_array_get(json_object_get(json, "workloads"), 0);
+}
+
+const char *text_at(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+    assert_non_null(text);
+    return text;
 }

@@ -16,10 +16,11 @@ typedef struct outcome {
 } outcome;
 
 extern char command_dir[256];
-int command_setup(void **state); /* group set-up: the folder, $OPTUNE_DB */
+int command_setup(void **state); /* group set-up: the folder, $OPTUNE_DB, a device lock */
 int command_teardown(void **state);
 const char *command_path(const char *name); /* in the folder; overwritten by the next call */
 void command_slurp(const char *path, ot_text *to);
+void command_write(const char *name, const char *text); /* a file in the folder */
 
 /* Runs the program; stdout goes to the file `to`, or is captured when that is NULL. */
 outcome command_start(const char *to, const char *const *argv);
@@ -40,5 +41,9 @@ void expect(const char *what, outcome *o, int code, const char *in_err);
 
 /* Its stdout as JSON, of a command that went well; releases the outcome. New reference. */
 json_t *json_of(outcome *o);
+/* The first workload of a run's; borrowed. */
+json_t *first_workload(const json_t *json);
+/* A member that is a text. */
+const char *text_at(const json_t *object, const char *name);
 
 #endif
