@@ -2,22 +2,10 @@
 /* quantized_add, generic: an item is an element of the output. Macros from the plan: those of
  * add.h, INVERSE (1 / SCALE, rounded). */
 #include "kernels/common/generic_body.kernel.h"
+#include "kernels/quantized/quotient.kernel.h"
 
 /* Adding it to a float of less than 2^22 rounds that to a whole number, halves to the even one. */
 #define WHOLE 12582912.0f
-
-/* s / SCALE, rounded once. A device of OpenCL may be off by 2.5 units in the last place: the
- * remainder, which is exact, over SCALE is added until it is the nearest. What is larger is cut. */
-INLINE float quotient(float s)
-{
-    float v = s / SCALE;
-#ifdef OT_OPENCL
-    for (int i = 0; i < 2; i++)
-        if (v > -1024.0f && v < 1024.0f)
-            v = FMA(FMA(-v, SCALE, s), INVERSE, v);
-#endif
-    return v;
-}
 
 INLINE i64 items(const generic_call *c)
 {
