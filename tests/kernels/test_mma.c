@@ -96,9 +96,9 @@ typedef enum operand_kind { F16, BF16, TF32, S8, U8S8 } operand_kind;
 /* Element k of A's operand or of B's, which always has a sign. */
 static double at(const operand *o, operand_kind kind, bool of_a, int k)
 {
-    return kind == F16    ? of_f16(o->h[k])
-           : kind == BF16 ? of_f32((uint32_t)o->h[k] << 16)
-           : kind == TF32 ? of_f32(o->w[k] & 0xFFFFE000)
+    return kind == F16            ? of_f16(o->h[k])
+           : kind == BF16         ? of_f32((uint32_t)o->h[k] << 16)
+           : kind == TF32         ? of_f32(o->w[k] & 0xFFFFE000)
            : kind == U8S8 && of_a ? (double)(uint8_t)o->s[k]
                                   : (double)o->s[k];
 }

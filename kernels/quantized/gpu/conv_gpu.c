@@ -40,8 +40,8 @@ bool qconv_gpu_applies(const optune_task *task, qconv_gpu *q, char *why)
            optune_refuse(why, "more than 1 GiB of windows laid side by side");
 }
 
-static int64_t behind(int64_t out, int64_t stride, int64_t kernel, int64_t dilation, int64_t pad,
-                      int64_t in)
+static int64_t behind(int64_t out, int64_t stride, int64_t kernel, int64_t dilation,
+                      int64_t pad, int64_t in)
 {
     return host_max(0, (out - 1) * stride + (kernel - 1) * dilation + 1 - pad - in);
 }
@@ -153,8 +153,8 @@ void qconv_gpu_stages(const optune_task *task, optune_plan *plan, const qconv_gp
                       const qconv_gpu_parts *parts, optune_stage convolve)
 {
     const int m = convolve.module;
-    const optune_arg packed = qconv_gpu_weights(task, plan, m, words_bytes(q, parts),
-                                                q->s.groups * parts->co_pad);
+    const optune_arg packed =
+        qconv_gpu_weights(task, plan, m, words_bytes(q, parts), q->s.groups * parts->co_pad);
     optune_arg sums = optune_output_arg(0);
     if (parts->splits > 1)
         sums = optune_scratch_arg(

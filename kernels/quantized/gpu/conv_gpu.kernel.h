@@ -29,8 +29,8 @@ VECTOR(four_sums, int, 4);
 VECTOR(four_scales, float, 4);
 
 /* What `run` channels, 4 or a multiple, or 1 or 2, begin with and are multiplied by. */
-INLINE void ends_of(GLOBAL const unsigned char *RESTRICT packed, int group, int channel, int *start,
-                    float *scale, const int run)
+INLINE void ends_of(GLOBAL const unsigned char *RESTRICT packed, int group, int channel,
+                    int *start, float *scale, const int run)
 {
     GLOBAL const int *const starts =
         (GLOBAL const int *)(packed + LIST_AT) + group * CO_PAD + channel;
@@ -79,8 +79,7 @@ INLINE void put_run(GLOBAL unsigned char *RESTRICT out, INDEX at, int group, int
 INLINE void put_part(GLOBAL int *RESTRICT partial, int part, INDEX at, int group, int channel,
                      const int *sum, const int run)
 {
-    GLOBAL int *const to =
-        partial + ((part * PIXELS + at) * GROUPS + group) * CO_PAD + channel;
+    GLOBAL int *const to = partial + ((part * PIXELS + at) * GROUPS + group) * CO_PAD + channel;
     UNROLL
     for (int r = 0; r < run && at < PIXELS; r += 4) {
         if (run % 4 == 0) {

@@ -27,8 +27,7 @@ static void space(const optune_task *task, optune_space *space)
 
 static int64_t blocks_of(const optune_task *task, const optune_config *config)
 {
-    const int64_t vectors =
-        host_ceil(optune_tensor_elements(&task->call->output[0]), VECTOR);
+    const int64_t vectors = host_ceil(optune_tensor_elements(&task->call->output[0]), VECTOR);
     return host_ceil(vectors,
                      optune_config_int(config, "threads") * optune_config_int(config, "each"));
 }

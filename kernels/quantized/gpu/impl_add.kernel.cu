@@ -18,8 +18,8 @@
 INLINE u32 sum_of(int a, int b)
 {
     /* Products by themselves: nothing makes one operation of these and the sum. */
-    const float sum = FMA((float)(a - (A_ZERO)), A_SCALE, 0.0f) +
-                      FMA((float)(b - (B_ZERO)), B_SCALE, 0.0f);
+    const float sum =
+        FMA((float)(a - (A_ZERO)), A_SCALE, 0.0f) + FMA((float)(b - (B_ZERO)), B_SCALE, 0.0f);
     float v = round_limited(sum * INVERSE);
     const float off = v - ((v + ROUND_BY) - ROUND_BY);
     if (off > NEAR || off < -NEAR)

@@ -7,7 +7,7 @@
 #include "kernels/quantized/gpu/conv_gpu.h"
 
 /* MOST_STRAIGHT, products of four bytes of a thread, all of them straight code. */
-enum { MOST_TAPS = 64, MOST_STRAIGHT = 2048 };
+enum { MOST_TAPS = 64, MOST_STRAIGHT = 2048, FEW_REGISTERS = 144 };
 
 typedef struct tile {
     int64_t threads, v, tx, ty;
@@ -109,8 +109,8 @@ static double estimate(const optune_task *task, const optune_config *config)
         .threads = t.threads,
         .registers = registers_of(&t),
         .instructions = 6.0 * (double)(t.columns * t.words * 4) + 2 * vectors +
-                        1.25 * (double)products_of(&s, &t) +
-                        6.0 * (double)(t.tx * t.ty * t.v) + 40,
+                        1.25 * (double)products_of(&s, &t) + 6.0 * (double)(t.tx * t.ty * t.v) +
+                        40,
         .bytes = gpu_sectors(outputs / (double)t.v, t.v) +
                  outputs * (double)(s.h * s.w) / (double)(s.oh * s.ow),
         .cached = loads * (double)t.v + outputs,
@@ -119,24 +119,29 @@ static double estimate(const optune_task *task, const optune_config *config)
     return gpu_cost(task, &w);
 }
 
-/* The longest vector, and as large a tile as leaves every core some blocks. */
+/* What loads least for an output and leaves every core some blocks. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    static const int64_t tiles[][2] = {{4, 2}, {2, 2}, {2, 1}, {1, 1}};
+    static const struct {
+        int64_t v, tx, ty;
+    } tiles[] = {{16, 2, 2}, {8, 4, 2}, {16, 2, 1}, {8, 2, 2}, {16, 1, 1},
+                 {8, 2, 1},  {4, 4, 2}, {8, 1, 1},  {4, 2, 2}, {4, 2, 1},
+                 {4, 1, 1},  {2, 2, 2}, {2, 1, 1},  {1, 2, 2}, {1, 1, 1}};
     const qconv_shape s = shape_of(task);
     optune_config_choose_int(config, space, "threads", gpu_threads(task, 128));
-    for (int64_t v = 16; v >= 1; v /= 2)
+    for (int full = 1; full >= 0; full--)
         for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-            optune_config_choose_int(config, space, "vector", v);
-            optune_config_choose_int(config, space, "tile_x", tiles[i][0]);
-            optune_config_choose_int(config, space, "tile_y", tiles[i][1]);
+            optune_config_choose_int(config, space, "vector", tiles[i].v);
+            optune_config_choose_int(config, space, "tile_x", tiles[i].tx);
+            optune_config_choose_int(config, space, "tile_y", tiles[i].ty);
             const tile t = tile_of(&s, config);
-            const bool last = tiles[i][0] == 1 && (v <= 4 || s.ci % (v / 2));
-            if (valid(task, config, NULL) && registers_of(&t) <= 128 &&
-                (last || threads_of(&s, &t) >= 2 * t.threads * gpu_cores(task)))
+            const bool small = t.tx * t.ty == 1 && t.v <= 4;
+            if (valid(task, config, NULL) &&
+                (full ? registers_of(&t) <= FEW_REGISTERS &&
+                            threads_of(&s, &t) >= 2 * t.threads * gpu_cores(task)
+                      : small))
                 return;
         }
-    optune_config_nearest(config, space);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -149,18 +154,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         const char *name;
         int64_t value;
     } number[] = {
-        {"THREADS", t.threads},
-        {"V", t.v},
-        {"TX", t.tx},
-        {"TY", t.ty},
-        {"TERMS", s.terms},
-        {"CI_PAD", 1},
-        {"CO_PAD", 1},
-        {"LIST_AT", words * 4},
-        {"PASSES", passes_of(&s)},
-        {"SPLITS", 1},
-        {"PUT_MOST", t.v},
-        {"FLAT", QCONV_GPU_FLAT},
+        {"THREADS", t.threads},    {"V", t.v},    {"TX", t.tx},      {"TY", t.ty},
+        {"TERMS", s.terms},        {"CI_PAD", 1}, {"CO_PAD", 1},     {"LIST_AT", words * 4},
+        {"PASSES", passes_of(&s)}, {"SPLITS", 1}, {"PUT_MOST", t.v}, {"FLAT", QCONV_GPU_FLAT},
     };
     qconv_define(plan, m, task, &s);
     qconv_gpu_define_behind(plan, m, &s);
@@ -168,15 +164,14 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         optune_plan_define(plan, m, number[i].name, number[i].value);
     optune_plan_define_text(plan, m, "INDEX", "int");
     const optune_arg packed = qconv_gpu_weights(task, plan, m, words * 4, s.ci);
-    optune_plan_stage(plan,
-                      &(optune_stage){.phase = OPTUNE_TIMED,
-                                      .module = m,
-                                      .function = "depthwise",
-                                      .n_args = 3,
-                                      .arg = {optune_input_arg(QCONV_DATA), packed,
-                                              optune_output_arg(0)},
-                                      .grid = {host_ceil(threads_of(&s, &t), t.threads)},
-                                      .block = {t.threads}});
+    optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
+                                            .module = m,
+                                            .function = "depthwise",
+                                            .n_args = 3,
+                                            .arg = {optune_input_arg(QCONV_DATA), packed,
+                                                    optune_output_arg(0)},
+                                            .grid = {host_ceil(threads_of(&s, &t), t.threads)},
+                                            .block = {t.threads}});
 }
 
 OPTUNE_IMPL(quantized_gpu, depthwise) = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quantized_depthwise_conv2d.gpu: a thread has V channels of TY x TX outputs. Macros beside those of
- * conv_gpu.kernel.h, where a channel is a group: THREADS V TX TY.
+ * quantized_depthwise_conv2d.gpu: a thread has V channels of TY x TX outputs. Macros beside those
+ * of conv_gpu.kernel.h, where a channel is a group: THREADS V TX TY.
  *
  * The one idea: four rows of a column are a word for each channel, so that a product of four bytes
  * meets four taps, and the same word serves all outputs of the column that look at one of its rows,
@@ -64,8 +64,8 @@ INLINE void turn_four(u32 to[4], u32 a, u32 b, u32 c, u32 d)
 }
 
 KERNEL(THREADS, 1, 1)
-depthwise(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *RESTRICT packed,
-          GLOBAL unsigned char *RESTRICT out)
+depthwise(GLOBAL const unsigned char *RESTRICT data,
+          GLOBAL const unsigned char *RESTRICT packed, GLOBAL unsigned char *RESTRICT out)
 {
     const INDEX e = (INDEX)BLOCK_X * THREADS + THREAD_X;
     const int c0 = (int)(e % VECS) * V, ox = (int)(e / VECS % TILES_X) * TX;
@@ -122,7 +122,8 @@ depthwise(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char 
                         const words_4 factor = *(GLOBAL const words_4 *)(factors + c);
                         UNROLL
                         for (int l = 0; l < 4; l++)
-                            acc[j][i][c + l] = DOT4(word[w][c + l], factor.v[l], acc[j][i][c + l]);
+                            acc[j][i][c + l] =
+                                DOT4(word[w][c + l], factor.v[l], acc[j][i][c + l]);
 #else
                         UNROLL
                         for (int l = 0; l < V; l++)

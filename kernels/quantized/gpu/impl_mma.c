@@ -56,17 +56,16 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const qconv_gpu q = shape_of(task);
     const matmul_gpu_mma c = matmul_gpu_mma_of(config);
     const int64_t tiles = host_ceil(q.depth, c.kb);
-    const qconv_gpu_parts parts = {.co_pad = host_ceil(q.s.co_g, c.bn) * c.bn,
-                                   .line = tiles * c.kb,
-                                   .splits = c.splits};
+    const qconv_gpu_parts parts = {
+        .co_pad = host_ceil(q.s.co_g, c.bn) * c.bn, .line = tiles * c.kb, .splits = c.splits};
     const int m = qconv_gpu_module(task, plan, &q, &parts);
     const struct {
         const char *macro;
         int64_t value;
     } table[] = {
-        {"BM", c.bm}, {"BN", c.bn},         {"WM", c.wm},       {"WN", c.wn},
-        {"KB", c.kb}, {"STAGES", c.stages}, {"GROUP", c.group}, {"DEPTH", c.kb},
-        {"TILES", tiles},
+        {"BM", c.bm},       {"BN", c.bn},    {"WM", c.wm},
+        {"WN", c.wn},       {"KB", c.kb},    {"STAGES", c.stages},
+        {"GROUP", c.group}, {"DEPTH", c.kb}, {"TILES", tiles},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
         optune_plan_define(plan, m, table[i].macro, table[i].value);

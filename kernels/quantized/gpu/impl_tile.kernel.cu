@@ -29,8 +29,8 @@
 #define OWN CEIL_DIV(CHUNKS, THREADS)
 #define IN_TILE(v) (CHUNKS % THREADS == 0 || (v) < CHUNKS)
 
-INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const pixel p[OWN], int step,
-                         int thread, words_4 next[OWN], bool on)
+INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const pixel p[OWN],
+                         int step, int thread, words_4 next[OWN], bool on)
 {
     UNROLL
     for (int i = 0; i < OWN; i++) {
@@ -38,7 +38,8 @@ INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const pixel 
         const int tap = k / CI_PAD % TAPS; /* behind the depth weights are zeros */
         const int at = on && IN_TILE(v) ? look(&p[i], tap) : -1;
         if (at >= 0) {
-            next[i] = *(GLOBAL const words_4 *)(data + (p[i].plane + at) * CHANNELS + k % CI_PAD);
+            next[i] =
+                *(GLOBAL const words_4 *)(data + (p[i].plane + at) * CHANNELS + k % CI_PAD);
         } else {
             UNROLL
             for (int w = 0; w < 4; w++)
