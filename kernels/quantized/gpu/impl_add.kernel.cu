@@ -12,28 +12,46 @@
 
 #define NEAR (0.5f - 0.000244140625f)
 #define VECTORS CEIL_DIV(ELEMENTS, 16)
-#define NUMBER(is_signed, w, i) ((is_signed) ? BYTE_SIGNED(w, i) : BYTE_PLAIN(w, i))
 
-/* The low byte is the sum's. */
-INLINE u32 sum_of(int a, int b)
+/* 2^23 with a byte in the low bits is that plus the byte. One with a sign has 128 added. */
+#define BIG 8388608.0f
+#define LESS(is_signed, zero) (BIG + ((zero) + ((is_signed) ? 128 : 0)))
+INLINE float big_of(u32 w, const int i)
 {
-    /* Products by themselves: nothing makes one operation of these and the sum. */
-    const float sum =
-        FMA((float)(a - (A_ZERO)), A_SCALE, 0.0f) + FMA((float)(b - (B_ZERO)), B_SCALE, 0.0f);
-    float v = round_limited(sum * INVERSE);
-    const float off = v - ((v + ROUND_BY) - ROUND_BY);
-    if (off > NEAR || off < -NEAR)
-        v = round_limited(quotient(sum));
-    return round_whole(v);
+#ifdef OT_OPENCL
+    return FLOAT_OF_BITS(0x4b000000 | (w >> 8 * i & 0xff));
+#else
+    return FLOAT_OF_BITS(__byte_perm(w, 0x4b000000, 0x7540 | i));
+#endif
+}
+
+/* What stands for byte i of each. Products by themselves: nothing makes one operation of these and
+ * the sum. */
+INLINE float sum_of(u32 a, u32 b, const int i)
+{
+    return FMA(big_of(a, i) - LESS(A_SIGNED, A_ZERO), A_SCALE, 0.0f) +
+           FMA(big_of(b, i) - LESS(B_SIGNED, B_ZERO), B_SCALE, 0.0f);
 }
 
 INLINE u32 four_sums(u32 a, u32 b)
 {
-    u32 s[4];
+    float v[4];
+    int near = 0;
+    a ^= A_SIGNED ? 0x80808080u : 0;
+    b ^= B_SIGNED ? 0x80808080u : 0;
     UNROLL
-    for (int i = 0; i < 4; i++)
-        s[i] = sum_of(NUMBER(A_SIGNED, a, i), NUMBER(B_SIGNED, b, i));
-    return low_bytes(s[0], s[1], s[2], s[3]);
+    for (int i = 0; i < 4; i++) {
+        v[i] = round_limited(sum_of(a, b, i) * INVERSE);
+        const float off = v[i] - ((v[i] + ROUND_BY) - ROUND_BY);
+        near |= fabs(off) > NEAR;
+    }
+    if (near) {
+        UNROLL
+        for (int i = 0; i < 4; i++)
+            v[i] = round_limited(quotient(sum_of(a, b, i)));
+    }
+    return low_bytes(round_whole(v[0]), round_whole(v[1]), round_whole(v[2]),
+                     round_whole(v[3]));
 }
 
 /* A vector, of which behind the end there is nothing. */

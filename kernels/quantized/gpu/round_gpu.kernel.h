@@ -45,8 +45,9 @@ OT_DOT4(DOT4_S, BYTE_SIGNED)
 #endif
 
 /* Adding it to a float of less than 2^22 leaves the nearest whole number, of two the even one, in
- * the low bits. */
-#define ROUND_BY 12582912.0f
+ * the low bits, with OUT_ZERO in it as far as that is even, which changes none of that. */
+#define ROUND_BY (12582912.0f + ((OUT_ZERO)-ROUND_ODD))
+#define ROUND_ODD ((OUT_ZERO)&1)
 
 #ifdef OT_OPENCL
 #define LARGER(a, b) fmax(a, b)
@@ -66,7 +67,7 @@ INLINE float round_limited(float v)
 /* The low byte is round(v) + OUT_ZERO, of what round_limited gave. */
 INLINE u32 round_whole(float v)
 {
-    return FLOAT_BITS(v + ROUND_BY) + (u32)(OUT_ZERO);
+    return FLOAT_BITS(v + ROUND_BY) + ROUND_ODD;
 }
 
 /* The low bytes of four. */
