@@ -69,7 +69,8 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "a kernel of more than %d taps", MOST_TAPS);
     if ((s.kh - 1) * s.dh >= MOST_TAPS || (s.kw - 1) * s.dw >= MOST_TAPS)
         return optune_refuse(why, "taps that are %d and more apart", MOST_TAPS);
-    return s.n * s.h * s.w * s.ci <= INT32_MAX / 2 || optune_refuse(why, "too large an input");
+    return s.n * host_max(s.h * s.w, s.oh * s.ow) * s.ci <= INT32_MAX / 2 ||
+           optune_refuse(why, "too large for 32-bit offsets");
 }
 
 static void space(const optune_task *task, optune_space *space)
