@@ -163,7 +163,6 @@ pack(GLOBAL const W_T *RESTRICT weight, GLOBAL u32 *RESTRICT packed)
         packed[e + LIST_BYTES / 2] = ZEROS;
     }
 }
-
 #endif
 
 /* A thread a channel: the bias less what the data's zero brings, and the scale. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words of quantised bodies on GPUs: products of four 8-bit integers, and floats as 8-bit integers.
- * Macros from the plan: OUT_ZERO, OUT_LEAST, OUT_MOST (kernels/quantized/quantized.h).
+ * Macros from the plan: OUT_ZERO, OUT_LEAST, OUT_MOST (kernels/quantized/quantized.h); X_ZERO and
+ * X_SIGNED for ZEROS and DOT4.
  */
 #ifndef OPTUNE_KERNELS_QUANTIZED_GPU_ROUND_GPU_H
 #define OPTUNE_KERNELS_QUANTIZED_GPU_ROUND_GPU_H
@@ -25,6 +26,7 @@
 OT_DOT4(DOT4_U, "u32")
 OT_DOT4(DOT4_S, "s32")
 #elif defined(__opencl_c_integer_dot_product_input_4x8bit_packed)
+#pragma OPENCL EXTENSION cl_khr_integer_dot_product : enable
 #define DOT4_U(x, w, sum) (dot_4x8packed_us_int(x, w) + (sum))
 #define DOT4_S(x, w, sum) (dot_4x8packed_ss_int(x, w) + (sum))
 #else
