@@ -70,6 +70,7 @@ OT_MMA(mma_f16, "m16n8k16.row.col.f32.f16.f16.f32", float, "f")
 OT_MMA(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", float, "f")
 OT_MMA(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "f")
 OT_MMA(mma_s8, "m16n8k32.row.col.s32.s8.s8.s32", int, "r")
+OT_MMA(mma_u8s8, "m16n8k32.row.col.s32.u8.s8.s32", int, "r") /* a without a sign */
 
 /* Products do not look at the 13 lowest bits. PTX's own conversion takes one instruction more. */
 INLINE u32 tf32_of_float(u32 bits)

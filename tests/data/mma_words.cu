@@ -67,6 +67,7 @@ PRODUCTS(products_f16, mma_f16, float)
 PRODUCTS(products_bf16, mma_bf16, float)
 PRODUCTS(products_tf32, mma_tf32, float)
 PRODUCTS(products_s8, mma_s8, int)
+PRODUCTS(products_u8s8, mma_u8s8, int)
 
 KERNEL(THREADS, 1, 1)
 round_tf32(GLOBAL const u32 *RESTRICT in, GLOBAL u32 *RESTRICT out)

@@ -248,21 +248,6 @@ static void test_half_floats(void **state)
                 8);
 }
 
-/* A number of the config that `name` has untuned. */
-static int64_t untuned(const char *name, const char *text, const char *knob)
-{
-    optune_err err = {0};
-    optune_config config;
-    optune_space *space;
-    const optune_impl *impl = ot_impl_find(name);
-    assume(NULL, text);
-    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
-    assert_true(ot_space_fallback(space, &config, NULL));
-    const int64_t value = optune_config_int(&config, knob);
-    ot_space_close(space);
-    return value;
-}
-
 /* What is bound by memory is untuned as wide as it can be, and leaves no thread idle. */
 static void test_untuned(void **state)
 {

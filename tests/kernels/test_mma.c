@@ -91,14 +91,16 @@ static double of_f32(uint32_t bits)
     return (double)f;
 }
 
-typedef enum operand_kind { F16, BF16, TF32, S8 } operand_kind;
+typedef enum operand_kind { F16, BF16, TF32, S8, U8S8 } operand_kind;
 
-static double at(const operand *o, operand_kind kind, int k)
+/* Element k of A's operand or of B's, which always has a sign. */
+static double at(const operand *o, operand_kind kind, bool of_a, int k)
 {
-    return kind == F16    ? of_f16(o->h[k])
-           : kind == BF16 ? of_f32((uint32_t)o->h[k] << 16)
-           : kind == TF32 ? of_f32(o->w[k] & 0xFFFFE000)
-                          : (double)o->s[k];
+    return kind == F16            ? of_f16(o->h[k])
+           : kind == BF16         ? of_f32((uint32_t)o->h[k] << 16)
+           : kind == TF32         ? of_f32(o->w[k] & 0xFFFFE000)
+           : kind == U8S8 && of_a ? (double)(uint8_t)o->s[k]
+                                  : (double)o->s[k];
 }
 
 /* Exponents near 0, so that a sum forgets nothing. */
@@ -109,20 +111,21 @@ static void fill_operands(operand *o, int n, operand_kind kind, uint64_t seed)
         for (int w = 0; w < 8; w++)
             if (kind == F16)
                 o[i].w[w] = (o[i].w[w] & 0x87FF87FF) | 0x38003800;
-            else if (kind != S8)
+            else if (kind < S8)
                 o[i].w[w] = (o[i].w[w] & 0x80FF80FF) | 0x3F003F00;
 }
 
 static void check_product(double got, const operand *a, const operand *b, operand_kind kind,
                           double start)
 {
-    const int depth = kind == TF32 ? 8 : kind == S8 ? 32 : 16;
+    const int depth = kind == TF32 ? 8 : kind >= S8 ? 32 : 16;
     double want = start, size = fabs(start);
     for (int k = 0; k < depth; k++) {
-        want += at(a, kind, k) * at(b, kind, k);
-        size += fabs(at(a, kind, k) * at(b, kind, k));
+        const double product = at(a, kind, true, k) * at(b, kind, false, k);
+        want += product;
+        size += fabs(product);
     }
-    if (!(fabs(got - want) <= (kind == S8 ? 0 : 0x1p-22 * size)))
+    if (!(fabs(got - want) <= (kind >= S8 ? 0 : 0x1p-22 * size)))
         fail_msg("kind %d: got %.9g, want %.9g", (int)kind, got, want);
 }
 
@@ -146,13 +149,13 @@ static void products(const char *kernel, operand_kind kind)
     for (int w = 0; w < WARPS; w++)
         for (int i = 0; i < MT * 16; i++)
             for (int j = 0; j < NT * 8; j++) {
-                const double got = kind == S8 ? d.i[w][i][j] : (double)d.f[w][i][j];
+                const double got = kind >= S8 ? d.i[w][i][j] : (double)d.f[w][i][j];
                 check_product(got, &a[w][i], &b[w][j], kind, i / 16 - j / 8);
             }
     for (int w = 0; w < WARPS; w++)
         for (int i = 0; i < 16; i++)
             for (int j = 0; j < 8; j++) {
-                const double got = kind == S8 ? last.i[w][i][j] : (double)last.f[w][i][j];
+                const double got = kind >= S8 ? last.i[w][i][j] : (double)last.f[w][i][j];
                 check_product(got, &a[w][(MT - 1) * 16 + i], &b[w][(NT - 1) * 8 + j], kind,
                               (MT - 1) - (NT - 1));
             }
@@ -165,6 +168,7 @@ static void test_products(void **state)
     products("products_bf16", BF16);
     products("products_tf32", TF32);
     products("products_s8", S8);
+    products("products_u8s8", U8S8);
 }
 
 /* Nearest, ties away from zero; infinities and what is no number stay such. */

@@ -150,6 +150,8 @@ races_sum races_step(int type, races_sum s, uint32_t a, uint32_t b)
         s.f = fmaf(as_float(a & 0xFFFFE000), as_float(b & 0xFFFFE000), s.f);
     for (int h = 0; type == 3 && h < 32; h += 8)
         s.i += (int8_t)(a >> h) * (int8_t)(b >> h);
+    for (int h = 0; type == 4 && h < 32; h += 8)
+        s.i += (uint8_t)(a >> h) * (int8_t)(b >> h);
     return s;
 }
 

@@ -54,6 +54,7 @@ enum { RACES_ADD_f32, RACES_ADD_f64, RACES_ADD_i32, RACES_ADD_i64, RACES_ADD_f16
 #define RACES_bf16 1
 #define RACES_tf32 2
 #define RACES_s8 3
+#define RACES_u8s8 4
 
 /* ---- tensor cores ------------------------------------------------------------------------ */
 
@@ -72,10 +73,12 @@ uint races_tf32(uint bits);
 #define mma_bf16(d, a, b) races_mma(RACES_bf16, 1, 1, d, a, b)
 #define mma_tf32(d, a, b) races_mma(RACES_tf32, 1, 1, d, a, b)
 #define mma_s8(d, a, b) races_mma(RACES_s8, 1, 1, d, a, b)
+#define mma_u8s8(d, a, b) races_mma(RACES_u8s8, 1, 1, d, a, b)
 #define RACES_mma_f16 RACES_f16
 #define RACES_mma_bf16 RACES_bf16
 #define RACES_mma_tf32 RACES_tf32
 #define RACES_mma_s8 RACES_s8
+#define RACES_mma_u8s8 RACES_u8s8
 #define RACES_TYPE(word) RACES_##word
 #define RACES_TYPE_OF(word) RACES_TYPE(word)
 #define MMA_TILE(word, mt, nt, d, a, b)                                                        \

@@ -65,3 +65,17 @@ void check_refuses(const char *impl, const char *call, const char *knob, int64_t
     assert_false(assumed_takes(impl, call, knob, value, why));
     check_contains(why, reason);
 }
+
+int64_t untuned(const char *name, const char *text, const char *knob)
+{
+    optune_err err = {0};
+    optune_config config;
+    optune_space *space;
+    const optune_impl *impl = ot_impl_find(name);
+    assume(NULL, text);
+    check_ok(ot_space_open(&assumed.task, impl, &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    const int64_t value = optune_config_int(&config, knob);
+    ot_space_close(space);
+    return value;
+}

@@ -21,6 +21,9 @@ void assume(const char *target, const char *call);
 /* A test's setup: `cuda -arch=sm_80`. */
 int assume_sm_80(void **state);
 
+/* A knob of its fallback. */
+int64_t untuned(const char *impl, const char *call, const char *knob);
+
 /* Whether `impl` computes the call, and with its fallback but for `knob` (NULL: with that), and
  * why not. */
 bool assumed_takes(const char *impl, const char *call, const char *knob, int64_t value,

@@ -41,6 +41,10 @@ typedef struct row {
 #define NBITS(m) "dense_nbits(bf16[" m ",4096],u8[4096,2048],bf16[4096,32],bits=4,group=128)"
 #define CONV(type) "conv2d(" type "[32,256,28,28]," type "[256,256,3,3],padding=[1])"
 
+#define QCONV(channels, more)                                                                  \
+    "quantized_conv2d(u8[32,28,28,256],i8[256," channels                                       \
+    ",3,3],i32[256],f32[256],padding=[1],zero=114,out_zero=128" more ")"
+
 static const row rows[] = {
     {"dense",
      DENSE("f32", "4096"),
@@ -207,6 +211,47 @@ static const row rows[] = {
       {"asynchronous", AT_LEAST, 600, 0},
       {"copies_in_flight", AT_LEAST, 1, 0},
       {"narrow", AT_MOST, 0, 0}}},
+    {"quantized_conv2d",
+     QCONV("256", ""),
+     "quantized_conv2d_mma.cuda",
+     "sm_80",
+     {CLEAN,
+      {"share", AT_LEAST, 0.429, 0},
+      {"cycles", AT_MOST, 8.1, 0},
+      {"asynchronous", AT_LEAST, 600, 0},
+      {"copies_in_flight", AT_LEAST, 1, 0},
+      {"narrow", AT_MOST, 0, 0}}},
+    {"quantized_conv2d",
+     QCONV("256", ""),
+     "quantized_conv2d_mma.cuda",
+     "sm_90",
+     {CLEAN,
+      {"share", AT_LEAST, 0.429, 0.418},
+      {"cycles", AT_MOST, 6.2, 0},
+      {"asynchronous", AT_LEAST, 600, 0},
+      {"copies_in_flight", AT_LEAST, 1, 0},
+      {"narrow", AT_MOST, 0, 0}}},
+    {"quantized_conv2d", /* a product of four bytes is no FFMA, but goes the same way */
+     QCONV("256", ""),
+     "quantized_conv2d_tile.gpu",
+     "sm_75",
+     {CLEAN,
+      {"share", AT_LEAST, 0.88, 0.856},
+      {"asynchronous", AT_LEAST, 600, 0},
+      {"shared.least", AT_LEAST, 45, 40},
+      {"shared.median", AT_LEAST, 100, 0},
+      {"narrow", AT_MOST, 0, 32}}},
+    {"quantized_conv2d",
+     QCONV("1", ",groups=256"),
+     "quantized_depthwise_conv2d.gpu",
+     "sm_80",
+     {STRAIGHT, {"narrow", AT_MOST, 0, 0}}},
+    {"quantized_add",
+     "quantized_add(u8[32,56,56,256],u8[32,56,56,256],a_scale=0.0625,a_zero=120,b_scale=0.05,"
+     "scale=0.07)",
+     "quantized_add.gpu",
+     "sm_80",
+     {STRAIGHT, {"narrow", AT_MOST, 0, 0}}},
     {"conv2d",
      CONV("bf16"),
      "conv2d_wgmma.cuda",

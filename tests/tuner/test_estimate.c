@@ -196,6 +196,9 @@ static void templates_tell_good_from_bad(void **state)
 #define BATCH(type) "batch_matmul(" type "[12,512,512]," type "[12,512,512])"
 #define NBITS(m) "dense_nbits(bf16[" m ",4096],u8[4096,2048],bf16[4096,32],bits=4,group=128)"
 #define CONV(type) "conv2d(" type "[32,256,28,28]," type "[256,256,3,3],padding=[1])"
+#define QCONV(channels, more)                                                                  \
+    "quantized_conv2d(u8[32,28,28,256],i8[256," channels                                       \
+    ",3,3],i32[256],f32[256],padding=[1]" more ")"
 #define HEADS(type, n) type "[1," n ",2048,128]"
 #define PROMPT(type)                                                                           \
     "attention(" HEADS(type, "32") "," HEADS(type, "8") "," HEADS(type, "8") ",causal=true)"
@@ -228,6 +231,10 @@ static void templates_tell_good_from_bad(void **state)
         {"conv2d_winograd.gpu", CONV("f32"), 2},
         {"conv2d_implicit_gemm_mma.cuda", CONV("bf16"), 2},
         {"conv2d_wgmma.cuda", CONV("bf16"), 2},
+        {"quantized_conv2d_mma.cuda", QCONV("256", ""), 2},
+        {"quantized_conv2d_tile.gpu", QCONV("256", ""), 2},
+        {"quantized_depthwise_conv2d.gpu", QCONV("1", ",groups=256"), 2},
+        {"quantized_add.gpu", "quantized_add(u8[32,56,56,256],u8[32,56,56,256])", 2},
         {"attention_mma.cuda", PROMPT("bf16"), 2},
         {"attention_wgmma.cuda", PROMPT("bf16"), 2},
         {"attention_tiles.gpu", PROMPT("f32"), 2},

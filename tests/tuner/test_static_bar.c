@@ -56,11 +56,12 @@ static bool meets(double value, sense which, double bar)
     return which == AT_LEAST ? value >= bar : value <= bar;
 }
 
-/* Of the kernel that computes most. */
+/* Of the kernel that computes most; of those without a loop the one with most registers. */
 static const json_t *main_kernel(const json_t *impl)
 {
     size_t i;
     const json_t *kernel, *best = NULL;
+    int64_t registers = 0;
     const json_t *fallback = json_array_get(json_object_get(impl, "configs"), 0);
     double most = -1;
     assert_true(json_is_true(json_object_get(fallback, "fallback")));
@@ -69,8 +70,10 @@ static const json_t *main_kernel(const json_t *impl)
         const json_t *code = json_object_get(kernel, "machine_code");
         assert_true(json_is_object(code));
         const double math = json_number_value(json_object_get(code, "math"));
-        if (math > most) {
+        const int64_t here = tuning_int(kernel, "registers");
+        if (math > most || (math == most && here > registers)) {
             most = math;
+            registers = here;
             best = kernel;
         }
     }

@@ -5,8 +5,9 @@
  * and knows neither where the tiles come from nor where the sums go, so dense products,
  * convolutions and winograd share it. Macros: DTYPE BM BN BK TM TN CM CN UNROLL_K LDA LDB. A
  * body that lays its tiles out in another way defines where depth k of each begins (TILE_A_AT,
- * TILE_B_AT), and one whose threads share the depth of a tile how much of it is a thread's
- * (TILE_DEPTH).
+ * TILE_B_AT), one whose threads share the depth of a tile how much of it is a thread's
+ * (TILE_DEPTH), and one whose elements are words of several numbers how such are multiplied
+ * (TILE_FMA).
  *
  * A thread computes TM x TN of the block's BM x BN sums, in chunks of CM x CN that are one
  * vector of shared memory each and lie a block's width of threads apart, so that neighbours
@@ -24,6 +25,9 @@
 
 #ifndef TILE_DEPTH
 #define TILE_DEPTH BK
+#endif
+#ifndef TILE_FMA
+#define TILE_FMA(a, b, c) FMA(a, b, c)
 #endif
 #ifndef TILE_A_AT
 #define TILE_A_AT(k) ((k)*LDA)
@@ -126,7 +130,7 @@ INLINE void tile_add(const DTYPE ra[TM], const DTYPE rb[TN], DTYPE acc[TM][TN])
             for (int c = 0; c < cols; c++) {
                 const int back = (QUAD_ROWS || QUAD_COLS) && i % 2;
                 const int j = first + (back ? cols - 1 - c : c);
-                acc[i][j] = FMA(ra[i], rb[j], acc[i][j]);
+                acc[i][j] = TILE_FMA(ra[i], rb[j], acc[i][j]);
             }
         }
     }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kernels/quantized/gpu/conv_gpu.h declares. */
+#include "kernels/quantized/gpu/conv_gpu.h"
+
+enum { FLAT = QCONV_GPU_FLAT, CHUNK = 16, MOST_BYTES = 1 << 30 };
+
+bool qconv_gpu_of(const optune_call *call, qconv_gpu *q)
+{
+    *q = (qconv_gpu){0};
+    if (!qconv_shape_of(call, &q->call))
+        return false;
+    q->s = q->call;
+    q->laid = q->call.ci_g % CHUNK != 0;
+    q->passes = qconv_wide(call) ? 2 : 1;
+    q->pixels = q->call.n * q->call.oh * q->call.ow;
+    if (q->laid) {
+        conv2d_shape *s = &q->s;
+        s->h = s->oh;
+        s->w = s->ow;
+        s->kh = s->kw = s->sh = s->sw = s->dh = s->dw = 1;
+        s->pt = s->pl = s->pb = s->pr = 0;
+        s->ci_g = host_ceil(qconv_terms(&q->call), CHUNK) * CHUNK;
+        s->ci = s->ci_g * s->groups;
+    }
+    q->depth = q->passes * q->s.kh * q->s.kw * q->s.ci_g;
+    return true;
+}
+
+bool qconv_gpu_applies(const optune_task *task, qconv_gpu *q, char *why)
+{
+    conv2d_shape s;
+    if (!qconv_applies(task, &s, why) || !qconv_gpu_of(task->call, q))
+        return false;
+    const int64_t most = INT32_MAX / 2;
+    if (s.groups > 65535 || host_ceil(s.co_g, 16) > 65535)
+        return optune_refuse(why, "more channels or groups than a grid is deep");
+    if (s.h * s.w > most || q->pixels > most || q->depth > most)
+        return optune_refuse(why, "too large for 32-bit offsets");
+    return (!q->laid || q->pixels * q->s.ci <= MOST_BYTES) ||
+           optune_refuse(why, "more than 1 GiB of windows laid side by side");
+}
+
+static int64_t words_bytes(const qconv_gpu *q, const qconv_gpu_parts *parts)
+{
+    return q->s.groups * parts->co_pad * parts->line;
+}
+
+static int64_t part_sums(const qconv_gpu *q, const qconv_gpu_parts *parts)
+{
+    return q->pixels * q->s.groups * parts->co_pad;
+}
+
+static int module(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
+                  const qconv_gpu_parts *parts, bool lays)
+{
+    const conv2d_shape *s = lays ? &q->call : &q->s;
+    const int m = optune_plan_module(plan);
+    int64_t most = s->n * s->h * s->w * s->ci;
+    most = host_max(most, host_max(words_bytes(q, parts), q->pixels * q->s.ci));
+    most = host_max(most, host_max(parts->splits * part_sums(q, parts), q->pixels * s->co));
+    int64_t put = CHUNK;
+    while (s->co_g % put)
+        put /= 2;
+    const struct {
+        const char *name;
+        int64_t value;
+    } number[] = {
+        {"LAYS", lays},
+        {"TERMS", qconv_terms(&q->call)},
+        {"W_TAPS", q->call.kh * q->call.kw},
+        {"W_CI", q->call.ci_g},
+        {"CI_PAD", q->s.ci_g},
+        {"CO_PAD", parts->co_pad},
+        {"LINE", parts->line},
+        {"LIST_AT", words_bytes(q, parts)},
+        {"PASSES", q->passes},
+        {"SPLITS", parts->splits},
+        {"PUT_MOST", put},
+        {"FLAT", FLAT},
+    };
+    qconv_define(plan, m, task, s);
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
+        optune_plan_define(plan, m, number[i].name, number[i].value);
+    optune_plan_define_text(plan, m, "INDEX", most > INT32_MAX / 2 ? "i64" : "int");
+    return m;
+}
+
+int qconv_gpu_module(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
+                     const qconv_gpu_parts *parts)
+{
+    return module(task, plan, q, parts, false);
+}
+
+static optune_stage flat(int phase, int m, const char *function, int64_t threads)
+{
+    return (optune_stage){.phase = phase,
+                          .module = m,
+                          .function = function,
+                          .grid = {host_ceil(threads, FLAT)},
+                          .block = {FLAT}};
+}
+
+optune_arg qconv_gpu_weights(const optune_task *task, optune_plan *plan, int m,
+                             int64_t words_bytes, int64_t channels)
+{
+    const optune_call *call = task->call;
+    const bool once = call->input[QCONV_WEIGHT].is_const && call->input[QCONV_BIAS].is_const &&
+                      call->input[QCONV_SCALE].is_const;
+    const int phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED;
+    const optune_arg packed = optune_scratch_arg(
+        optune_plan_scratch(plan, "weights", words_bytes + 8 * channels + CHUNK, once));
+    optune_stage pack = flat(phase, m, "pack", (words_bytes + CHUNK) / 4);
+    pack.arg[pack.n_args++] = optune_input_arg(QCONV_WEIGHT);
+    pack.arg[pack.n_args++] = packed;
+    optune_plan_stage(plan, &pack);
+    optune_stage lists = flat(phase, m, "lists", channels);
+    lists.arg[lists.n_args++] = optune_input_arg(QCONV_WEIGHT);
+    lists.arg[lists.n_args++] = optune_input_arg(QCONV_BIAS);
+    lists.arg[lists.n_args++] = optune_input_arg(QCONV_SCALE);
+    lists.arg[lists.n_args++] = packed;
+    optune_plan_stage(plan, &lists);
+    return packed;
+}
+
+static optune_arg add_windows(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
+                              const qconv_gpu_parts *parts)
+{
+    const int64_t bytes = q->pixels * q->s.ci;
+    const optune_arg laid =
+        optune_scratch_arg(optune_plan_scratch(plan, "windows", bytes, false));
+    optune_stage lay =
+        flat(OPTUNE_TIMED, module(task, plan, q, parts, true), "lay", bytes / CHUNK);
+    lay.arg[lay.n_args++] = optune_input_arg(QCONV_DATA);
+    lay.arg[lay.n_args++] = laid;
+    optune_plan_stage(plan, &lay);
+    return laid;
+}
+
+void qconv_gpu_stages(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
+                      const qconv_gpu_parts *parts, optune_stage convolve)
+{
+    const int m = convolve.module;
+    const optune_arg packed =
+        qconv_gpu_weights(task, plan, m, words_bytes(q, parts), q->s.groups * parts->co_pad);
+    optune_arg sums = optune_output_arg(0);
+    if (parts->splits > 1)
+        sums = optune_scratch_arg(
+            optune_plan_scratch(plan, "parts", parts->splits * part_sums(q, parts) * 4, false));
+    convolve.phase = OPTUNE_TIMED;
+    convolve.function = "convolve";
+    convolve.arg[convolve.n_args++] =
+        q->laid ? add_windows(task, plan, q, parts) : optune_input_arg(QCONV_DATA);
+    convolve.arg[convolve.n_args++] = packed;
+    convolve.arg[convolve.n_args++] = sums;
+    optune_plan_stage(plan, &convolve);
+    if (parts->splits > 1) {
+        optune_stage finish = flat(OPTUNE_TIMED, m, "finish", part_sums(q, parts) / 4);
+        finish.arg[finish.n_args++] = sums;
+        finish.arg[finish.n_args++] = packed;
+        finish.arg[finish.n_args++] = optune_output_arg(0);
+        optune_plan_stage(plan, &finish);
+    }
+}

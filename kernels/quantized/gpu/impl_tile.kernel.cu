@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * quantized_conv2d_tile.gpu: a product by the register tile of
+ * kernels/matmul/gpu/tile_gpu.kernel.h, whose elements are words of four bytes of the depth. Rows
+ * are the pixels of all images, columns the output channels of a group. Macros beside those of
+ * conv_gpu.kernel.h and the tile's (BK in words): WORDS, of the depth, in whole tiles.
+ *
+ *   packed [group][WORDS][CO_PAD] words
+ */
+#include "kernels/quantized/gpu/lay_gpu.kernel.h"
+
+#if !LAYS
+#define PACKED_GROUP(e) ((e) / ((i64)WORDS * CO_PAD))
+#define PACKED_WORD(e) ((e) / CO_PAD % WORDS)
+#define PACKED_CHANNEL(e) ((e) % CO_PAD)
+#include "kernels/quantized/gpu/conv_gpu.kernel.h"
+
+#define LDA BM
+#define LDB BN
+#define DTYPE int
+#define TILE_FMA(x, w, sum) DOT4(x, w, sum)
+#include "kernels/matmul/gpu/tile_stage_gpu.kernel.h"
+
+#define CHANNELS (GROUPS * CI_PAD) /* of a pixel */
+#define STEPS (WORDS / BK)
+#define TILE (BK * (BM + BN))
+/* A thread stages so many chunks of 16 bytes: of a pixel each, neighbours of neighbouring ones. */
+#define CHUNKS (BM * BK / 4)
+#define OWN CEIL_DIV(CHUNKS, THREADS)
+#define IN_TILE(v) (CHUNKS % THREADS == 0 || (v) < CHUNKS)
+
+INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const pixel p[OWN],
+                         int step, int thread, words_4 next[OWN], bool on)
+{
+    UNROLL
+    for (int i = 0; i < OWN; i++) {
+        const int v = thread + i * THREADS, k = (step * BK + v / BM * 4) * 4;
+        const int tap = k / CI_PAD % TAPS; /* behind the depth weights are zeros */
+        const int at = on && IN_TILE(v) ? look(&p[i], tap) : -1;
+        if (at >= 0) {
+            next[i] =
+                *(GLOBAL const words_4 *)(data + (p[i].plane + at) * CHANNELS + k % CI_PAD);
+        } else {
+            UNROLL
+            for (int w = 0; w < 4; w++)
+                next[i].v[w] = ZEROS;
+        }
+    }
+}
+
+INLINE void store_pixels(LOCAL int *tile, int thread, const words_4 next[OWN])
+{
+    UNROLL
+    for (int i = 0; i < OWN; i++) {
+        const int v = thread + i * THREADS;
+        if (IN_TILE(v)) {
+            UNROLL
+            for (int w = 0; w < 4; w++)
+                tile[(v / BM * 4 + w) * BM + v % BM] = (int)next[i].v[w];
+        }
+    }
+}
+
+KERNEL(THREADS, 1, 1)
+convolve(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *RESTRICT packed,
+         GLOBAL STORED *RESTRICT out)
+{
+    SHARED(pool, STAGES * TILE * 4);
+    LOCAL int *const tile = (LOCAL int *)pool;
+    const int thread = THREAD_X, ty = TILE_TY(thread), tx = TILE_TX(thread);
+    const int group = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS, n0 = BLOCK_Y * BN;
+    const int first = part * CEIL_DIV(STEPS, SPLITS);
+    const int last = MIN(STEPS, first + CEIL_DIV(STEPS, SPLITS));
+    const INDEX m0 = (INDEX)BLOCK_X * BM;
+    GLOBAL const int *RESTRICT const weights =
+        (GLOBAL const int *)packed + (INDEX)group * WORDS * CO_PAD + n0;
+    GLOBAL const unsigned char *RESTRICT const input = data + group * CI_PAD;
+    pixel p[OWN];
+    words_4 next_a[OWN];
+    tile_vec next_b[TILE_VECS(BN)];
+    int acc[TM][TN];
+    tile_clear(acc);
+    UNROLL
+    for (int i = 0; i < OWN; i++)
+        p[i] = pixel_of(m0 + (thread + i * THREADS) % BM, PLANE_IN, 0);
+
+#define FETCH_TILES(s, on)                                                                     \
+    tile_fetch(weights + (INDEX)(first + (s)) * BK * CO_PAD, CO_PAD, BN, thread, next_b, on);  \
+    fetch_pixels(input, p, first + (s), thread, next_a, on);
+#define STORE_TILES(to)                                                                        \
+    tile_store((to) + BK * BM, BN, thread, next_b);                                            \
+    store_pixels(to, thread, next_a);
+    if (TILE_AHEAD) {
+        TILE_PIPELINE(last - first, tile, TILE, 0, BK * BM, true, ty, tx, acc)
+    } else {
+        FETCH_TILES(0, true)
+        UNROLL_BY(1)
+        for (int s = 0; s < last - first; s++) {
+            LOCAL int *const now = tile + s % STAGES * TILE;
+            if (STAGES == 1) /* with two, the barrier before says that this one is read */
+                BARRIER();
+            STORE_TILES(now)
+            BARRIER();
+            FETCH_TILES(s + 1, s + 1 < last - first)
+            tile_multiply(now, now + BK * BM, ty, tx, acc);
+        }
+    }
+
+    UNROLL
+    for (int j = 0; j < TN; j += CN) {
+        const int channel = n0 + TILE_COL(j, tx);
+        int start[CN];
+        float scale[CN];
+        if (SPLITS == 1)
+            ends_of(packed, group, channel, start, scale, CN);
+        UNROLL
+        for (int i = 0; i < TM; i++) {
+            int sum[CN];
+            UNROLL
+            for (int c = 0; c < CN; c++)
+                sum[c] = acc[i][j + c];
+            PUT(out, packed, part, m0 + TILE_ROW(i, ty), group, channel, sum, CN);
+        }
+    }
+}
+#endif

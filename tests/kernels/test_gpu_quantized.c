@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which row quantised calls have untuned on GPUs, and what the rows refuse by arithmetic. Needs no
+ * device; that what they admit compiles and is right is for test_cuda and test_impl.
+ */
+#include "support/check.h"
+
+#include "strategy/strategy.h"
+#include "support/assumed.h"
+
+#define CONV(data, weight, channels, more)                                                     \
+    "quantized_conv2d(u8[" data "],i8[" weight "],i32[" channels "],f32[" channels "]" more ")"
+#define PLAIN CONV("1,28,28,64", "96,64,3,3", "96", ",padding=[1,1]")
+#define DEPTHWISE CONV("1,28,28,64", "64,1,3,3", "64", ",padding=[1,1],groups=64")
+#define SUM(scale) "quantized_add(u8[64,64],u8[64,64],scale=" scale ")"
+
+/* Of the rows whose condition holds and whose implementation applies, the one of highest plevel. */
+static const char *chosen(const char *arch, const char *text)
+{
+    const optune_strategy_row *best = NULL;
+    assume(arch, text);
+    for (const optune_strategy_row *row =
+             optune_strategy_of(assumed.call.op->name, "gpu")->rows;
+         row->impl; row++)
+        if ((!row->condition || row->condition(&assumed.task, NULL)) &&
+            ot_impl_applies(ot_impl_find(row->impl), &assumed.task, NULL) &&
+            (!best || row->plevel > best->plevel))
+            best = row;
+    return best ? best->impl : "none";
+}
+
+static void test_chosen(void **state)
+{
+    (void)state;
+    static const char tile[] = "quantized_conv2d_tile.gpu", mma[] = "quantized_conv2d_mma.cuda";
+    static const char depthwise[] = "quantized_depthwise_conv2d.gpu";
+    assert_string_equal(chosen("cuda -arch=sm_80", PLAIN), mma);
+    assert_string_equal(chosen("cuda -arch=sm_90", PLAIN), mma);
+    assert_string_equal(chosen("cuda -arch=sm_75", PLAIN), tile);
+    assert_string_equal(chosen("cuda -arch=sm_80", DEPTHWISE), depthwise);
+    assert_string_equal(chosen("cuda -arch=sm_75", DEPTHWISE), depthwise);
+    static const char twice[] = CONV("1,28,28,64", "128,1,3,3", "128", ",groups=64");
+    assert_string_equal(chosen("cuda -arch=sm_80", twice), mma);
+    static const char far[] = CONV("1,9,99,64", "64,1,1,70", "64", ",groups=64");
+    assert_string_equal(chosen("cuda -arch=sm_80", far), mma);
+    assert_string_equal(chosen("cuda -arch=sm_75", SUM("0.5")), "quantized_add.gpu");
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const char wide[] = "quantized_conv2d(u8[1,8,8,64],i8[64,64,1,1],i32[64],f64[64])";
+    check_refuses("quantized_conv2d_mma.cuda", wide, NULL, 0, "float32");
+    check_refuses("quantized_conv2d_tile.gpu", wide, NULL, 0, "float32");
+    /* 9 steps of 64 bytes. */
+    check_takes("quantized_conv2d_mma.cuda", PLAIN, "splits", 2);
+    check_refuses("quantized_conv2d_mma.cuda", PLAIN, "splits", 4, "parts");
+    check_refuses("quantized_depthwise_conv2d.gpu", PLAIN, NULL, 0, "for each channel");
+    static const char odd[] = CONV("1,28,28,36", "36,1,3,3", "36", ",groups=36");
+    check_takes("quantized_depthwise_conv2d.gpu", odd, "vector", 4);
+    check_refuses("quantized_depthwise_conv2d.gpu", odd, "vector", 8, "whole vectors");
+    /* Of 3e38 the reciprocal has fewer digits than others. */
+    check_takes("quantized_add.gpu", SUM("8e37"), NULL, 0);
+    check_refuses("quantized_add.gpu", SUM("3e38"), NULL, 0, "reciprocal");
+    check_refuses("quantized_conv2d_tile.gpu",
+                  CONV("1,8192,8192,3", "16,3,3,3", "16", ",padding=[1,1]"), NULL, 0, "1 GiB");
+}
+
+/* Sixteen bytes at once where every core has some, and fewer where taps take many registers. */
+static void test_untuned(void **state)
+{
+    (void)state;
+    static const char row[] = "quantized_depthwise_conv2d.gpu";
+    static const char large[] =
+        CONV("32,56,56,144", "144,1,3,3", "144", ",padding=[1,1],groups=144");
+    static const char wide[] =
+        CONV("32,56,56,144", "144,1,5,5", "144", ",padding=[2,2],groups=144");
+    assert_int_equal(untuned(row, large, "vector"), 16);
+    assert_int_equal(untuned(row, large, "tile_y"), 2);
+    assert_int_equal(untuned(row, wide, "vector"), 8);
+    assert_int_equal(
+        untuned(row, CONV("1,7,7,160", "160,1,3,3", "160", ",groups=160"), "vector"), 4);
+    assert_int_equal(untuned(row, CONV("1,7,7,19", "19,1,3,3", "19", ",groups=19"), "vector"),
+                     1);
+    static const char conv[] =
+        CONV("32,28,28,256", "256,256,3,3", "256", ",padding=[1,1],zero=114");
+    assert_int_equal(untuned("quantized_conv2d_mma.cuda", conv, "warp_n"), 64);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_chosen, assume_sm_80),
+        cmocka_unit_test_setup(test_refused, assume_sm_80),
+        cmocka_unit_test_setup(test_untuned, assume_sm_80),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
