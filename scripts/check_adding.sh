@@ -3,9 +3,10 @@
 # Writes the examples of docs/adding.md into a copy of the tree, builds it, and runs them: the page
 # and the law of the tables stay true together. Each of them is new files only: an operator, an
 # implementation, a search, a target, a command edit none that is there. usage: check_adding.sh
-# SOURCE_DIR
+# SOURCE_DIR BUILD_DIR
 set -eu
 source=$1
+build=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 (cd "$source" && tar cf - CMakeLists.txt include base call target kernels strategy bring graph onnx db run answer tuner cli scripts python/native \
@@ -21,9 +22,16 @@ awk -v root="$work/" '
 for kind in kernels/scale/op kernels/scale/strategy kernels/scale/impl tuner/search target/target cli/cmd; do
     ls "$work/$kind"_*.c >/dev/null
 done
+told() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
 # Not optimized: it is built three times and runs for seconds.
-cmake -S "$work" -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O0 \
+cmake -S "$work" -B "$work/build" -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O0 \
+    -DCMAKE_C_COMPILER="$(told CMAKE_C_COMPILER)" -DCMAKE_C_FLAGS="$(told CMAKE_C_FLAGS)" \
     -DOPTUNE_TESTS=OFF -DOPTUNE_BENCH=OFF >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+# What the build has compiled of the same files is taken, as make goes by their times: not what a
+# build writes, nor what knows its folder, nor what holds asserts, which hold here alone.
+(cd "$work" && grep -rlE --include='*.c' 'assert\(|OT_WORKER_DIR' . | sed 's/^\.//; s/$/.o/') >"$work/apart"
+(cd "$build/CMakeFiles" && find ot_core.dir optune-cli.dir -name '*.c.o' ! -path '*/gen/*' |
+    grep -vFf "$work/apart" | tar cf - -T -) | (cd "$work/build/CMakeFiles" && tar xmf -)
 rebuild() {
     cmake --build "$work/build" --parallel 2 --target optune-cli optune-worker >"$work/log" 2>&1 ||
         { tail -40 "$work/log"; exit 1; }

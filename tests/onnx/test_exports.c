@@ -326,7 +326,7 @@ static void limits_and_epsilons_stay(void **state)
 static void far_sides_are_left_alone(void **state)
 {
     enum { LENGTH = 30000 };
-    char from[16] = "x", to[16];
+    char from[16] = "x", to[16], both[24];
     ot_text g = {0};
     (void)state;
     data(&g);
@@ -336,8 +336,8 @@ static void far_sides_are_left_alone(void **state)
         onnx_node(&g, "Neg", to, from, to, NULL);
         memcpy(from, to, sizeof to);
     }
-    snprintf(to, sizeof to, "s %s", from);
-    onnx_node(&g, "Mul", "by", to, "y", NULL);
+    snprintf(both, sizeof both, "s %s", from);
+    onnx_node(&g, "Mul", "by", both, "y", NULL);
     becomes(&g, "silu", false);
 }
 

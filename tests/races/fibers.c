@@ -55,9 +55,10 @@ uint64_t races_random(void)
     return seed;
 }
 
+/* Of each access it is asked, and a division takes long. */
 int races_rank(void)
 {
-    return races_thread / races_now.threads;
+    return races_now.blocks > 1 ? races_thread / races_now.threads : 0;
 }
 
 uint32_t races_interval(void)

@@ -104,48 +104,49 @@ void races_report(const char *what, const void *place, uint32_t other, int threa
 
 /* ---- order ------------------------------------------------------------------------------- */
 
-static uint32_t block_number(void)
+/* The thread at work, at `place`. */
+static races_access access_here(const void *place)
 {
-    return races_now.number + (uint32_t)races_rank();
+    return (races_access){.interval = races_interval(),
+                          .turn = races_turn(),
+                          .block = races_now.number + (uint32_t)races_rank(),
+                          .place = in_module(place),
+                          .thread = races_thread};
 }
 
 /* An access that was before, and one of the thread at work now. Shared memory is a block's: what
  * lies there of others is gone. */
-static bool in_order(const races_access *a, bool shared)
+static bool in_order(const races_access *a, const races_access *here, bool shared)
 {
-    if (a->block != block_number())
+    if (a->block != here->block)
         return shared || a->block < races_now.begin; /* of an earlier launch, or none */
-    if (a->thread == races_thread || a->interval != races_interval())
+    if (a->thread == here->thread || a->interval != here->interval)
         return true;
-    return a->thread / RACES_WARP == races_thread / RACES_WARP && a->turn != races_turn();
+    return a->thread / RACES_WARP == here->thread / RACES_WARP && a->turn != here->turn;
 }
 
-static void check_byte(races_byte *b, bool shared, bool write, const void *place)
+static void check_byte(races_byte *b, const races_access *here, bool shared, bool write,
+                       const void *place)
 {
-    const races_access here = {.interval = races_interval(),
-                               .turn = races_turn(),
-                               .block = block_number(),
-                               .place = in_module(place),
-                               .thread = races_thread};
     if (shared && !write && !ahead && b->write.interval < races_now.started)
         races_report("a read of shared memory that nobody wrote", place, 0, -1);
-    else if (!in_order(&b->write, shared))
+    else if (!in_order(&b->write, here, shared))
         races_report(write    ? shared ? "two unordered writes of shared memory"
                                        : "two unordered writes of a buffer"
                      : shared ? "a read of shared memory unordered with its write"
                               : "a read of a buffer unordered with its write",
                      place, b->write.place, b->write.thread);
     for (int i = 0; write && i < 2; i++)
-        if (!in_order(&b->read[i], shared))
+        if (!in_order(&b->read[i], here, shared))
             races_report(shared ? "a write of shared memory unordered with its read"
                                 : "a write of a buffer unordered with its read",
                          place, b->read[i].place, b->read[i].thread);
     if (write)
-        b->write = here;
-    else if (b->read[0].interval == here.interval && b->read[0].thread != races_thread)
-        b->read[1] = here;
+        b->write = *here;
+    else if (b->read[0].interval == here->interval && b->read[0].thread != here->thread)
+        b->read[1] = *here;
     else
-        b->read[0] = here;
+        b->read[0] = *here;
 }
 
 /* ---- where ------------------------------------------------------------------------------- */
@@ -192,8 +193,9 @@ static void check(const char *p, size_t n, bool write, const void *place)
         struct cl_mem_tag *all = m->parent ? m->parent : m;
         b = shadow_of(&all->bytes, all->size) + (p - all->data);
     }
+    const races_access here = access_here(place);
     for (size_t i = 0; i < n; i++)
-        check_byte(&b[i], shared, write, place);
+        check_byte(&b[i], &here, shared, write, place);
 }
 
 static void check_aligned(const char *p, size_t n, bool write, const void *place)
