@@ -5,20 +5,21 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer/hub/hub.h"
+#include "db/turn.h"
 
 enum {
     MOST_CONFIG = 1 << 20,
     MOST_GIVEN = 256 << 20,
-    TURN_S = 60,
     GIVEN_S = 7 * 86400, /* what was given longer ago and is named no more was taken away */
 };
+
+static const char lock_name[] = "lock";
 
 static int by_text(const void *a, const void *b)
 {
@@ -141,33 +142,46 @@ json_t *ot_hub_given(const ot_hub *hub)
     return all;
 }
 
-/* Two that pull from one hub take turns. */
-static int take_lock(optune *o, ot_hub *hub, optune_err *err)
+int ot_hub_take_turn(optune *o, const char *name, ot_hub *hub, optune_err *err)
 {
     ot_text path = {0};
-    ot_text_printf(&path, "%s/lock", hub->dir);
-    hub->lock = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    int status = OPTUNE_OK;
-    if (hub->lock < 0)
-        status = optune_fail(err, OPTUNE_EIO, "cannot open '%s': %s", path.s, strerror(errno));
-    else
-        ot_made(hub->lock, path.s);
-    const double last = ot_now() + TURN_S;
-    int got = 0;
-    while (status >= 0 && (got = ot_lock_at_once(hub->lock)) != 1) {
-        if (got < 0)
-            status = ot_place_refused(path.s, "lock", -got, err);
-        else if (ot_context_stopped(o))
-            status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
-        else if (ot_now() > last)
-            status = optune_fail(err, OPTUNE_ETIMEOUT,
-                                 "another process works on hub '%s': it holds '%s'", hub->name,
-                                 path.s);
-        else
-            usleep(50000);
-    }
+    *hub = (ot_hub){.lock = -1};
+    ot_hub_place(o, name, hub);
+    ot_text_printf(&path, "%s/%s", hub->dir, lock_name);
+    const int status = ot_turn_take(path.s, &o->stop, &hub->lock, err);
     ot_text_release(&path);
     return status;
+}
+
+void ot_hub_empty(const ot_hub *hub)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/hub.json", hub->dir);
+    unlink(path.s);
+    DIR *dir = opendir(hub->dir);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            !strcmp(entry->d_name, lock_name))
+            continue;
+        ot_text_clear(&path);
+        ot_text_printf(&path, "%s/%s", hub->dir, entry->d_name);
+        ot_remove_tree(path.s);
+    }
+    if (dir)
+        closedir(dir);
+    ot_text_release(&path);
+}
+
+bool ot_hub_leave(ot_hub *hub)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/%s", hub->dir, lock_name);
+    unlink(path.s);
+    ot_text_release(&path);
+    const bool gone = rmdir(hub->dir) == 0 || errno == ENOENT;
+    ot_hub_close(hub);
+    return gone;
 }
 
 int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
@@ -188,19 +202,23 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
     ot_arena_release(&arena);
     if (status < 0)
         return status;
-    ot_hub_place(o, name, hub);
+    status = ot_hub_take_turn(o, name, hub, err);
     const char *token = getenv("OPTUNE_HUB_TOKEN");
     hub->token = token && *token ? token : NULL;
-    status = read_config(hub, err);
-    if (status >= 0)
-        status = take_lock(o, hub, err);
-    if (status >= 0) {
-        ot_hub_tidy(hub);
-        ot_hub_read_taken(hub);
-        ot_hub_read_refused(hub);
-    } else
+    if (status >= 0) /* not before: whose turn it was may have changed it */
+        status = read_config(hub, err);
+    if (status == OPTUNE_EDAMAGED && ot_hub_leave(hub)) /* nothing was left of it but a turn */
+        status = OPTUNE_ENOENT;
+    if (status == OPTUNE_ENOENT)
+        return optune_fail(err, status, "hub '%.100s' was removed meanwhile", name);
+    if (status < 0) {
         ot_hub_close(hub);
-    return status;
+        return status;
+    }
+    ot_hub_tidy(hub);
+    ot_hub_read_taken(hub);
+    ot_hub_read_refused(hub);
+    return OPTUNE_OK;
 }
 
 void ot_hub_close(ot_hub *hub)
