@@ -26,11 +26,11 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **ot_hub_names(const optune *o, ot_arena *arena)
+char **ot_hub_names(const char *db, ot_arena *arena)
 {
     ot_text path = {0};
-    ot_text_printf(&path, "%s/hubs", o->db);
-    DIR *dir = *o->db ? opendir(path.s) : NULL;
+    ot_text_printf(&path, "%s/hubs", db);
+    DIR *dir = *db ? opendir(path.s) : NULL;
     ot_text_release(&path);
     char **name = ot_arena_alloc(arena, sizeof *name);
     name[0] = NULL;
@@ -184,12 +184,11 @@ bool ot_hub_leave(ot_hub *hub)
     return gone;
 }
 
-int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
+static int check_name(optune *o, const char *name, optune_err *err)
 {
     ot_arena arena = {0};
-    *hub = (ot_hub){.lock = -1};
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
-    char **names = ot_hub_names(o, &arena);
+    char **names = ot_hub_names(o->db, &arena);
     int n = 0, status = OPTUNE_ENOENT;
     for (; names[n]; n++)
         if (!strcmp(names[n], name))
@@ -200,25 +199,49 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
     else if (status < 0)
         status = ot_no_such(err, "hub", name, (const char *const *)names, n);
     ot_arena_release(&arena);
-    if (status < 0)
-        return status;
-    status = ot_hub_take_turn(o, name, hub, err);
-    const char *token = getenv("OPTUNE_HUB_TOKEN");
-    hub->token = token && *token ? token : NULL;
+    return status;
+}
+
+/* What was removed with its lock while somebody waited has at most another lock. */
+static int take_turn(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    int status = ot_hub_take_turn(o, name, hub, err);
     if (status >= 0) /* not before: whose turn it was may have changed it */
         status = read_config(hub, err);
-    if (status == OPTUNE_EDAMAGED && ot_hub_leave(hub)) /* nothing was left of it but a turn */
+    if (status == OPTUNE_EDAMAGED && ot_hub_leave(hub))
         status = OPTUNE_ENOENT;
-    if (status == OPTUNE_ENOENT)
-        return optune_fail(err, status, "hub '%.100s' was removed meanwhile", name);
+    return status == OPTUNE_ENOENT
+               ? optune_fail(err, status, "hub '%.100s' was removed meanwhile", name)
+               : status;
+}
+
+static int open_hub(optune *o, const char *name, bool turn, ot_hub *hub, optune_err *err)
+{
+    *hub = (ot_hub){.lock = -1};
+    OT_RETURN_UNLESS_OK(check_name(o, name, err));
+    ot_hub_place(o, name, hub);
+    const int status = turn ? take_turn(o, name, hub, err) : read_config(hub, err);
     if (status < 0) {
         ot_hub_close(hub);
         return status;
     }
-    ot_hub_tidy(hub);
+    const char *token = getenv("OPTUNE_HUB_TOKEN");
+    hub->token = token && *token ? token : NULL;
     ot_hub_read_taken(hub);
+    return OPTUNE_OK;
+}
+
+int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(open_hub(o, name, true, hub, err));
+    ot_hub_tidy(hub);
     ot_hub_read_refused(hub);
     return OPTUNE_OK;
+}
+
+int ot_hub_look(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    return open_hub(o, name, false, hub, err);
 }
 
 void ot_hub_close(ot_hub *hub)
@@ -261,11 +284,14 @@ static void list_one(ot_hub_deed *deed, const ot_hub *hub)
 }
 
 /* The devices that the hub has packs of. */
-static int list_devices(ot_hub_deed *deed, const ot_hub *hub)
+static int list_devices(ot_hub_deed *deed, const char *name)
 {
+    ot_hub hub;
     json_t *devices = NULL, *device;
     char etag[128];
-    const int status = ot_hub_devices(hub, deed, &devices, etag, deed->err);
+    OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
+    const int status = ot_hub_devices(&hub, deed, &devices, etag, deed->err);
+    ot_hub_close(&hub);
     size_t i;
     if (status < 0)
         return status;
@@ -280,22 +306,23 @@ int ot_hub_list(ot_hub_deed *deed)
 {
     const char *const *word = deed->options->words;
     ot_arena arena = {0};
-    char **names = ot_hub_names(deed->o, &arena);
+    char **names = ot_hub_names(deed->o->db, &arena);
     int status = OPTUNE_OK;
     const char *one[] = {word ? word[0] : NULL, NULL};
     const bool asked = one[0] != NULL;
     const char *const *name = asked ? one : (const char *const *)names;
     for (int i = 0; name[i] && status >= 0; i++) {
         ot_hub hub;
-        status = ot_hub_open(deed->o, name[i], &hub, deed->err);
+        status = ot_hub_look(deed->o, name[i], &hub, deed->err);
         if (status >= 0) {
             list_one(deed, &hub);
-            if (asked)
-                status = list_devices(deed, &hub);
             ot_hub_close(&hub);
+            if (asked)
+                status = list_devices(deed, name[i]);
         } else if (!asked) {
-            ot_text_printf(&deed->text, "%s  %s\n", name[i],
-                           deed->err ? deed->err->text : "cannot be read");
+            ot_text_printf(&deed->text, "%s  %s\n", name[i], deed->err->text);
+            json_array_append_new(deed->json, json_pack("{s:s, s:s}", "hub", name[i], "problem",
+                                                        deed->err->text));
             deed->failed++;
             status = OPTUNE_OK;
         }

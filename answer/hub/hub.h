@@ -64,8 +64,10 @@ int ot_hub_take_turn(optune *o, const char *name, ot_hub *hub, optune_err *err);
  * false where more than that was left. */
 void ot_hub_empty(const ot_hub *hub);
 bool ot_hub_leave(ot_hub *hub);
-/* NULL-terminated, sorted, in the arena. */
-char **ot_hub_names(const optune *o, ot_arena *arena);
+/* To be looked at without a turn, which who may not write cannot take: what it is and has taken. */
+int ot_hub_look(optune *o, const char *name, ot_hub *hub, optune_err *err);
+/* Of a database: NULL-terminated, sorted, in the arena. */
+char **ot_hub_names(const char *db, ot_arena *arena);
 /* Its name and folder, whether it is there or not. */
 void ot_hub_place(const optune *o, const char *name, ot_hub *hub);
 int ot_hub_list(ot_hub_deed *deed);

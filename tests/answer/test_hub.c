@@ -160,6 +160,66 @@ static void addresses_and_names(void **state)
     assert_int_equal(chmod(hub_other_file, 0600), 0);
 }
 
+static int warnings;
+
+static void count_warning(void *arg, optune_log_level level, const char *text)
+{
+    (void)arg;
+    warnings += level <= OPTUNE_LOG_WARNING;
+    print_message("%s\n", text);
+}
+
+/* Who has a database of his own in front of a shared one, into which somebody pulls. */
+static void hubs_of_those_behind_are_asked(void **state)
+{
+    (void)state;
+    hub_fresh("shared");
+    hub_fresh("mine");
+    hub_add("shared", "hub", hub_key);
+    json_decref(hub_pull("shared", OPTUNE_OK, NULL));
+    char list[2600], *there = hub_answer("from");
+    snprintf(list, sizeof list, "%s:", tuning_path("mine"));
+    ot_copy(list + strlen(list), sizeof list - strlen(list), tuning_path("shared"));
+    optune *o = NULL;
+    const optune_options options = {
+        .size = sizeof options, .db = list, .target = "cpu -threads=1", .log = count_warning};
+    warnings = 0;
+    WORKS(optune_open(&options, &o, NULL));
+    char *here = tuning_answer(o, HUB_WORKLOAD);
+    optune_close(o);
+    assert_string_equal(here, there);
+    assert_int_equal(warnings, 0); /* that nobody measured for it is nothing to tell */
+    free(here);
+    free(there);
+}
+
+/* Who has no turn, or may not take one, reads all the same what is known here. */
+static void a_list_waits_for_nobody(void **state)
+{
+    (void)state;
+    ot_hub hub;
+    hub_fresh("listed");
+    hub_add("listed", "hub", hub_key);
+    json_decref(hub_pull("listed", OPTUNE_OK, NULL));
+    optune *o = tuning_open("listed");
+    WORKS(ot_hub_open(o, "h", &hub, NULL));
+    const double before = ot_now();
+    json_t *all = hub_deed("listed", (optune_hub_options){.what = "list"}, OPTUNE_OK, NULL);
+    assert_int_equal(tuning_int(json_array_get(all, 0), "packs"), 1);
+    assert_true(ot_now() - before < 30);
+    json_decref(all);
+    ot_hub_close(&hub);
+    optune_close(o);
+    /* One that cannot be read is told among the others. */
+    hub_write(tuning_path("listed/hubs/g/hub.json"), "{");
+    char text[4096];
+    all = hub_deed("listed", (optune_hub_options){.what = "list"}, OPTUNE_EPARTIAL, text);
+    assert_int_equal(json_array_size(all), 2);
+    json_decref(all);
+    check_contains(text, "g  '");
+    check_contains(text, "optune hub remove g");
+}
+
 /* ---- pushing ----------------------------------------------------------------------------- */
 
 static void what_is_ones_own_stays(void **state)
@@ -272,6 +332,8 @@ int main(void)
         cmocka_unit_test(hints_are_never_selected),
         cmocka_unit_test(only_known_keys_are_taken),
         cmocka_unit_test(addresses_and_names),
+        cmocka_unit_test(hubs_of_those_behind_are_asked),
+        cmocka_unit_test(a_list_waits_for_nobody),
         cmocka_unit_test(what_is_ones_own_stays),
         cmocka_unit_test(several_push_at_once),
     };
