@@ -5,8 +5,8 @@
 
 #include "db/db.h"
 
-/* Locks the file of that name, made when it is not there, and waits a minute for it. close(*fd) gives
- * it back. ENOENT: its folder is not there, or no longer; ETIMEOUT, EINTERRUPTED; EIO. */
+/* Locks the file of that name, made when it is not there, and waits a minute for it. close(*fd)
+ * gives it back. ENOENT: its folder is not there, or no longer; ETIMEOUT, EINTERRUPTED; EIO. */
 int ot_turn_take(const char *path, const atomic_bool *stop, int *fd, optune_err *err);
 /* Whether that very file has this name now. */
 bool ot_is_named(int fd, const char *path);

@@ -55,7 +55,8 @@ typedef struct ot_hub_deed {
 } ot_hub_deed;
 
 /* ---- home.c: the hubs of a database ------------------------------------------------------ */
-/* ENOENT lists those there are. In one's turn at it, which others wait for: ETIMEOUT names the file. */
+/* ENOENT lists those there are. In one's turn at it, for which others wait: ETIMEOUT names the
+ * file. */
 int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err);
 void ot_hub_close(ot_hub *hub);
 /* The turn alone, at what may be no hub yet; ENOENT: not even its folder is there. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose packs are taken: a giver's key that changes, so that both are taken for a while and what one
- * signed goes with it; and several who say at once what a hub is.
+ * Whose packs are taken: a giver's key that changes, so that both are taken for a while and what
+ * one signed goes with it; and several who say at once what a hub is.
  */
 #include "support/hubs.h"
 

@@ -32,8 +32,8 @@ int hub_setup(void **state);
 
 /* Removes a database or hub. */
 void hub_fresh(const char *name);
-/* What an option says with hub_own_file's key, unless it names another; `text`, of 4096 bytes or NULL:
- * what is told, and the error. New reference, an array. */
+/* What an option says with hub_own_file's key, unless it names another; `text`, of 4096 bytes or
+ * NULL: what is told, and the error. New reference, an array. */
 json_t *hub_deed(const char *db, optune_hub_options options, int expected, char *text);
 const char *hub_url(const char *hub); /* until the next call */
 /* `of`: the key whose packs are taken; NULL: anybody's. */
