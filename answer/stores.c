@@ -207,10 +207,16 @@ static int open_others(optune *o)
 
 int ot_context_open(optune *o, int mode, optune_err *err)
 {
+    const bool told = o->stores->other_told;
+    optune_err why = {0};
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
-    const int status = open_one(o, o->db, mode, &o->stores->store, err);
+    const int status = open_one(o, o->db, mode, &o->stores->store, &why);
     const int others = mode == OT_STORE_READ ? open_others(o) : 0;
-    return status < 0 && others ? OPTUNE_OK : status;
+    if (status >= 0 || !others)
+        return status < 0 ? optune_fail(err, status, "%s", why.text) : status;
+    if (!told && status != OPTUNE_ENOENT) /* others make up for it, and nobody would notice */
+        ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", why.text);
+    return OPTUNE_OK;
 }
 
 int ot_context_store(optune *o, int mode, optune_err *err)

@@ -118,7 +118,7 @@ static int take_folder(ot_hub_deed *deed, const char *name, ot_hub *hub)
 }
 
 /* ECONFLICT: there is one, which somebody has added since. */
-static int add_new(ot_hub_deed *deed, const char *name, const char *url, const json_t *keys)
+static int add_new(ot_hub_deed *deed, const char *name, const char *url, json_t *keys)
 {
     const optune_hub_options *options = deed->options;
     if (!json_array_size(keys) && !options->anybody)
@@ -131,7 +131,7 @@ static int add_new(ot_hub_deed *deed, const char *name, const char *url, const j
         ot_hub_close(&hub);
         return OPTUNE_ECONFLICT;
     }
-    hub.keys = json_incref((json_t *)keys);
+    hub.keys = json_incref(keys);
     hub.withdrawn = json_array();
     describe(options, url, &hub);
     ot_hub_empty(&hub); /* what another hub of that name left when it was cut short */

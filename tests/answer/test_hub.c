@@ -181,8 +181,11 @@ static void hubs_of_those_behind_are_asked(void **state)
     snprintf(list, sizeof list, "%s:", tuning_path("mine"));
     ot_copy(list + strlen(list), sizeof list - strlen(list), tuning_path("shared"));
     optune *o = NULL;
-    const optune_options options = {
-        .size = sizeof options, .db = list, .target = "cpu -threads=1", .log = count_warning};
+    const optune_options options = {.size = sizeof options,
+                                    .db = list,
+                                    .target = "cpu -threads=1",
+                                    .log_level = OPTUNE_LOG_WARNING,
+                                    .log = count_warning};
     warnings = 0;
     WORKS(optune_open(&options, &o, NULL));
     char *here = tuning_answer(o, HUB_WORKLOAD);
