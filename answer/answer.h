@@ -143,7 +143,7 @@ ot_store *ot_context_nth_of(optune *o, int i, const ot_consulted **other);
 /* Adds one to those that are consulted. */
 int ot_context_consult(optune *o, const char *dir, size_t n, const char *hub, bool hints,
                        optune_err *err);
-/* Adds the hubs of `db` from which something came. */
+/* Adds the hubs of `db` and of those behind it from which something came. */
 void ot_context_consult_hubs(optune *o);
 /* Whether a status means that there are records nobody can read here. */
 bool ot_context_unreadable(int status);

@@ -177,6 +177,17 @@ static int open_one(optune *o, const char *dir, int mode, _Atomic(ot_store *) *s
     return status;
 }
 
+/* One that somebody pulls into, and nobody measures for, has no store of its own. */
+static bool has_hubs(const ot_stores *s, const char *dir)
+{
+    const size_t n = strlen(dir);
+    for (int i = 0; i < s->n_others; i++)
+        if (s->other[i].hub && !strncmp(s->other[i].dir, dir, n) &&
+            !strncmp(s->other[i].dir + n, "/hubs/", 6))
+            return true;
+    return false;
+}
+
 static int open_others(optune *o)
 {
     ot_stores *s = o->stores;
@@ -185,7 +196,8 @@ static int open_others(optune *o)
         optune_err err = {0};
         ot_consulted *other = &s->other[i];
         const int status = open_one(o, other->dir, OT_STORE_READ, &other->store, &err);
-        if (status < 0 && !s->other_told && !(other->hub && status == OPTUNE_ENOENT))
+        if (status < 0 && !s->other_told &&
+            !(status == OPTUNE_ENOENT && (other->hub || has_hubs(s, other->dir))))
             ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
         n += status >= 0;
     }
@@ -195,10 +207,16 @@ static int open_others(optune *o)
 
 int ot_context_open(optune *o, int mode, optune_err *err)
 {
+    const bool told = o->stores->other_told;
+    optune_err why = {0};
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
-    const int status = open_one(o, o->db, mode, &o->stores->store, err);
+    const int status = open_one(o, o->db, mode, &o->stores->store, &why);
     const int others = mode == OT_STORE_READ ? open_others(o) : 0;
-    return status < 0 && others ? OPTUNE_OK : status;
+    if (status >= 0 || !others)
+        return status < 0 ? optune_fail(err, status, "%s", why.text) : status;
+    if (!told && status != OPTUNE_ENOENT) /* others make up for it, and nobody would notice */
+        ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", why.text);
+    return OPTUNE_OK;
 }
 
 int ot_context_store(optune *o, int mode, optune_err *err)
@@ -371,24 +389,15 @@ static bool gives_hints(const char *dir)
     return hints;
 }
 
-void ot_context_consult_hubs(optune *o)
+/* Of the database `db`, those from which something came. */
+static void consult_hubs_of(optune *o, const char *db)
 {
     ot_arena arena = {0};
     ot_stores *s = o->stores;
-    pthread_mutex_lock(o->lock);
-    /* What was removed is not asked any more. */
-    for (int k = 0; k < s->n_others; k++)
-        if (s->other[k].hub && !ot_exists(s->other[k].dir)) {
-            ot_store *const old = s->other[k].store;
-            s->n_opened++;
-            s->other[k].store = NULL;
-            s->n_opened++;
-            retire(o, old);
-        }
-    char **name = ot_hub_names(o, &arena);
+    char **name = ot_hub_names(db, &arena);
     for (int i = 0; name[i]; i++) {
         ot_text dir = {0}, store = {0};
-        ot_text_printf(&dir, "%s/hubs/%s", o->db, name[i]);
+        ot_text_printf(&dir, "%s/hubs/%s", db, name[i]);
         ot_text_printf(&store, "%s/store", dir.s);
         bool known = !ot_exists(store.s);
         for (int k = 0; k < s->n_others && !known; k++)
@@ -404,8 +413,28 @@ void ot_context_consult_hubs(optune *o)
         ot_text_release(&dir);
         ot_text_release(&store);
     }
-    pthread_mutex_unlock(o->lock);
     ot_arena_release(&arena);
+}
+
+void ot_context_consult_hubs(optune *o)
+{
+    ot_stores *s = o->stores;
+    pthread_mutex_lock(o->lock);
+    /* What was removed is not asked any more. */
+    for (int k = 0; k < s->n_others; k++)
+        if (s->other[k].hub && !ot_exists(s->other[k].dir)) {
+            ot_store *const old = s->other[k].store;
+            s->n_opened++;
+            s->other[k].store = NULL;
+            s->n_opened++;
+            retire(o, old);
+        }
+    consult_hubs_of(o, o->db);
+    const int listed = s->n_others;
+    for (int k = 0; k < listed; k++)
+        if (!s->other[k].hub)
+            consult_hubs_of(o, s->other[k].dir);
+    pthread_mutex_unlock(o->lock);
 }
 
 bool ot_context_unreadable(int status)

@@ -48,7 +48,7 @@ int ot_stores_told(const optune *o, int status, optune_err *err)
     const char *before = "; only this first one of the list was asked; of the others ";
     for (int i = 0; i < o->stores->n_others; i++) {
         const ot_consulted *other = &o->stores->other[i];
-        if (other->hub) /* in the first one's folder, and no database to name */
+        if (other->hub) /* in one's folder, and no database to name */
             continue;
         ot_text_add(&text, before);
         if (add_state(other->dir, &text) && !readable)

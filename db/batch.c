@@ -149,23 +149,46 @@ static waiting **sorted(const ot_batch *b, int *n)
     return item;
 }
 
+/* What is there twice is known the second time; how many are left. */
+static int pass_over_doubles(ot_batch *b)
+{
+    size_t size = 1;
+    int left = 0;
+    while (size < 2 * (size_t)b->n)
+        size *= 2;
+    int *seen = ot_alloc(size * sizeof *seen); /* 1 + its place */
+    for (int i = 0; i < b->n; i++) {
+        const unsigned char *digest = b->item[i].lead.digest.byte;
+        size_t at;
+        memcpy(&at, digest, sizeof at);
+        at &= size - 1;
+        while (seen[at] && memcmp(b->item[seen[at] - 1].lead.digest.byte, digest, DIGEST) != 0)
+            at = (at + 1) & (size - 1);
+        b->item[i].known = seen[at] != 0;
+        left += !seen[at];
+        if (!seen[at])
+            seen[at] = i + 1;
+    }
+    free(seen);
+    return left;
+}
+
 int ot_batch_settle(ot_batch *b, ot_store *store)
 {
     ot_snapshot reader;
+    int left = pass_over_doubles(b), n;
     if (ot_snapshot_begin(store, &reader, NULL) < 0)
-        return b->n;
+        return left;
     ot_parts parts = {.reader = &reader};
-    int left = 0, n;
-    for (int i = 0; i < b->n; i++)
-        b->item[i].known = false;
     b->settled = store;
     b->snapshot = ot_snapshot_number(&reader);
     if (ot_snapshot_count(&reader, OT_TABLE_RECORD) == 0 &&
         ot_snapshot_count(&reader, OT_TABLE_FORGOTTEN) == 0) {
         ot_snapshot_end(&reader);
-        return b->n;
+        return left;
     }
     waiting **item = sorted(b, &n);
+    left = 0;
     for (int i = 0; i < n; i++) {
         item[i]->known = ot_parts_know(&parts, &item[i]->lead.digest);
         left += !item[i]->known;

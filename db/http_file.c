@@ -4,16 +4,14 @@
  * promises as over https: whole or not at all, and only if it is still, or is not yet, what the
  * caller knows.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "db/http.h"
+#include "db/turn.h"
 
-enum { TURN_S = 60 };
 static const int64_t default_bytes = (int64_t)256 << 20;
 
 /* %20 and the like are what they stand for. */
@@ -76,34 +74,6 @@ int ot_http_file_get(const char *url, const char *path, const ot_http *how,
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static int take_turn(const char *folder, const ot_http *how, int *fd, optune_err *err)
-{
-    ot_text path = {0};
-    ot_text_printf(&path, "%s/.lock", folder);
-    *fd = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    int status = OPTUNE_OK;
-    if (*fd < 0)
-        status =
-            optune_fail(err, OPTUNE_EIO, "cannot write into '%s': %s", folder, strerror(errno));
-    else
-        ot_made(*fd, path.s);
-    const double last = ot_now() + TURN_S;
-    int got = 0;
-    while (status >= 0 && (got = ot_lock_at_once(*fd)) != 1) {
-        if (got < 0)
-            status =
-                optune_fail(err, OPTUNE_EIO, "cannot lock '%s': %s", path.s, strerror(-got));
-        else if (how->stop && atomic_load(how->stop))
-            status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
-        else if (ot_now() > last)
-            status = optune_fail(err, OPTUNE_ETIMEOUT, "somebody else holds '%s'", path.s);
-        else
-            usleep(20000);
-    }
-    ot_text_release(&path);
-    return status;
-}
-
 /* ECONFLICT unless what is there is what the caller takes it for. */
 static int check_old(const char *path, const ot_http *how, ot_http_reply *reply,
                      optune_err *err)
@@ -136,8 +106,10 @@ int ot_http_file_put(const char *url, const char *path, const ot_http *how,
     }
     if (status >= 0)
         status = read_plain(path, how, &bytes, err);
-    if (status >= 0)
-        status = take_turn(folder.s, how, &lock, err);
+    if (status >= 0) {
+        ot_text_add(&folder, "/.lock");
+        status = ot_turn_take(folder.s, how->stop, &lock, err);
+    }
     if (status >= 0)
         status = check_old(to.s, how, reply, err);
     if (status >= 0)

@@ -150,6 +150,11 @@ extern double ot_write_patience_s; /* tests are less patient */
 /* Opens a file that processes share, and makes it if it is not there: a descriptor, or -1 and
  * errno. Who of the group has made it a moment ago, and is about to share it, is waited for. */
 int ot_place_open(const char *path);
+/* Blocks of its own for all of a file that is mapped and written to, and for `bytes` of one that is
+ * empty: who writes into a hole when the disk is full dies of SIGBUS, and on btrfs who writes to
+ * what is copied when it is written. 0, or an errno; where blocks cannot be asked for, that is left
+ * to luck. */
+int ot_place_fill(int fd, int64_t bytes);
 int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock,
                        optune_err *err);
 void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */

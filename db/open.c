@@ -293,20 +293,18 @@ static bool other_copy(const env *e)
     return found;
 }
 
-/* LMDB maps its lock file, and makes it full of holes: who gets a place in one when the disk is
- * full dies of SIGBUS. 0, or an errno; where blocks cannot be asked for, that is left to luck. */
+/* LMDB maps its lock file, and makes it full of holes. 0, or an errno. */
 static int fill_lock_file(env *e)
 {
     enum { LOCK_BYTES = 192 + 64 * (2048 - 1) }; /* as LMDB makes it for so many readers */
-    struct stat info;
     ot_text path = {0};
     ot_text_printf(&path, "%s/lock.mdb", e->path);
     e->lock_file = ot_place_open(path.s);
-    int rc = e->lock_file < 0 || fstat(e->lock_file, &info) < 0 ? errno : 0;
-    if (rc == 0)
+    int rc = e->lock_file < 0 ? errno : 0;
+    if (rc == 0) {
         ot_made(e->lock_file, path.s);
-    if (rc == 0 && fallocate(e->lock_file, 0, 0, info.st_size ? info.st_size : LOCK_BYTES) < 0)
-        rc = errno == ENOSPC || errno == EDQUOT ? errno : 0;
+        rc = ot_place_fill(e->lock_file, LOCK_BYTES);
+    }
     ot_text_release(&path);
     return rc;
 }

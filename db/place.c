@@ -6,8 +6,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -125,6 +127,22 @@ int ot_place_make(const char *path, optune_err *err)
         return optune_fail(err, OPTUNE_ESTORE,
                            "%s; --db DIR, or OPTUNE_DB, names another database", why.text);
     return ot_check_place(path, err);
+}
+
+int ot_place_fill(int fd, int64_t bytes)
+{
+    struct stat info;
+    int flags;
+    if (fstat(fd, &info) < 0)
+        return errno;
+    if (info.st_size == 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0) {
+        flags |= FS_NOCOW_FL;
+        (void)ioctl(fd, FS_IOC_SETFLAGS,
+                    &flags); /* others have no such flag, or no need of it */
+    }
+    if (fallocate(fd, 0, 0, info.st_size ? info.st_size : bytes) == 0)
+        return 0;
+    return errno == ENOSPC || errno == EDQUOT ? errno : 0;
 }
 
 int ot_place_find(const char *dir, const char *path, const char *data, optune_err *err)

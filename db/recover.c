@@ -18,6 +18,7 @@
 
 #include "db/kv.h"
 #include "db/line.h"
+#include "db/turn.h"
 
 int64_t ot_recover_at_once = 64 << 20;
 
@@ -157,18 +158,10 @@ int ot_each_log(const char *dir, ot_each_log_fn fn, void *arg, optune_err *err)
     return status;
 }
 
-/* Whether it still has its name. */
-static bool is_named(int fd, const char *path)
-{
-    struct stat opened, named;
-    return fstat(fd, &opened) == 0 && lstat(path, &named) == 0 &&
-           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
 int ot_log_claim(const char *path)
 {
     const int fd = ot_open_file(path, O_RDONLY | O_NOFOLLOW, NULL);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_named(fd, path))
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && ot_is_named(fd, path))
         return fd;
     if (fd >= 0)
         close(fd);

@@ -46,6 +46,7 @@ static void map_commits(ot_sight *s, const char *path)
         fd = ot_open_file(path, O_RDONLY | O_NOFOLLOW, NULL);
     } else if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros) {
         ot_made(fd, path);
+        (void)ot_place_fill(fd, sizeof zeros);
         (void)!pwrite(fd, zeros, sizeof zeros, 0);
     }
     if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof zeros &&

@@ -62,6 +62,15 @@ static void tell_added(ot_hub_deed *deed, const ot_hub *hub, const char *says)
                                     "hints", hub->hints, "keys", hub->keys));
 }
 
+static bool is_hub(const ot_hub *hub)
+{
+    ot_text config = {0};
+    ot_text_printf(&config, "%s/hub.json", hub->dir);
+    const bool there = ot_exists(config.s);
+    ot_text_release(&config);
+    return there;
+}
+
 /* To one that is there only keys are added: said again in full, or by its name alone. */
 static int add_keys(ot_hub_deed *deed, const char *name, const char *url, const json_t *keys)
 {
@@ -95,6 +104,20 @@ static int add_keys(ot_hub_deed *deed, const char *name, const char *url, const 
     return status;
 }
 
+/* The turn at a folder that is made; who removes one of that name may be faster. */
+static int take_folder(ot_hub_deed *deed, const char *name, ot_hub *hub)
+{
+    enum { TRIES = 20 };
+    int status = OPTUNE_ENOENT;
+    for (int i = 0; i < TRIES && status == OPTUNE_ENOENT; i++) {
+        ot_hub_place(deed->o, name, hub);
+        OT_RETURN_UNLESS_OK(ot_make_shared_dirs(hub->dir, deed->err));
+        status = ot_hub_take_turn(deed->o, name, hub, deed->err);
+    }
+    return status;
+}
+
+/* ECONFLICT: there is one, which somebody has added since. */
 static int add_new(ot_hub_deed *deed, const char *name, const char *url, json_t *keys)
 {
     const optune_hub_options *options = deed->options;
@@ -102,10 +125,16 @@ static int add_new(ot_hub_deed *deed, const char *name, const char *url, json_t 
         return optune_fail(deed->err, OPTUNE_EUSAGE,
                            "whose packs are taken? --key K, which `optune hub key` prints "
                            "where they are made; --unsigned takes anybody's as hints");
-    ot_hub hub = {.keys = keys, .withdrawn = json_array()};
-    ot_hub_place(deed->o, name, &hub);
+    ot_hub hub;
+    OT_RETURN_UNLESS_OK(take_folder(deed, name, &hub));
+    if (is_hub(&hub)) {
+        ot_hub_close(&hub);
+        return OPTUNE_ECONFLICT;
+    }
+    hub.keys = json_incref(keys);
+    hub.withdrawn = json_array();
     describe(options, url, &hub);
-    ot_remove_tree(hub.dir); /* what another hub of that name left when it was cut short */
+    ot_hub_empty(&hub); /* what another hub of that name left when it was cut short */
     const int status = ot_hub_write_config(&hub, deed->err);
     if (status >= 0)
         tell_added(deed, &hub,
@@ -113,7 +142,7 @@ static int add_new(ot_hub_deed *deed, const char *name, const char *url, json_t 
                                "was measured here"
                              : "records of this very kind of device, signed by its keys, are "
                                "selected where nothing was measured here");
-    json_decref(hub.withdrawn);
+    ot_hub_close(&hub);
     return status;
 }
 
@@ -131,10 +160,7 @@ int ot_hub_add(ot_hub_deed *deed)
         OT_RETURN_UNLESS_OK(check_url(word[1], deed->options->plain_http, err));
     ot_hub hub;
     ot_hub_place(deed->o, word[0], &hub);
-    ot_text config = {0};
-    ot_text_printf(&config, "%s/hub.json", hub.dir);
-    const bool there = ot_exists(config.s);
-    ot_text_release(&config);
+    const bool there = is_hub(&hub);
     if (!there && !word[1])
         return optune_fail(err, OPTUNE_EUSAGE,
                            "there is no hub '%s': hub add needs a name and an address",
@@ -142,8 +168,9 @@ int ot_hub_add(ot_hub_deed *deed)
     json_t *keys = json_array();
     int status = ot_hub_take_keys(deed->options->keys, keys, err);
     if (status >= 0)
-        status = there ? add_keys(deed, word[0], word[1], keys)
-                       : add_new(deed, word[0], word[1], keys);
+        status = there ? OPTUNE_ECONFLICT : add_new(deed, word[0], word[1], keys);
+    if (status == OPTUNE_ECONFLICT)
+        status = add_keys(deed, word[0], word[1], keys);
     json_decref(keys);
     return status;
 }
@@ -222,17 +249,14 @@ int ot_hub_remove(ot_hub_deed *deed)
         return withdraw(deed, word[0]);
     ot_hub hub;
     int status = ot_hub_open(deed->o, word[0], &hub, deed->err);
-    if (status == OPTUNE_EDAMAGED) { /* that is the remedy */
-        ot_hub_place(deed->o, word[0], &hub);
-        status = OPTUNE_OK;
-    }
+    if (status == OPTUNE_EDAMAGED) /* this is the remedy */
+        status = ot_hub_take_turn(deed->o, word[0], &hub, deed->err);
     if (status < 0)
         return status;
     char dir[sizeof hub.dir];
     memcpy(dir, hub.dir, sizeof dir);
-    ot_remove_tree(dir);
-    ot_hub_close(&hub);
-    if (ot_exists(dir))
+    ot_hub_empty(&hub);
+    if (!ot_hub_leave(&hub))
         return optune_fail(deed->err, OPTUNE_EIO, "cannot remove all of '%s'", dir);
     ot_text_printf(&deed->text, "hub %s and what came from it are gone\n", word[0]);
     json_array_append_new(deed->json, json_pack("{s:s, s:b}", "hub", word[0], "removed", 1));

@@ -5,31 +5,32 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "answer/hub/hub.h"
+#include "db/turn.h"
 
 enum {
     MOST_CONFIG = 1 << 20,
     MOST_GIVEN = 256 << 20,
-    TURN_S = 60,
     GIVEN_S = 7 * 86400, /* what was given longer ago and is named no more was taken away */
 };
+
+static const char lock_name[] = "lock";
 
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-char **ot_hub_names(const optune *o, ot_arena *arena)
+char **ot_hub_names(const char *db, ot_arena *arena)
 {
     ot_text path = {0};
-    ot_text_printf(&path, "%s/hubs", o->db);
-    DIR *dir = *o->db ? opendir(path.s) : NULL;
+    ot_text_printf(&path, "%s/hubs", db);
+    DIR *dir = *db ? opendir(path.s) : NULL;
     ot_text_release(&path);
     char **name = ot_arena_alloc(arena, sizeof *name);
     name[0] = NULL;
@@ -141,41 +142,53 @@ json_t *ot_hub_given(const ot_hub *hub)
     return all;
 }
 
-/* Two that pull from one hub take turns. */
-static int take_lock(optune *o, ot_hub *hub, optune_err *err)
+int ot_hub_take_turn(optune *o, const char *name, ot_hub *hub, optune_err *err)
 {
     ot_text path = {0};
-    ot_text_printf(&path, "%s/lock", hub->dir);
-    hub->lock = open(path.s, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    int status = OPTUNE_OK;
-    if (hub->lock < 0)
-        status = optune_fail(err, OPTUNE_EIO, "cannot open '%s': %s", path.s, strerror(errno));
-    else
-        ot_made(hub->lock, path.s);
-    const double last = ot_now() + TURN_S;
-    int got = 0;
-    while (status >= 0 && (got = ot_lock_at_once(hub->lock)) != 1) {
-        if (got < 0)
-            status = ot_place_refused(path.s, "lock", -got, err);
-        else if (ot_context_stopped(o))
-            status = optune_fail(err, OPTUNE_EINTERRUPTED, "interrupted");
-        else if (ot_now() > last)
-            status = optune_fail(err, OPTUNE_ETIMEOUT,
-                                 "another process works on hub '%s': it holds '%s'", hub->name,
-                                 path.s);
-        else
-            usleep(50000);
-    }
+    *hub = (ot_hub){.lock = -1};
+    ot_hub_place(o, name, hub);
+    ot_text_printf(&path, "%s/%s", hub->dir, lock_name);
+    const int status = ot_turn_take(path.s, &o->stop, &hub->lock, err);
     ot_text_release(&path);
     return status;
 }
 
-int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
+void ot_hub_empty(const ot_hub *hub)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/hub.json", hub->dir);
+    unlink(path.s);
+    DIR *dir = opendir(hub->dir);
+    const struct dirent *entry;
+    while (dir && (entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..") ||
+            !strcmp(entry->d_name, lock_name))
+            continue;
+        ot_text_clear(&path);
+        ot_text_printf(&path, "%s/%s", hub->dir, entry->d_name);
+        ot_remove_tree(path.s);
+    }
+    if (dir)
+        closedir(dir);
+    ot_text_release(&path);
+}
+
+bool ot_hub_leave(ot_hub *hub)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/%s", hub->dir, lock_name);
+    unlink(path.s);
+    ot_text_release(&path);
+    const bool gone = rmdir(hub->dir) == 0 || errno == ENOENT;
+    ot_hub_close(hub);
+    return gone;
+}
+
+static int check_name(optune *o, const char *name, optune_err *err)
 {
     ot_arena arena = {0};
-    *hub = (ot_hub){.lock = -1};
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
-    char **names = ot_hub_names(o, &arena);
+    char **names = ot_hub_names(o->db, &arena);
     int n = 0, status = OPTUNE_ENOENT;
     for (; names[n]; n++)
         if (!strcmp(names[n], name))
@@ -186,21 +199,49 @@ int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
     else if (status < 0)
         status = ot_no_such(err, "hub", name, (const char *const *)names, n);
     ot_arena_release(&arena);
-    if (status < 0)
-        return status;
+    return status;
+}
+
+/* What was removed with its lock while somebody waited has at most another lock. */
+static int take_turn(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    int status = ot_hub_take_turn(o, name, hub, err);
+    if (status >= 0) /* not before: whose turn it was may have changed it */
+        status = read_config(hub, err);
+    if (status == OPTUNE_EDAMAGED && ot_hub_leave(hub))
+        status = OPTUNE_ENOENT;
+    return status == OPTUNE_ENOENT
+               ? optune_fail(err, status, "hub '%.100s' was removed meanwhile", name)
+               : status;
+}
+
+static int open_hub(optune *o, const char *name, bool turn, ot_hub *hub, optune_err *err)
+{
+    *hub = (ot_hub){.lock = -1};
+    OT_RETURN_UNLESS_OK(check_name(o, name, err));
     ot_hub_place(o, name, hub);
+    const int status = turn ? take_turn(o, name, hub, err) : read_config(hub, err);
+    if (status < 0) {
+        ot_hub_close(hub);
+        return status;
+    }
     const char *token = getenv("OPTUNE_HUB_TOKEN");
     hub->token = token && *token ? token : NULL;
-    status = read_config(hub, err);
-    if (status >= 0)
-        status = take_lock(o, hub, err);
-    if (status >= 0) {
-        ot_hub_tidy(hub);
-        ot_hub_read_taken(hub);
-        ot_hub_read_refused(hub);
-    } else
-        ot_hub_close(hub);
-    return status;
+    ot_hub_read_taken(hub);
+    return OPTUNE_OK;
+}
+
+int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(open_hub(o, name, true, hub, err));
+    ot_hub_tidy(hub);
+    ot_hub_read_refused(hub);
+    return OPTUNE_OK;
+}
+
+int ot_hub_look(optune *o, const char *name, ot_hub *hub, optune_err *err)
+{
+    return open_hub(o, name, false, hub, err);
 }
 
 void ot_hub_close(ot_hub *hub)
@@ -243,11 +284,14 @@ static void list_one(ot_hub_deed *deed, const ot_hub *hub)
 }
 
 /* The devices that the hub has packs of. */
-static int list_devices(ot_hub_deed *deed, const ot_hub *hub)
+static int list_devices(ot_hub_deed *deed, const char *name)
 {
+    ot_hub hub;
     json_t *devices = NULL, *device;
     char etag[128];
-    const int status = ot_hub_devices(hub, deed, &devices, etag, deed->err);
+    OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
+    const int status = ot_hub_devices(&hub, deed, &devices, etag, deed->err);
+    ot_hub_close(&hub);
     size_t i;
     if (status < 0)
         return status;
@@ -262,22 +306,23 @@ int ot_hub_list(ot_hub_deed *deed)
 {
     const char *const *word = deed->options->words;
     ot_arena arena = {0};
-    char **names = ot_hub_names(deed->o, &arena);
+    char **names = ot_hub_names(deed->o->db, &arena);
     int status = OPTUNE_OK;
     const char *one[] = {word ? word[0] : NULL, NULL};
     const bool asked = one[0] != NULL;
     const char *const *name = asked ? one : (const char *const *)names;
     for (int i = 0; name[i] && status >= 0; i++) {
         ot_hub hub;
-        status = ot_hub_open(deed->o, name[i], &hub, deed->err);
+        status = ot_hub_look(deed->o, name[i], &hub, deed->err);
         if (status >= 0) {
             list_one(deed, &hub);
-            if (asked)
-                status = list_devices(deed, &hub);
             ot_hub_close(&hub);
+            if (asked)
+                status = list_devices(deed, name[i]);
         } else if (!asked) {
-            ot_text_printf(&deed->text, "%s  %s\n", name[i],
-                           deed->err ? deed->err->text : "cannot be read");
+            ot_text_printf(&deed->text, "%s  %s\n", name[i], deed->err->text);
+            json_array_append_new(deed->json, json_pack("{s:s, s:s}", "hub", name[i], "problem",
+                                                        deed->err->text));
             deed->failed++;
             status = OPTUNE_OK;
         }

@@ -55,11 +55,20 @@ typedef struct ot_hub_deed {
 } ot_hub_deed;
 
 /* ---- home.c: the hubs of a database ------------------------------------------------------ */
-/* ENOENT lists those there are. Locked, so that two pulls take turns: ETIMEOUT names the file. */
+/* ENOENT lists those there are. In one's turn at it, for which others wait: ETIMEOUT names the
+ * file. */
 int ot_hub_open(optune *o, const char *name, ot_hub *hub, optune_err *err);
 void ot_hub_close(ot_hub *hub);
-/* NULL-terminated, sorted, in the arena. */
-char **ot_hub_names(const optune *o, ot_arena *arena);
+/* The turn alone, at what may be no hub yet; ENOENT: not even its folder is there. */
+int ot_hub_take_turn(optune *o, const char *name, ot_hub *hub, optune_err *err);
+/* In one's turn: removes all of it, what says that it is a hub first; and ends the turn for good,
+ * false where more than that was left. */
+void ot_hub_empty(const ot_hub *hub);
+bool ot_hub_leave(ot_hub *hub);
+/* To be looked at without a turn, which who may not write cannot take: what it is and has taken. */
+int ot_hub_look(optune *o, const char *name, ot_hub *hub, optune_err *err);
+/* Of a database: NULL-terminated, sorted, in the arena. */
+char **ot_hub_names(const char *db, ot_arena *arena);
 /* Its name and folder, whether it is there or not. */
 void ot_hub_place(const optune *o, const char *name, ot_hub *hub);
 int ot_hub_list(ot_hub_deed *deed);

@@ -417,7 +417,7 @@ int ot_hub_pull(ot_hub_deed *deed)
                        : pull_from(deed, word[0], deed->err);
     OT_RETURN_UNLESS_OK(ot_context_need_db(deed->o, deed->err));
     ot_arena arena = {0};
-    char **names = ot_hub_names(deed->o, &arena);
+    char **names = ot_hub_names(deed->o->db, &arena);
     int status = names[0] ? OPTUNE_OK
                           : optune_fail(deed->err, OPTUNE_ENOENT,
                                         "no hubs: `optune hub add NAME URL --key K` adds one");

@@ -160,6 +160,41 @@ static void unreadable_is_told(void **state)
     assert_int_equal(status, 0);
 }
 
+static void keep_warning(void *arg, optune_log_level level, const char *text)
+{
+    ot_text *all = arg;
+    if (level <= OPTUNE_LOG_WARNING)
+        ot_text_printf(all, "%s\n", text);
+}
+
+/* The others answer in its place, and nobody would notice that one's own is damaged. */
+static void a_damaged_first_is_told(void **state)
+{
+    (void)state;
+    char list[3100];
+    ot_text told = {0};
+    put("spoilt", "dense_pack.x86", 1e-6);
+    put("good", "dense_gemm.cpu", 1e-7);
+    assert_int_equal(truncate(tuning_path("spoilt/store/data.mdb"), 5000), 0);
+    snprintf(list, sizeof list, "%s:%s", tuning_path("spoilt"), tuning_path("good"));
+    const optune_options options = {.size = sizeof options,
+                                    .db = list,
+                                    .target = "cpu -threads=1",
+                                    .log = keep_warning,
+                                    .log_level = OPTUNE_LOG_WARNING,
+                                    .log_arg = &told};
+    optune *o = NULL;
+    assert_int_equal(optune_open(&options, &o, NULL), OPTUNE_OK);
+    for (int i = 0; i < 2; i++)
+        assert_true(answers(o, "dense_gemm.cpu", 1e-7));
+    optune_close(o);
+    check_contains(ot_text_str(&told), "spoilt/store/data.mdb' is damaged");
+    check_contains(ot_text_str(&told), "optune db rebuild");
+    const char *once = strstr(told.s, "is damaged");
+    assert_null(strstr(once + 1, "is damaged"));
+    ot_text_release(&told);
+}
+
 /* ---- under a handle ---------------------------------------------------------------------- */
 
 static void rebuilt_under_a_handle(void **state)
@@ -327,7 +362,7 @@ int main(void)
         cmocka_unit_test(unreadable_is_told),      cmocka_unit_test(rebuilt_under_a_handle),
         cmocka_unit_test(cut_off_under_a_handle),  cmocka_unit_test(overwritten_under_a_handle),
         cmocka_unit_test(fork_after_open),         cmocka_unit_test(the_cache_has_a_place),
-        cmocka_unit_test(replaced_between_writes),
+        cmocka_unit_test(replaced_between_writes), cmocka_unit_test(a_damaged_first_is_told),
     };
     return cmocka_run_group_tests_name("answer/places", tests, forged_setup, forged_teardown);
 }

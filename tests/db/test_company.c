@@ -20,15 +20,20 @@
 
 enum { SKIPPED = 77 };
 
-static int status_of(pid_t child)
+static int told_by(int status)
 {
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status))
         fail_msg("signal %d", WTERMSIG(status));
     if (WEXITSTATUS(status) == SKIPPED)
         skip();
     return WEXITSTATUS(status);
+}
+
+static int status_of(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return told_by(status);
 }
 
 static int said(const char *what, const optune_err *err)
@@ -196,7 +201,8 @@ static int reads_and_waits(int told, int go)
     return write(told, "", 1) != 1 || read(go, &byte, 1) != 0;
 }
 
-static int with_a_full_disk(void)
+/* `lock`: with the lock file of those before. */
+static int with_a_full_disk(bool lock)
 {
     static char zeros[1 << 16];
     char path[4200], byte;
@@ -206,11 +212,15 @@ static int with_a_full_disk(void)
     if (pipe(told) < 0 || pipe(go) < 0)
         return 3;
     snprintf(path, sizeof path, "%s/store/lock.mdb", store_dir);
-    unlink(path); /* as a copied or compacted store has none */
+    if (!lock)
+        unlink(path); /* as a copied or compacted store has none */
     snprintf(path, sizeof path, "%s/fill", store_dir);
     const int fill = open(path, O_WRONLY | O_CREAT, 0600);
-    while (write(fill, zeros, sizeof zeros) > 0 || write(fill, zeros, 512) > 0)
-        ;
+    do {
+        while (write(fill, zeros, sizeof zeros) > 0 || write(fill, zeros, 512) > 0)
+            ;
+        syncfs(fill); /* what was promised may turn out to be less */
+    } while (write(fill, zeros, 512) > 0);
     for (int i = 0; i < MANY; i++) {
         child[i] = fork();
         if (child[i])
@@ -239,9 +249,34 @@ static void many_readers_of_a_full_disk(void **state)
             mount("none", store_dir, "tmpfs", 0, "size=2m") < 0)
             _exit(SKIPPED); /* not allowed here */
         store_fill(50);
-        _exit(with_a_full_disk());
+        _exit(with_a_full_disk(false));
     }
     assert_int_equal(status_of(child), 0);
+}
+
+/* Where each page that is written needs room anew. */
+static void many_readers_of_a_full_btrfs(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        char command[5 * sizeof store_dir];
+        snprintf(command, sizeof command,
+                 "PATH=$PATH:/sbin:/usr/sbin; truncate -s 120M '%s.img' && "
+                 "mkfs.btrfs -q '%s.img' && mount -o loop '%s.img' '%s'",
+                 store_dir, store_dir, store_dir, store_dir);
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+            ot_make_dirs(store_dir, NULL) < 0 || system(command) != 0)
+            _exit(SKIPPED); /* not allowed, or not known, here */
+        store_fill(50);
+        _exit(with_a_full_disk(true));
+    }
+    char image[4200];
+    snprintf(image, sizeof image, "%s.img", store_dir);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    unlink(image);
+    assert_int_equal(told_by(status), 0);
 }
 
 /* ---- a full disk at any moment of what makes a store ------------------------------------- */
@@ -313,6 +348,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(containers_of_equal_numbers, store_fresh, store_gone),
         cmocka_unit_test_setup_teardown(two_copies_of_the_library, store_fresh, store_gone),
         cmocka_unit_test_setup_teardown(many_readers_of_a_full_disk, store_fresh, store_gone),
+        cmocka_unit_test_setup_teardown(many_readers_of_a_full_btrfs, store_fresh, store_gone),
         cmocka_unit_test_setup_teardown(made_on_a_full_disk, store_fresh, store_gone),
     };
     return cmocka_run_group_tests_name("db/company", tests, NULL, NULL);
