@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of quantised operators share (qdq*.c): the
- * integers that floats stand for, and the QuantizeLinear behind a node.
+ * What the files of quantised operators share (qdq*.c): the integers that floats stand for, and the
+ * QuantizeLinear behind a node.
  */
 #ifndef OPTUNE_ONNX_QDQ_H
 #define OPTUNE_ONNX_QDQ_H
