@@ -248,6 +248,8 @@ static const char *const samples[] = {
     "quantized_conv2d(u8[1,6,5,8], i8[9,8,7,1], i32[9], f32[9], padding=[3,0], zero=77)",
     "quantized_conv2d(i8[1,4,5,6], i8[8,3,2,2], i32[8], f64[8], groups=2)",
     "quantized_conv2d(i8[1,3,60,48], i8[48,1,1,3], i32[48], f32[48], padding=[0,1], groups=48)",
+    "quantized_conv2d(u8[1,9,7,32], i16[24,32,3,3], i32[24], f32[24], padding=[1,1], zero=33)",
+    "quantized_conv2d(u8[1,8,9,16], i8[8,16,7,5], i32[8], f32[8], padding=[3,2], zero=211)",
     NULL,
 };
 
