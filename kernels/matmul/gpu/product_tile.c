@@ -278,7 +278,8 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
         /* Staging vectors has pixels and planes in registers, too. */
         if (shape[i].tm * shape[i].tn > 64 && (p->staging == GPU_STAGE_VECTORS || p->elem > 4))
             continue;
-        const int64_t unroll = 8 * shape[i].tm * shape[i].tn <= gpu_tile_straight(task) ? 8 : 4;
+        const int64_t steps = gpu_tile_straight(task) / (shape[i].tm * shape[i].tn);
+        const int64_t unroll = steps >= 8 ? 8 : steps >= 4 ? 4 : 1;
         for (int64_t bk = 8; bk <= (copies ? 8 : 32); bk *= 2)
             for (int64_t parts = 1; parts <= p->most_splits; parts *= 2) {
                 const gpu_tile t = {.bm = shape[i].bm,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized_add.gpu, quantized_multiply.gpu: 16 elements at once, divided only where a product could
- * round otherwise. */
+/* quantized_add.gpu, quantized_multiply.gpu: 16 elements at once, divided only where a product
+ * could round otherwise. */
 #include "kernels/host/pattern_gpu.h"
 #include "kernels/quantized/pair.h"
 
