@@ -172,7 +172,12 @@ depthwise_conv2d_staged.gpu
 depthwise_conv2d_strips.gpu
 max_pool2d_grad_tiled.gpu
 avg_pool2d_grad_tiled.gpu
-max_pool2d_window.gpu'
+max_pool2d_window.gpu
+quantized_conv2d_mma.cuda
+quantized_conv2d_tile.gpu
+quantized_depthwise_conv2d.gpu
+quantized_add.gpu
+quantized_multiply.gpu'
 FRESH_SECONDS=$((limit < 150 ? 5 : 20)) # of one, which takes a few
 contract() { # NAME SECONDS ARGUMENT...: what a test says, and how it ended
     local name=$1 seconds=$2 status
