@@ -37,6 +37,7 @@ typedef struct ot_stores {
     ot_consulted other[OT_MOST_CONSULTED]; /* after `db`, in this order */
     atomic_int n_others;                   /* grows once one is whole */
     bool other_told;                       /* why one could not be opened */
+    bool first_told;                       /* that others answer in its place, and why */
     atomic_uint turn;      /* what was retired in one is closed once its readers have left */
     atomic_int reading[2]; /* who entered in even turns, in odd ones */
     ot_retired retired[2]; /* in even turns, in odd ones */

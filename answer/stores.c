@@ -207,15 +207,18 @@ static int open_others(optune *o)
 
 int ot_context_open(optune *o, int mode, optune_err *err)
 {
-    const bool told = o->stores->other_told;
     optune_err why = {0};
     OT_RETURN_UNLESS_OK(ot_context_need_db(o, err));
     const int status = open_one(o, o->db, mode, &o->stores->store, &why);
     const int others = mode == OT_STORE_READ ? open_others(o) : 0;
+    bool *const told = &o->stores->first_told;
+    *told = *told && status < 0;
     if (status >= 0 || !others)
         return status < 0 ? optune_fail(err, status, "%s", why.text) : status;
-    if (!told && status != OPTUNE_ENOENT) /* others make up for it, and nobody would notice */
+    if (!*told && status != OPTUNE_ENOENT) { /* others make up for it: nobody would notice */
         ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", why.text);
+        *told = true;
+    }
     return OPTUNE_OK;
 }
 

@@ -227,7 +227,7 @@ static void reap(ot_child *child, bool reaped)
 /* While its leader lives, those that left its group are still known by it. */
 static void end(ot_child *child)
 {
-    ot_tree_signal(child->pid, SIGKILL);
+    ot_trees_signal(&child->pid, 1, SIGKILL);
     reap(child, false);
 }
 

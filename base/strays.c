@@ -134,39 +134,51 @@ int ot_strays_end_of_session(void)
     return n;
 }
 
-typedef struct tree {
-    pid_t root, session;
-    const pid_t *known;
-    int n_known;
-} tree;
+typedef struct trees {
+    const pid_t *root, *known;
+    int n_roots, n_known;
+    pid_t session;
+} trees;
 
 /* The kernel's own calls first: they say of nearly all processes, and at little cost, that they are
  * none of these. */
 static bool left_group(pid_t pid, const void *arg)
 {
-    const tree *t = arg;
-    if (getsid(pid) != t->session || getpgid(pid) == t->root ||
+    const trees *t = arg;
+    if (getsid(pid) != t->session || is_one_of(getpgid(pid), t->root, t->n_roots) ||
         is_one_of(pid, t->known, t->n_known))
         return false;
-    while (pid > 1 && pid != t->root)
+    while (pid > 1 && !is_one_of(pid, t->root, t->n_roots))
         pid = ot_parent_of(pid);
-    return pid == t->root;
+    return is_one_of(pid, t->root, t->n_roots);
 }
 
-void ot_tree_signal(pid_t root, int number)
+/* With a group that it leads: what a process is forking is stopped with its group alone, and a
+ * group whose last parent outside ends goes on. */
+static void signal_one(pid_t pid, int number)
+{
+    kill(getpgid(pid) == pid ? -pid : pid, number);
+}
+
+void ot_trees_signal(const pid_t *root, int n_roots, int number)
 {
     pid_t found[OT_MOST_STRAYS];
-    tree t = {.root = root, .session = getsid(root), .known = found};
+    trees t = {.root = root, .known = found, .n_roots = n_roots};
     int n;
-    kill(-root, SIGSTOP); /* so that none starts another meanwhile */
+    if (n_roots == 0)
+        return;
+    t.session = getsid(root[0]);
+    for (int i = 0; i < n_roots; i++)
+        kill(-root[i], SIGSTOP); /* so that none starts another meanwhile */
     while ((n = processes(found + t.n_known, OT_MOST_STRAYS - t.n_known, left_group, &t)) > 0) {
         for (int i = t.n_known; i < t.n_known + n; i++)
-            kill(found[i], SIGSTOP);
+            signal_one(found[i], SIGSTOP);
         t.n_known += n;
     }
     if (number == SIGSTOP)
         return;
-    for (int i = 0; i < t.n_known; i++)
-        kill(found[i], number);
-    kill(-root, number);
+    for (int i = t.n_known - 1; i >= 0; i--)
+        signal_one(found[i], number);
+    for (int i = 0; i < n_roots; i++)
+        kill(-root[i], number);
 }

@@ -24,9 +24,9 @@ int ot_strays_end(const pid_t *kept, int n_kept);
 /* The same with those of this process's session: what began one of its own is somebody's server,
  * which means to stay (bazel's, sccache's). */
 int ot_strays_end_of_session(void);
-/* Sends SIGSTOP, SIGCONT or SIGKILL to the group that the child `root` of this process leads and to
- * those of its descendants that left it for a group of their own, as what runs under `timeout`
+/* Sends SIGSTOP, SIGCONT or SIGKILL to the groups that these children of this process lead and to
+ * those of their descendants that left them for groups of their own, as what runs under `timeout`
  * does; not to those that began a session. */
-void ot_tree_signal(pid_t root, int number);
+void ot_trees_signal(const pid_t *root, int n_roots, int number);
 
 #endif

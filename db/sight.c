@@ -47,7 +47,9 @@ static void map_commits(ot_sight *s, const char *path)
     } else if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros) {
         ot_made(fd, path);
         (void)ot_place_fill(fd, sizeof zeros);
-        (void)!pwrite(fd, zeros, sizeof zeros, 0);
+        /* Where that is not to be had; from eight bytes on others may count in it. */
+        if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros)
+            (void)!pwrite(fd, zeros, sizeof zeros, 0);
     }
     if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof zeros &&
         S_ISREG(info.st_mode)) {

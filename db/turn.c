@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/remedy.h"
 #include "db/turn.h"
 
 enum { TURN_S = 60, NAP_US = 20000 };
@@ -16,6 +17,22 @@ bool ot_is_named(int fd, const char *path)
            opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
+static const char *remedy(int number)
+{
+    switch (number) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "; be given the right to write there, or take a folder of your own";
+    case ENOLCK:
+    case ENOSYS:
+    case EOPNOTSUPP:
+        return "; its file system will not do: choose a directory on a local disk";
+    default:
+        return ot_errno_remedy(number);
+    }
+}
+
 /* 1: it is locked, and still is what others lock; 0: not now. */
 static int try(const char *path, int *fd, optune_err *err)
 {
@@ -23,12 +40,13 @@ static int try(const char *path, int *fd, optune_err *err)
         *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
         if (*fd < 0)
             return optune_fail(err, errno == ENOENT ? OPTUNE_ENOENT : OPTUNE_EIO,
-                               "cannot open '%s': %s", path, strerror(errno));
+                               "cannot open '%s': %s%s", path, strerror(errno), remedy(errno));
         ot_made(*fd, path);
     }
     const int got = ot_lock_at_once(*fd);
     if (got < 0)
-        return optune_fail(err, OPTUNE_EIO, "cannot lock '%s': %s", path, strerror(-got));
+        return optune_fail(err, OPTUNE_EIO, "cannot lock '%s': %s%s", path, strerror(-got),
+                           remedy(-got));
     if (ot_is_named(*fd, path))
         return got;
     close(*fd);

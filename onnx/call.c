@@ -294,14 +294,25 @@ ot_onnx_value *ot_onnx_reshape(ot_onnx_node *n, ot_onnx_value *value, int rank,
     const optune_tensor *from = value ? ot_onnx_type(n->m, value) : NULL;
     int64_t to[OPTUNE_MAX_RANK];
     bool none = false, told = true;
-    if (!has_nothing(from, rank, dim, to))
+    if (!has_nothing(from, rank, dim, to)) {
+        for (int d = 0; d < rank; d++)
+            for (int k = 0; from && dim[d] == 0 && k < from->rank; k++)
+                if (!optune_dim_known(&from->dim[k])) { /* what follows of nothing? */
+                    ot_onnx_ask(n, &from->dim[k], k);
+                    return NULL;
+                }
         return ot_onnx_reshape_keeping(n, value, rank, dim);
+    }
     for (int d = 0; d < rank; d++) {
         none = none || to[d] == 0;
         told = told && to[d] >= 0;
     }
-    return none && told ? ot_onnx_nothing(n, from->dtype, rank, to)
-                        : ot_onnx_reshape_keeping(n, value, rank, to);
+    if (none && !told) {
+        ot_onnx_refuse(n, "of no elements no dim follows: bind all that are open, --bind DIM=N");
+        return NULL;
+    }
+    return none ? ot_onnx_nothing(n, from->dtype, rank, to)
+                : ot_onnx_reshape_keeping(n, value, rank, to);
 }
 
 ot_onnx_value *ot_onnx_reshape_keeping(ot_onnx_node *n, ot_onnx_value *value, int rank,

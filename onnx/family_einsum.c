@@ -131,6 +131,20 @@ static value *parted(ot_onnx_node *n, value *all, const term *to)
     return NULL;
 }
 
+/* A side of a product in its three dims, or the last two, of which one may be open. */
+static value *gathered(ot_onnx_node *n, const term *t, int rank, const int64_t *dim)
+{
+    int open = 0;
+    for (int i = 0; i < rank; i++)
+        open += dim[i] < 0;
+    for (int i = 0; i < t->n && open > 1; i++)
+        if (t->dim[i] < 0) {
+            ot_onnx_ask(n, &ot_onnx_type(n->m, t->x)->dim[i], i);
+            return NULL;
+        }
+    return ot_onnx_reshape(n, t->x, rank, dim);
+}
+
 static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
 {
     unsigned char left[LABELS], right[LABELS];
@@ -179,8 +193,8 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
     memcpy(side[0], (int64_t[]){product[0], product[1], product[2]}, sizeof side[0]);
     memcpy(side[1], (int64_t[]){product[0], product[2], product[3]}, sizeof side[1]);
     const int skip = product[0] == 1; /* one product, as MatMul has it */
-    value *all = ot_onnx_product(n, ot_onnx_reshape(n, a->x, 3 - skip, side[0] + skip),
-                                 ot_onnx_reshape(n, b->x, 3 - skip, side[1] + skip));
+    value *x = gathered(n, a, 3 - skip, side[0] + skip);
+    value *all = x ? ot_onnx_product(n, x, gathered(n, b, 3 - skip, side[1] + skip)) : NULL;
     to.x = parted(n, all, &to);
     *a = to;
     return to.x;

@@ -82,7 +82,7 @@ static int limits_at(ot_onnx_node *n, const char *name, int i, ot_onnx_list *lis
     const ot_onnx_value *given = ot_onnx_in(n, i);
     if (given && given->sizes) {
         list->n = ot_onnx_sizes_of(given, dim);
-        return list->n;
+        return list->n < 0 ? ot_onnx_refuse(n, "'%s' is no list of integers", name) : list->n;
     }
     if (ot_onnx_list_at(n, name, i, list) < 0)
         return n->err->status;

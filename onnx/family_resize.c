@@ -326,7 +326,7 @@ static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int
         part[i] = x;
     x = x ? ot_onnx_join(n, rank, (int)times, part) : NULL;
     to[rank - 1] = -1;
-    x = ot_onnx_reshape(n, x, rank, to);
+    x = ot_onnx_reshape_keeping(n, x, rank, to);
     for (int d = 0; d < rank; d++)
         order[d] = d < axis ? d : d == axis ? rank - 1 : d - 1;
     return ot_onnx_transpose(n, x, rank, order);

@@ -127,8 +127,12 @@ bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int
 {
     const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
     const bool to_end = to >= OPTUNE_MAX_DIM, first = from == 0 && to == 1;
+    if (from < -OPTUNE_MAX_DIM) /* before the first, as far as a dim reaches */
+        from = 0;
+    if (to < -OPTUNE_MAX_DIM)
+        return ot_onnx_ask(n, &dim, axis) >= 0;
     const int64_t before = from < 0 ? -from : from, behind = to < 0 ? -to : 0;
-    if (before > OPTUNE_MAX_DIM || behind > OPTUNE_MAX_DIM || (!to_end && !first && to >= 0))
+    if (before > OPTUNE_MAX_DIM || (!to_end && !first && to >= 0))
         return ot_onnx_ask(n, &dim, axis) >= 0;
     return bounded(n, &dim,
                    first                         ? 1

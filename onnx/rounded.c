@@ -251,8 +251,9 @@ value *ot_onnx_rounded_pair(ot_onnx_node *n, const char *op, bool merged,
     for (int i = 0; i < 3; i++)
         if (!one_side(n, &side[i], &scale[i], &zero[i]))
             return NULL;
+    /* What merged scales make of zeros, of at most 255, must be finite, too. */
     const float most =
-        fmaxf((float)scale[0] / (float)scale[2], (float)scale[1] / (float)scale[2]);
+        256 * ((float)scale[0] / (float)scale[2] + (float)scale[1] / (float)scale[2]);
     if (merged && !isfinite(fmaxf(most, (float)scale[0] * (float)scale[1] / (float)scale[2])))
         return NULL;
     const bool last = all.rank == 4 && type[0]->rank == 4 && type[1]->rank == 4 &&

@@ -416,9 +416,8 @@ int ot_builder_renew(ot_builder *b, const optune_task *task, const optune_plan *
     bool whole = true;
     for (int i = 0; i < job->n_modules; i++)
         whole = whole && ot_cache_hit(job->module[i]);
-    const int status = whole && job->status >= 0
-                           ? OPTUNE_OK
-                           : ot_builder_submit(b, task, plan, job, err);
+    const int status =
+        whole && job->status >= 0 ? OPTUNE_OK : ot_builder_submit(b, task, plan, job, err);
     while (status >= 0 && !job->done)
         ot_builder_wait(b, job, 1);
     return status;
@@ -521,8 +520,9 @@ void ot_builder_wait(ot_builder *b, ot_job *job, double seconds)
 /* All that they started, too, as compilers start others; time stands still for the deadline. */
 void ot_builder_allow(ot_builder *b, int most)
 {
-    const double now = ot_now();
-    int going = 0;
+    unit *changed[2][MOST_AT_ONCE]; /* to be stopped, to go on */
+    pid_t root[2][MOST_AT_ONCE];
+    int going = 0, n[2] = {0};
     b->allowed = most;
     for (unit *u = b->first; u; u = u->next) {
         if (u->state != RUNNING)
@@ -531,12 +531,20 @@ void ot_builder_allow(ot_builder *b, int most)
         going += go;
         if (go == !u->stopped_at)
             continue;
-        ot_child *child = &u->compiler->child;
-        ot_tree_signal(child->pid, go ? SIGCONT : SIGSTOP);
-        if (go) {
-            child->deadline += now - u->stopped_at;
-            child->started += now - u->stopped_at;
+        changed[go][n[go]] = u;
+        root[go][n[go]++] = u->compiler->child.pid;
+    }
+    for (int go = 0; go < 2; go++) {
+        ot_trees_signal(root[go], n[go], go ? SIGCONT : SIGSTOP);
+        const double now = ot_now();
+        for (int i = 0; i < n[go]; i++) {
+            unit *const u = changed[go][i];
+            ot_child *child = &u->compiler->child;
+            if (go) {
+                child->deadline += now - u->stopped_at;
+                child->started += now - u->stopped_at;
+            }
+            u->stopped_at = go ? 0 : now;
         }
-        u->stopped_at = go ? 0 : now;
     }
 }

@@ -28,10 +28,14 @@ cmake -S "$work" -B "$work/build" -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_C_COMPILER="$(told CMAKE_C_COMPILER)" -DCMAKE_C_FLAGS="$(told CMAKE_C_FLAGS)" \
     -DOPTUNE_TESTS=OFF -DOPTUNE_BENCH=OFF >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 # What the build has compiled of the same files is taken, as make goes by their times: not what a
-# build writes, nor what knows its folder, nor what holds asserts, which hold here alone.
-(cd "$work" && grep -rlE --include='*.c' 'assert\(|OT_WORKER_DIR' . | sed 's/^\.//; s/$/.o/') >"$work/apart"
-(cd "$build/CMakeFiles" && find ot_core.dir optune-cli.dir -name '*.c.o' ! -path '*/gen/*' |
-    grep -vFf "$work/apart" | tar cf - -T -) | (cd "$work/build/CMakeFiles" && tar xmf -)
+# build writes, nor what knows its folder, nor what holds asserts, which hold here alone; and nothing
+# where a file of the tree is newer than what was built.
+if [ -z "$(cd "$source" && find CMakeLists.txt include base call target kernels strategy bring graph onnx db run answer tuner cli \
+    -type f -newer "$build/liboptune.so" -newer "$build/optune")" ]; then
+    (cd "$work" && grep -rlE --include='*.c' 'assert\(|OT_WORKER_DIR' . | sed 's/^\.//; s/$/.o/') >"$work/apart"
+    (cd "$build/CMakeFiles" && find ot_core.dir optune-cli.dir -name '*.c.o' ! -path '*/gen/*' |
+        grep -vFf "$work/apart" | tar cf - -T -) | (cd "$work/build/CMakeFiles" && tar xmf -)
+fi
 rebuild() {
     cmake --build "$work/build" --parallel 2 --target optune-cli optune-worker >"$work/log" 2>&1 ||
         { tail -40 "$work/log"; exit 1; }

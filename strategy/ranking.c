@@ -16,22 +16,16 @@ typedef struct kept {
     struct kept *next;
     unsigned changes; /* of the rows there were, when it was made */
     const optune_op *op;
-    int n_keys;
-    char key[OPTUNE_MAX_KEYS][OPTUNE_NAME_SIZE];
     ot_ranking ranking;
 } kept;
 
-/* None is released: somebody may still read what was kept before rows changed. */
+/* As many as strategies, however targets are written. None is released: somebody may still read
+ * what was kept before rows changed. */
 static _Atomic(kept *) places[1 << PLACE_BITS];
 
 static _Atomic(kept *) *place_of(const optune_op *op)
 {
     return &places[(uint64_t)(uintptr_t)op * 0x9e3779b97f4a7c15u >> (64 - PLACE_BITS)];
-}
-
-static size_t keys_size(const optune_target *target)
-{
-    return (size_t)target->n_keys * sizeof target->key[0];
 }
 
 int ot_row_plevel(const optune_strategy_row *row)
@@ -84,25 +78,22 @@ int ot_ranking_get(const optune_op *op, const optune_target *target, const ot_ra
                    optune_err *err)
 {
     const unsigned changes = ot_registry_changes();
+    const optune_strategy *strategy = ot_strategy_find(op, target);
+    if (!strategy)
+        return optune_fail(err, OPTUNE_ENOENT,
+                           "operator '%s' has no strategy for target '%s' and no generic one",
+                           op->name, target->kind);
     _Atomic(kept *) *const place = place_of(op);
     for (kept *k = atomic_load(place); k; k = k->next)
-        if (k->op == op && k->changes == changes && k->n_keys == target->n_keys &&
-            !memcmp(k->key, target->key, keys_size(target))) {
+        if (k->op == op && k->changes == changes && k->ranking.strategy == strategy) {
             *ranking = &k->ranking;
             return OPTUNE_OK;
         }
     kept *made = ot_alloc(sizeof *made);
     made->changes = changes;
     made->op = op;
-    made->n_keys = target->n_keys;
-    memcpy(made->key, target->key, keys_size(target));
-    made->ranking.strategy = ot_strategy_find(op, target);
-    const int status =
-        made->ranking.strategy
-            ? enumerate(op, &made->ranking, err)
-            : optune_fail(err, OPTUNE_ENOENT,
-                          "operator '%s' has no strategy for target '%s' and no generic one",
-                          op->name, target->kind);
+    made->ranking.strategy = strategy;
+    const int status = enumerate(op, &made->ranking, err);
     if (status < 0) {
         free(made);
         return status;

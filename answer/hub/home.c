@@ -284,14 +284,11 @@ static void list_one(ot_hub_deed *deed, const ot_hub *hub)
 }
 
 /* The devices that the hub has packs of. */
-static int list_devices(ot_hub_deed *deed, const char *name)
+static int list_devices(ot_hub_deed *deed, const ot_hub *hub)
 {
-    ot_hub hub;
     json_t *devices = NULL, *device;
     char etag[128];
-    OT_RETURN_UNLESS_OK(ot_hub_open(deed->o, name, &hub, deed->err));
-    const int status = ot_hub_devices(&hub, deed, &devices, etag, deed->err);
-    ot_hub_close(&hub);
+    const int status = ot_hub_devices(hub, deed, &devices, etag, deed->err);
     size_t i;
     if (status < 0)
         return status;
@@ -316,9 +313,9 @@ int ot_hub_list(ot_hub_deed *deed)
         status = ot_hub_look(deed->o, name[i], &hub, deed->err);
         if (status >= 0) {
             list_one(deed, &hub);
-            ot_hub_close(&hub);
             if (asked)
-                status = list_devices(deed, name[i]);
+                status = list_devices(deed, &hub);
+            ot_hub_close(&hub);
         } else if (!asked) {
             ot_text_printf(&deed->text, "%s  %s\n", name[i], deed->err->text);
             json_array_append_new(deed->json, json_pack("{s:s, s:s}", "hub", name[i], "problem",

@@ -117,12 +117,32 @@ void ot_hub_tidy(const ot_hub *hub)
 
 /* Its text, fetched if it changed, or anyway. ENOENT: there is none. `etag` has room for 128
  * bytes. */
+/* By who has no turn at the hub, and so none of its cache. */
+static int fetch_apart(const ot_hub *hub, ot_hub_deed *deed, const char *file, ot_text *to,
+                       optune_err *err)
+{
+    char folder[256];
+    ot_text path = {0};
+    ot_http how = {.max_bytes = OT_HUB_MOST_INDEX};
+    ot_http_reply reply = {0};
+    OT_RETURN_UNLESS_OK(ot_temp_dir(folder, sizeof folder, err));
+    ot_text_printf(&path, "%s/index", folder);
+    int status = ot_hub_get(hub, deed, file, path.s, &how, &reply, err);
+    if (status >= 0)
+        status = ot_read_file(path.s, to, OT_HUB_MOST_INDEX, err);
+    ot_remove_tree(folder);
+    ot_text_release(&path);
+    return status;
+}
+
 static int fetch(const ot_hub *hub, ot_hub_deed *deed, const char *file, bool anyway,
                  ot_text *to, char *etag, optune_err *err)
 {
     ot_text path = {0}, tag = {0}, known = {0};
     ot_http_reply reply = {0};
     etag[0] = 0;
+    if (hub->lock < 0)
+        return fetch_apart(hub, deed, file, to, err);
     kept_paths(hub, file, &path, &tag);
     ot_http how = {.max_bytes = OT_HUB_MOST_INDEX};
     if (!anyway && access(path.s, R_OK) == 0 && ot_read_file(tag.s, &known, 127, NULL) >= 0 &&

@@ -17,7 +17,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "X_SIGNED",
                        task->call->input[0].type.dtype.code == OPTUNE_DTYPE_INT);
     optune_plan_define(plan, m, "ELEMENTS", n);
-    optune_plan_define(plan, m, "SHARE", host_ceil(host_ceil(n, host_threads(task)), 64) * 64);
+    optune_plan_define(plan, m, "SHARE", quantized_share(task, n));
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = m,
                                             .function = "map",

@@ -14,14 +14,13 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_call *call = task->call;
     const int m = optune_plan_module(plan);
     const int64_t n = optune_tensor_elements(&call->output[0]);
-    const int64_t threads = host_threads(task);
     qpair_define(plan, m, call);
     optune_plan_flag(plan, m, "-ffp-contract=off"); /* each product is rounded by itself */
     optune_plan_define_text(plan, m, "DTYPE", "int");
     optune_plan_define_text(plan, m, "A_T", quantized_c_type(call->input[0].type.dtype));
     optune_plan_define_text(plan, m, "B_T", quantized_c_type(call->input[1].type.dtype));
     optune_plan_define(plan, m, "ELEMENTS", n);
-    optune_plan_define(plan, m, "SHARE", host_ceil(host_ceil(n, threads), 64) * 64);
+    optune_plan_define(plan, m, "SHARE", quantized_share(task, n));
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = m,
                                             .function = "pair",

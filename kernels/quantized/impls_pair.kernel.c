@@ -62,7 +62,7 @@ INLINE singles real(whole32 w)
 /* What is over SCALE, rounded as that quotient is. */
 INLINE singles quotient(singles all)
 {
-    const singles steps = round_limited(all * (1 / SCALE));
+    const singles steps = round_limited(all * INVERSE);
     const singles whole = steps + ROUND_BY;
     const singles off = steps - (whole - ROUND_BY);
     return UNLIKELY(any((off > NEAR) | (off < -NEAR))) ? all / SCALE : steps;

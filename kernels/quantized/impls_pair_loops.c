@@ -6,13 +6,9 @@
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     (void)config;
-    const float scale = (float)optune_call_attr(task->call, "scale")->f;
-    char inverse[64];
     const int m = generic_module(task, plan, task->call->output[0].dtype);
     optune_plan_define(plan, m, "RANK", task->call->output[0].rank);
     qpair_define(plan, m, task->call);
-    snprintf(inverse, sizeof inverse, "((float)%.9e)", (double)(1 / scale));
-    optune_plan_define_text(plan, m, "INVERSE", inverse);
     generic_stage(task, plan, m);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quantized_add and quantized_multiply, generic: an item is an element of the output. Macros from
- * the plan: those of pair.h, INVERSE (1 / SCALE, rounded). */
+ * the plan: those of pair.h. */
 #include "kernels/common/generic_body.kernel.h"
 #include "kernels/quantized/pair.kernel.h"
 

@@ -38,6 +38,7 @@ void qpair_define(optune_plan *plan, int module, const optune_call *call)
     } number[] = {{"A_SCALE", p.scale[0]},
                   {"B_SCALE", p.scale[1]},
                   {"SCALE", p.scale[2]},
+                  {"INVERSE", 1 / p.scale[2]},
                   {"SHIFT", p.shift}};
     char text[64];
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++) {

@@ -16,8 +16,8 @@ typedef struct qpair {
 
 qpair qpair_of(const optune_call *call);
 
-/* IS_PRODUCT MERGED A_SCALE B_SCALE SCALE SHIFT, to the last bit, A_ZERO B_ZERO, and those of
- * quantized_define. */
+/* IS_PRODUCT MERGED A_SCALE B_SCALE SCALE INVERSE (1 / SCALE) SHIFT, to the last bit, A_ZERO
+ * B_ZERO, and those of quantized_define. */
 void qpair_define(optune_plan *plan, int module, const optune_call *call);
 
 #endif

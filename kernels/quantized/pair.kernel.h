@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What quantized_add and quantized_multiply round, behind the words of what includes it. Macros:
- * those of pair.h, INVERSE (1 / SCALE, rounded), FMA.
+ * those of pair.h, FMA.
  */
 #ifndef OPTUNE_KERNELS_QUANTIZED_PAIR_KERNEL_H
 #define OPTUNE_KERNELS_QUANTIZED_PAIR_KERNEL_H

@@ -14,3 +14,9 @@ void quantized_define(optune_plan *plan, int module, const optune_call *call, qu
     optune_plan_define(plan, module, "OUT_LEAST", end.least);
     optune_plan_define(plan, module, "OUT_MOST", end.most);
 }
+
+int64_t quantized_share(const optune_task *task, int64_t n)
+{
+    enum { LINE = 64 };
+    return host_max(host_ceil(host_ceil(n, host_threads(task)), LINE), 1) * LINE;
+}

@@ -79,5 +79,7 @@ static inline double quantized_rounded(double v, const quantized_end *e)
 void quantized_define(optune_plan *plan, int module, const optune_call *call,
                       quantized_end end);
 const char *quantized_c_type(optune_dtype t);
+/* Of n elements for a thread: whole cache lines, and at least one. */
+int64_t quantized_share(const optune_task *task, int64_t n);
 
 #endif

@@ -102,6 +102,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (threads > 64 && (threads / team >= 2 * s.outer ||
                             run_bytes(task, &s, threads / team) > gpu_max_shared(task) / 2))
         threads /= 2;
+    if (run_bytes(task, &s, threads / team) + threads * softmax_elem(&s) > gpu_max_shared(task))
+        threads = team; /* a row */
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "team", team);
     optune_config_choose_int(config, space, "each", each);

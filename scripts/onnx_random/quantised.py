@@ -248,7 +248,7 @@ def three(q):
     return [q.v, q.scale, q.zero]
 
 
-def said_weight(r, x, shape, axis, columns=None):
+def said_weight(r, x, shape, axis):
     dt = r.pick(["i8", "u8"]) if x.v.dt == "u8" else "i8"
     info = np.iinfo(DT[dt])
     n = (shape[axis],) if r.p(0.5) else ()
@@ -357,7 +357,10 @@ def make(seed, only, opset):
     dims = r.pick([0, 1, 2, 2, 2, 2])
     shape = (r.i(1, 2), r.pick([1, 3, 8, 16, 24]), *[r.i(3, 14) for _ in range(dims)])
     v = r.input(r.array("f32", shape))
-    way = only or r.pick(["qdq", "qdq", "operators", "dynamic"])
+    ways = ["qdq", "operators", "dynamic"]
+    if only and only not in ways:
+        raise SystemExit(f"onnx_random: quant has no '{only}': {', '.join(ways)}")
+    way = only or r.pick(["qdq", *ways])
     label = [way]
     if way == "dynamic":
         out = dynamic(r, v)

@@ -221,13 +221,13 @@ static void a_group_within(void **state)
     assert_true(prints(&child));
     const pid_t within = (pid_t)atoi(ot_text_str(&child.text));
     assert_true(within > 1 && getpgid(within) != child.pid);
-    ot_tree_signal(child.pid, SIGSTOP);
+    ot_trees_signal(&child.pid, 1, SIGSTOP);
     assert_true(falls_silent(&child, 0.5));
-    ot_tree_signal(child.pid, SIGCONT);
+    ot_trees_signal(&child.pid, 1, SIGCONT);
     assert_true(prints(&child));
     ot_child_kill(&child);
     int status = 0;
-    for (int i = 0; i < 1000 && waitpid(within, &status, WNOHANG) == 0; i++)
+    for (int i = 0; i < 1000 && waitpid(within, &status, WNOHANG) <= 0; i++)
         usleep(10000);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 0);

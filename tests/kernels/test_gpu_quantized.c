@@ -62,6 +62,17 @@ static void test_refused(void **state)
     /* Of 3e38 the reciprocal has fewer digits than others. */
     check_takes("quantized_add.gpu", SUM("8e37"), NULL, 0);
     check_refuses("quantized_add.gpu", SUM("3e38"), NULL, 0, "reciprocal");
+    check_takes("quantized_multiply.gpu",
+                "quantized_multiply(u8[64,64],u8[64,64],scale=3e38,merged=true)", NULL, 0);
+    /* One channel a group is a block of them in the sums of parts. */
+    static const char few[] = CONV("64,512,512,512", "1,512,1,1", "1", "");
+    check_refuses("quantized_conv2d_mma.cuda", few, "splits", 4, "1 GiB");
+    check_refuses("quantized_conv2d_mma.cuda",
+                  CONV("1,3,2200000,1024", "16,1024,3,3", "16", ""), NULL, 0,
+                  "taps too far apart");
+    static const char steps[] =
+        CONV("1,4,20000,64", "64,1,1,1", "64", ",strides=[1,6000],groups=64");
+    check_refuses("quantized_depthwise_conv2d.gpu", steps, "tile_x", 2, "columns");
     check_refuses("quantized_conv2d_tile.gpu",
                   CONV("1,8192,8192,3", "16,3,3,3", "16", ",padding=[1,1]"), NULL, 0, "1 GiB");
 }

@@ -307,6 +307,48 @@ static void batches_that_may_differ_are_asked_for(void **state)
     onnx_refused(&g, "batches of 2 and 7 do not fit");
 }
 
+static void einsum(ot_text *g, const char *equation, const char *x, const char *z)
+{
+    ot_text attrs = {0};
+    onnx_input(g, "x", ONNX_FLOAT, x);
+    onnx_input(g, "z", ONNX_FLOAT, z);
+    attr_text(&attrs, "equation", equation);
+    onnx_node(g, "Einsum", "", "x z", "y", &attrs);
+}
+
+/* Of no elements an open dim does not follow; of two neither does. */
+static void what_does_not_follow_is_asked_for(void **state)
+{
+    (void)state;
+    ot_text g = {0};
+    einsum(&g, "pqi,k->pqik", "n,3,0", "5");
+    onnx_refused(&g, "of no elements no dim follows");
+    einsum(&g, "bij,bjk->bik", "n,3,t", "n,t,5");
+    onnx_refused(&g, "it needs the value of dim 'n': --bind");
+    onnx_input(&g, "x", ONNX_FLOAT, "n,3,0,4");
+    onnx_input(&g, "z", ONNX_FLOAT, "4,5");
+    onnx_node(&g, "MatMul", "", "x z", "y", NULL);
+    onnx_refused(&g, "of no elements no dim follows");
+}
+
+/* Limits of Slice that are sizes, but no list of them. */
+static void limits_of_another_rank(void **state)
+{
+    (void)state;
+    static const int64_t zero[] = {0}, one[] = {1}, square[] = {1, 1};
+    ot_text g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,8");
+    onnx_input(&g, "v", ONNX_FLOAT, "6");
+    onnx_initializer(&g, "zero", ONNX_INT64, "1", zero, sizeof zero);
+    onnx_initializer(&g, "one", ONNX_INT64, "1", one, sizeof one);
+    onnx_initializer(&g, "square", ONNX_INT64, "2", square, sizeof square);
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Slice", "", "s zero one", "first", NULL);
+    onnx_node(&g, "Reshape", "", "first square", "end", NULL);
+    onnx_node(&g, "Slice", "", "v zero end", "y", NULL);
+    onnx_refused(&g, "'ends' is no list of integers");
+}
+
 /* No number of times that an integer holds. */
 static void scales_beyond_integers_are_asked_for(void **state)
 {
@@ -355,6 +397,8 @@ int main(void)
         cmocka_unit_test(batches_of_volumes),
         cmocka_unit_test(einstein_sums_of_open_batches),
         cmocka_unit_test(batches_that_may_differ_are_asked_for),
+        cmocka_unit_test(what_does_not_follow_is_asked_for),
+        cmocka_unit_test(limits_of_another_rank),
         cmocka_unit_test(dims_below_minus_one),
         cmocka_unit_test(scales_beyond_integers_are_asked_for),
     };

@@ -50,6 +50,13 @@ static int64_t part_sums(const qconv_gpu *q, const qconv_gpu_parts *parts)
     return q->pixels * q->s.groups * parts->co_pad;
 }
 
+bool qconv_gpu_parts_fit(const qconv_gpu *q, const qconv_gpu_parts *parts, char *why)
+{
+    return parts->splits == 1 ||
+           parts->splits * part_sums(q, parts) * (int64_t)sizeof(int32_t) <= MOST_BYTES ||
+           optune_refuse(why, "more than 1 GiB of partial sums");
+}
+
 static int module(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
                   const qconv_gpu_parts *parts, bool lays)
 {

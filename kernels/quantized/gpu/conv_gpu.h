@@ -24,6 +24,9 @@ typedef struct qconv_gpu_parts {
     int64_t co_pad, line, splits;
 } qconv_gpu_parts;
 
+/* Whether sums of parts of the depth are not too many. */
+bool qconv_gpu_parts_fit(const qconv_gpu *q, const qconv_gpu_parts *parts, char *why);
+
 /* False while a dim is unknown. */
 bool qconv_gpu_of(const optune_call *call, qconv_gpu *q);
 

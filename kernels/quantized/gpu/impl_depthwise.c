@@ -91,6 +91,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (t.tx * t.ty * t.v > 1 && products_of(&s, &t) > MOST_STRAIGHT)
         return optune_refuse(why, "%" PRId64 " products of straight code, at most %d",
                              products_of(&s, &t), (int)MOST_STRAIGHT);
+    if (t.tx > 1 && t.columns * t.words * host_ceil(t.v, 4) * 4 > MOST_STRAIGHT)
+        return optune_refuse(why, "%" PRId64 " columns of straight code", t.columns);
     return gpu_grid_fits(host_ceil(threads_of(&s, &t), t.threads), why) &&
            gpu_fits(task, (const int64_t[]){t.threads, 1, 1}, 0, registers_of(&t), why);
 }

@@ -21,7 +21,12 @@ static qconv_gpu shape_of(const optune_task *task)
 static bool applies(const optune_task *task, char *why)
 {
     qconv_gpu q;
-    return gpu_is_cuda(task, 80, why) && qconv_gpu_applies(task, &q, why);
+    if (!gpu_is_cuda(task, 80, why) || !qconv_gpu_applies(task, &q, why))
+        return false;
+    const conv2d_shape *s = &q.s;
+    const int64_t apart = (s->kh * s->dh * s->w + (s->kw - 1) * s->dw) * s->ci;
+    return apart <= INT32_MAX / 2 ||
+           optune_refuse(why, "taps too far apart for 32-bit offsets");
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -30,11 +35,20 @@ static void space(const optune_task *task, optune_space *space)
     matmul_gpu_mma_space(space);
 }
 
+static qconv_gpu_parts parts_of(const qconv_gpu *q, const matmul_gpu_mma *c)
+{
+    return (qconv_gpu_parts){.co_pad = host_ceil(q->s.co_g, c->bn) * c->bn,
+                             .line = host_ceil(q->depth, c->kb) * c->kb,
+                             .splits = c->splits};
+}
+
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const qconv_gpu q = shape_of(task);
     const matmul_gpu p = product_of(&q);
-    return matmul_gpu_mma_valid(task, &p, config, why);
+    const matmul_gpu_mma c = matmul_gpu_mma_of(config);
+    const qconv_gpu_parts parts = parts_of(&q, &c);
+    return qconv_gpu_parts_fit(&q, &parts, why) && matmul_gpu_mma_valid(task, &p, config, why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -56,8 +70,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const qconv_gpu q = shape_of(task);
     const matmul_gpu_mma c = matmul_gpu_mma_of(config);
     const int64_t tiles = host_ceil(q.depth, c.kb);
-    const qconv_gpu_parts parts = {
-        .co_pad = host_ceil(q.s.co_g, c.bn) * c.bn, .line = tiles * c.kb, .splits = c.splits};
+    const qconv_gpu_parts parts = parts_of(&q, &c);
     const int m = qconv_gpu_module(task, plan, &q, &parts);
     const struct {
         const char *macro;

@@ -66,10 +66,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              (parts.splits - 1) * host_ceil(steps, parts.splits) >= steps))
         return optune_refuse(why, "%" PRId64 " steps do not make %" PRId64 " parts", steps,
                              parts.splits);
-    if (parts.splits > 1 &&
-        parts.splits * q.pixels * q.s.groups * parts.co_pad * WORD > INT64_C(1) << 30)
-        return optune_refuse(why, "more than 1 GiB of partial sums");
-    return gpu_tile_unrolls(task, &t, optune_config_int(config, "unroll_k"), why) &&
+    return qconv_gpu_parts_fit(&q, &parts, why) &&
+           gpu_tile_unrolls(task, &t, optune_config_int(config, "unroll_k"), why) &&
            gpu_tile_valid(task, &t, q.pixels, q.s.co_g, WORD, 0, why);
 }
 

@@ -71,10 +71,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t threads = optune_config_int(config, "threads");
     const int64_t each = optune_config_int(config, "each");
     const int m = optune_plan_module(plan);
-    char inverse[64];
     qpair_define(plan, m, call);
-    snprintf(inverse, sizeof inverse, "((float)%.9e)", (double)inverse_of(call));
-    optune_plan_define_text(plan, m, "INVERSE", inverse);
     optune_plan_define(plan, m, "A_SIGNED", call->input[0].type.dtype.code == OPTUNE_DTYPE_INT);
     optune_plan_define(plan, m, "B_SIGNED", call->input[1].type.dtype.code == OPTUNE_DTYPE_INT);
     optune_plan_define(plan, m, "ELEMENTS", n);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quantized_add.gpu, quantized_multiply.gpu: EACH vectors of 16 elements a thread, a block's width
- * apart. Macros: those of pair.h, INVERSE (1 / SCALE, rounded), A_SIGNED B_SIGNED, ELEMENTS THREADS
- * EACH INDEX.
+ * apart. Macros: those of pair.h, A_SIGNED B_SIGNED, ELEMENTS THREADS EACH INDEX.
  *
  * The one idea, as of quantized_add.cpu: a product with INVERSE is within 2^-12 of the quotient
  * where that is not cut off, so that both round to the same whole number unless it lies that near

@@ -44,7 +44,7 @@ lay(GLOBAL const unsigned char *RESTRICT data, GLOBAL unsigned char *RESTRICT la
         UNROLL
         for (int b = 0; b < 4; b += LAY_V) {
             const int k = chunk * 16 + i * 4 + b, at = k < TERMS ? look(&p, k / CI_G) : -1;
-            w.v[i] |= (u32)(at >= 0 ? *(GLOBAL const LAY_T *)(from + at * CI + k % CI_G)
+            w.v[i] |= (u32)(at >= 0 ? *(GLOBAL const LAY_T *)(from + (INDEX)at * CI + k % CI_G)
                                     : (LAY_T)ZEROS)
                       << 8 * b;
         }
