@@ -30,14 +30,17 @@ static int64_t room(const optune_task *task, const softmax_shape *s,
 
 static bool applies(const optune_task *task, char *why)
 {
-    enum { LONGEST = 32 * HELD };
+    enum { LONGEST = 32 * HELD, LEAST = 64 }; /* elements; threads, 32 a row */
     softmax_shape s;
     if (!softmax_gpu_applies(task, &s, why))
         return false;
     if (s.inner != 1)
         return optune_refuse(why, "is for a contiguous axis");
-    return s.n <= LONGEST ||
-           optune_refuse(why, "rows of %" PRId64 ", at most %d", s.n, (int)LONGEST);
+    if (s.n > LONGEST)
+        return optune_refuse(why, "rows of %" PRId64 ", at most %d", s.n, (int)LONGEST);
+    const int64_t least = run_bytes(task, &s, LEAST / 32) + LEAST * softmax_elem(&s);
+    return least <= gpu_max_shared(task) ||
+           optune_refuse(why, "%" PRId64 " bytes of shared memory for two rows", least);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -102,8 +105,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (threads > 64 && (threads / team >= 2 * s.outer ||
                             run_bytes(task, &s, threads / team) > gpu_max_shared(task) / 2))
         threads /= 2;
-    if (run_bytes(task, &s, threads / team) + threads * softmax_elem(&s) > gpu_max_shared(task))
-        threads = team; /* a row */
     optune_config_choose_int(config, space, "threads", threads);
     optune_config_choose_int(config, space, "team", team);
     optune_config_choose_int(config, space, "each", each);
