@@ -103,8 +103,12 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     while (threads > 64 && threads > items)
         threads /= 2;
     optune_config_choose_int(config, space, "threads", threads);
-    optune_config_choose_int(config, space, "tile", by.tile);
     optune_config_choose_int(config, space, "pack", pack);
+    optune_config_choose_int(config, space, "tile", by.tile);
+    while (!valid(task, config, NULL) && by.tile > 16) { /* little shared memory */
+        by.tile /= 2;
+        optune_config_choose_int(config, space, "tile", by.tile);
+    }
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
