@@ -335,7 +335,7 @@ void ot_batch_clear(ot_batch *batch);
  * it is sound was looked at there. NULL: it was not, and EUSAGE says that it is not. */
 int ot_batch_add(ot_batch *batch, const optune_record *record, const ot_log_line *from,
                  optune_err *err);
-/* Leaves out what the store has, whole, or has forgotten; how many are left. */
+/* Leaves out what the store has, whole, or has forgotten, and doubles; how many are left. */
 int ot_batch_settle(ot_batch *batch, ot_store *store);
 /* As ot_log_append to a log of short lines, all with one write(2). */
 int ot_batch_log(ot_batch *batch, ot_log *log, optune_err *err);

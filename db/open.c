@@ -431,12 +431,12 @@ static int open_once(env *e, int mode, const char *data, env **opened, optune_er
         return errno == ENOENT ? 1 : ot_place_refused(e->path, "open", errno, err);
     pthread_mutex_lock(&table_lock);
     status = join(e, mode, data, opened, err);
+    if (in_place(folder, e->path) && status == OPTUNE_OK && mode == OT_STORE_WRITE)
+        status = prepare_to_write(*opened, data, err);
     if (!in_place(folder, e->path)) {
         e->torn = true;
         status = 1;
     }
-    if (status == OPTUNE_OK && mode == OT_STORE_WRITE)
-        status = prepare_to_write(*opened, data, err);
     if (status != OPTUNE_OK) {
         *opened = NULL;
     } else if ((*opened)->users++ == 0) {
