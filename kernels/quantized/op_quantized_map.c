@@ -78,7 +78,6 @@ static const char *const samples[] = {
     "quantized_map(u8[130], i8[256])",
     "quantized_map(u8[3,64], var u8[256])",
     "quantized_map(i8[], i8[256])",
-    "quantized_map(u8[0,3], u8[256])",
     NULL,
 };
 

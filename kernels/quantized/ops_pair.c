@@ -156,7 +156,7 @@ static const optune_preset gated[] = {
                "merged=true)",                                                                 \
             op "(i8[5,33], u8[5,33], a_scale=0.25, a_zero=-100, b_scale=0.5, b_zero=200, "     \
                "scale=4.0, zero=17, merged=true, limits=[0,100], out_dtype=u8)",               \
-            op "(u8[], u8[])", op "(u8[0,3], u8[0,3])", NULL,                                  \
+            op "(u8[], u8[])", NULL,                                                           \
     }
 
 #define PAIR(id, text, preset)                                                                 \
