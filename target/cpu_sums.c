@@ -59,8 +59,7 @@ bool ot_cpu_bf16_slow(void)
         const int64_t plain = ot_now_ns() - between - read;
         ratio[i] = (double)(between - start - read) / (double)(plain > 1 ? plain : 1);
     }
-    /* An instruction has twice the products; near that either will do, and one answer is wanted. */
-    return ot_median_interval(ratio, TURNS).median > 2.5;
+    return ot_cpu_sums_slow(ratio, TURNS);
 }
 
 #else
@@ -71,3 +70,9 @@ bool ot_cpu_bf16_slow(void)
 }
 
 #endif
+
+/* An instruction has twice the products; near that either will do, and one answer is wanted. */
+bool ot_cpu_sums_slow(const double *ratio, int n)
+{
+    return ot_median_interval(ratio, n).median > 2.5;
+}

@@ -167,6 +167,8 @@ void ot_cpu_features_here(ot_cpu_features *f); /* from /proc/cpuinfo, read once 
 /* cpu_sums.c: whether this processor has AVX-512 BF16 and takes longer for its sums than for the
  * same in float32. Measured, in about 50 us. */
 bool ot_cpu_bf16_slow(void);
+/* What times of the one over those of the other, `n` turns, say of that. */
+bool ot_cpu_sums_slow(const double *ratio, int n);
 
 /* cpu_buffer.c: memory for CPU kernels. A guarded buffer ends where OT_GUARD_BYTES that nobody
  * may touch begin, and starts after as many; canaries fill what alignment leaves over. */

@@ -44,6 +44,9 @@ static void test_features(void **state)
     assert_int_equal(f.dots, 0);
 
     /* How long one takes is measured; who has it not, has no slow one. */
+    const double slow[] = {3.4, 4.0, 0.2, 3.8, 3.6}, fast[] = {1.0, 1.1, 40, 0.9, 2.0};
+    assert_true(ot_cpu_sums_slow(slow, OT_COUNT(slow))); /* whichever turn was interrupted */
+    assert_false(ot_cpu_sums_slow(fast, OT_COUNT(fast)));
     ot_cpu_features_here(&f);
     assert_true(f.dots & OPTUNE_DOT_BF16 || !(f.dots & OPTUNE_DOT_BF16_SLOW));
 
