@@ -19,24 +19,12 @@ int conv2d_solved(const optune_tensor *const tensors[3])
                : 1;
 }
 
-conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
-                            const optune_tensor *out, int64_t kh, int64_t kw)
+conv2d_shape conv2d_window(const optune_call *call)
 {
     const int64_t *stride = optune_call_ints(call, "strides");
     const int64_t *pad = optune_call_ints(call, "padding");
     const int64_t *dilation = optune_call_ints(call, "dilation");
-    const int64_t groups = optune_call_int(call, "groups");
     return (conv2d_shape){
-        .n = data->dim[0].min,
-        .images = data->dim[0].max,
-        .ci = data->dim[1].min,
-        .h = data->dim[2].max,
-        .w = data->dim[3].max,
-        .co = out->dim[1].min,
-        .kh = kh,
-        .kw = kw,
-        .oh = out->dim[2].max,
-        .ow = out->dim[3].max,
         .sh = stride[0],
         .sw = stride[1],
         .pt = pad[0],
@@ -45,11 +33,29 @@ conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
         .pr = pad[3],
         .dh = dilation[0],
         .dw = dilation[1],
-        .groups = groups,
-        .ci_g = data->dim[1].min / groups,
-        .co_g = out->dim[1].min / groups,
-        .f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64,
     };
+}
+
+conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
+                            const optune_tensor *out, int64_t kh, int64_t kw)
+{
+    const int64_t groups = optune_call_int(call, "groups");
+    conv2d_shape s = conv2d_window(call);
+    s.n = data->dim[0].min;
+    s.images = data->dim[0].max;
+    s.ci = data->dim[1].min;
+    s.h = data->dim[2].max;
+    s.w = data->dim[3].max;
+    s.co = out->dim[1].min;
+    s.kh = kh;
+    s.kw = kw;
+    s.oh = out->dim[2].max;
+    s.ow = out->dim[3].max;
+    s.groups = groups;
+    s.ci_g = data->dim[1].min / groups;
+    s.co_g = out->dim[1].min / groups;
+    s.f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64;
+    return s;
 }
 
 static void define_numbers(optune_plan *plan, int module, const conv2d_shape *s, int first)

@@ -79,9 +79,18 @@ typedef struct conv2d_shape {
     bool any_n, any_h, any_w;
 } conv2d_shape;
 
+/* Strides, padding and dilation of a call, all else 0. */
+conv2d_shape conv2d_window(const optune_call *call);
+
 /* Of known types, both NCHW: `data` has the plane H x W, `out` OH x OW. */
 conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
                             const optune_tensor *out, int64_t kh, int64_t kw);
+
+/* How far apart the first and the last tap of a window look, in pixels of the plane. */
+static inline int64_t conv2d_taps_apart(const conv2d_shape *s)
+{
+    return s->kh * s->dh * s->w + (s->kw - 1) * s->dw;
+}
 
 static inline int64_t conv2d_elem(const conv2d_shape *s)
 {

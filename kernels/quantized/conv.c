@@ -10,33 +10,21 @@ bool qconv_shape_of(const optune_call *call, conv2d_shape *s)
     *s = (conv2d_shape){0};
     if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
         return false;
-    const int64_t *stride = optune_call_ints(call, "strides");
-    const int64_t *pad = optune_call_ints(call, "padding");
-    const int64_t *dilation = optune_call_ints(call, "dilation");
     const int64_t groups = optune_call_int(call, "groups");
-    *s = (conv2d_shape){
-        .n = data->dim[0].min,
-        .images = data->dim[0].max,
-        .h = data->dim[1].min,
-        .w = data->dim[2].min,
-        .ci = data->dim[3].min,
-        .co = weight->dim[0].min,
-        .kh = weight->dim[2].min,
-        .kw = weight->dim[3].min,
-        .oh = out->dim[1].min,
-        .ow = out->dim[2].min,
-        .sh = stride[0],
-        .sw = stride[1],
-        .pt = pad[0],
-        .pl = pad[1],
-        .pb = pad[2],
-        .pr = pad[3],
-        .dh = dilation[0],
-        .dw = dilation[1],
-        .groups = groups,
-        .ci_g = weight->dim[1].min,
-        .co_g = weight->dim[0].min / groups,
-    };
+    *s = conv2d_window(call);
+    s->n = data->dim[0].min;
+    s->images = data->dim[0].max;
+    s->h = data->dim[1].min;
+    s->w = data->dim[2].min;
+    s->ci = data->dim[3].min;
+    s->co = weight->dim[0].min;
+    s->kh = weight->dim[2].min;
+    s->kw = weight->dim[3].min;
+    s->oh = out->dim[1].min;
+    s->ow = out->dim[2].min;
+    s->groups = groups;
+    s->ci_g = weight->dim[1].min;
+    s->co_g = weight->dim[0].min / groups;
     return true;
 }
 
@@ -63,9 +51,7 @@ void qconv_define(optune_plan *plan, int module, const optune_task *task, const 
 optune_arg qconv_pack(const optune_task *task, optune_plan *plan, int module,
                       int64_t words_bytes, int64_t channels)
 {
-    const optune_call *call = task->call;
-    const bool once = call->input[QCONV_WEIGHT].is_const && call->input[QCONV_BIAS].is_const &&
-                      call->input[QCONV_SCALE].is_const;
+    const bool once = qconv_once(task->call);
     const optune_arg packed = optune_scratch_arg(
         optune_plan_scratch(plan, "weights", words_bytes + 8 * channels, once));
     optune_plan_stage(plan, &(optune_stage){.phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED,

@@ -33,6 +33,13 @@ bool qconv_applies(const optune_task *task, conv2d_shape *s, char *why);
 void qconv_define(optune_plan *plan, int module, const optune_task *task,
                   const conv2d_shape *s);
 
+/* Whether what is packed is known before the model runs. */
+static inline bool qconv_once(const optune_call *call)
+{
+    return call->input[QCONV_WEIGHT].is_const && call->input[QCONV_BIAS].is_const &&
+           call->input[QCONV_SCALE].is_const;
+}
+
 /* Adds the stage `pack` of the weight, the bias and the scales, which fills the words, of so many
  * bytes, and behind them a list of `channels` sums and one of as many scales. */
 optune_arg qconv_pack(const optune_task *task, optune_plan *plan, int module,

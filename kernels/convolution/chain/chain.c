@@ -51,34 +51,22 @@ bool chain_shape_of(const optune_call *call, conv2d_shape *s)
     if (!known_image(data) || !optune_tensor_known(&call->input[CHAIN_POINTWISE].type) ||
         !optune_tensor_known(weight) || !known_image(out))
         return false;
-    const int64_t *stride = optune_call_ints(call, "strides");
-    const int64_t *pad = optune_call_ints(call, "padding");
-    const int64_t *dilation = optune_call_ints(call, "dilation");
     const int block = tensor_layout_block(optune_call_word(call, "data_layout"));
-    *s = (conv2d_shape){
-        .n = optune_dim_known(&data->dim[0]) ? data->dim[0].min : 1,
-        .images = data->dim[0].max,
-        .ci = data->dim[1].min * (block ? block : 1),
-        .h = data->dim[2].min,
-        .w = data->dim[3].min,
-        .co = weight->dim[0].min,
-        .kh = weight->dim[2].min,
-        .kw = weight->dim[3].min,
-        .oh = out->dim[2].min,
-        .ow = out->dim[3].min,
-        .sh = stride[0],
-        .sw = stride[1],
-        .pt = pad[0],
-        .pl = pad[1],
-        .pb = pad[2],
-        .pr = pad[3],
-        .dh = dilation[0],
-        .dw = dilation[1],
-        .groups = 1,
-        .data_block = block,
-        .out_block = conv2d_out_block(call),
-        .f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64,
-    };
+    *s = conv2d_window(call);
+    s->n = optune_dim_known(&data->dim[0]) ? data->dim[0].min : 1;
+    s->images = data->dim[0].max;
+    s->ci = data->dim[1].min * (block ? block : 1);
+    s->h = data->dim[2].min;
+    s->w = data->dim[3].min;
+    s->co = weight->dim[0].min;
+    s->kh = weight->dim[2].min;
+    s->kw = weight->dim[3].min;
+    s->oh = out->dim[2].min;
+    s->ow = out->dim[3].min;
+    s->groups = 1;
+    s->data_block = block;
+    s->out_block = conv2d_out_block(call);
+    s->f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64;
     s->ci_g = s->ci;
     s->co_g = s->co;
     return true;

@@ -31,6 +31,9 @@ static bool applies(const optune_task *task, char *why)
     if (s.h * s.w > INT32_MAX / 2 || s.oh * s.ow > INT32_MAX / 2 || p.k > INT32_MAX / 2 ||
         s.ci_g > 32 * 65535)
         return optune_refuse(why, "one plane is too large for 32-bit offsets");
+    const int64_t channels = s.groups * implicit_mma_channels(task->call, &s);
+    if (conv2d_taps_apart(&s) > INT32_MAX / 2 / channels)
+        return optune_refuse(why, "taps too far apart for 32-bit offsets");
     return matmul_gpu_mma_applies(task, &p, why);
 }
 

@@ -108,24 +108,15 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     const int channels = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
-    const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
-    const int high = MIN(GROUP, BLOCKS_M - group * GROUP);
-    const int m0 = (group * GROUP + within % high) * BM;
-    const INDEX n0 = (INDEX)(within / high) * BN;
+    const tile_start at = tile_start_of(BLOCK_X, BLOCKS_M, BLOCKS_N, GROUP);
+    const int m0 = (int)at.m;
+    const INDEX n0 = at.n;
     const int first = part * PART_TILES, tiles = MIN(PART_TILES, TILES - first);
     GLOBAL const ELEM *RESTRICT const weights = packed + ((INDEX)channels * CO_PAD + m0) * LINE;
     GLOBAL const ELEM *RESTRICT const input = turned + channels * CI_PAD;
     own p[OWN];
     SUM acc[MT][NT][4];
-    UNROLL
-    for (int i = 0; i < MT; i++) {
-        UNROLL
-        for (int j = 0; j < NT; j++) {
-            UNROLL
-            for (int e = 0; e < 4; e++)
-                acc[i][j][e] = 0;
-        }
-    }
+    tile_clear(acc);
     UNROLL
     for (int i = 0; i < OWN; i++)
         p[i] = own_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP);

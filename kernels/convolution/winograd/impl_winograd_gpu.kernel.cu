@@ -108,21 +108,7 @@ multiply(GLOBAL const DTYPE *RESTRICT v, GLOBAL const DTYPE *RESTRICT u,
     tile_store(to, BM, thread, next_a);                                                        \
     tile_store((to) + BK * BM, BN, thread, next_b);
 #define STEPS (CI_PAD / BK)
-    if (TILE_AHEAD) {
-        TILE_PIPELINE(STEPS, tile, SHARED_TILE, 0, BK * BM, true, ty, tx, acc)
-    } else {
-        FETCH_TILES(0, true)
-        UNROLL_BY(1)
-        for (int s = 0; s < STEPS; s++) {
-            LOCAL DTYPE *const now = tile + s % STAGES * SHARED_TILE;
-            if (STAGES == 1) /* with two, the barrier before says that this one is read */
-                BARRIER();
-            STORE_TILES(now)
-            BARRIER();
-            FETCH_TILES(s + 1, s + 1 < STEPS)
-            tile_multiply(now, now + BK * BM, ty, tx, acc);
-        }
-    }
+    TILE_PRODUCT(STEPS, tile, SHARED_TILE, ty, tx, acc)
 
     GLOBAL DTYPE *RESTRICT const to = m + ((INDEX)BLOCK_Z * CO_PAD + co0) * P_PAD + p0;
     UNROLL

@@ -51,23 +51,14 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     const int batch = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
-    const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
-    const int high = MAX(1, MIN(GROUP, (int)CEIL_DIV(ALL_ROWS, BM) - group * GROUP));
-    const INDEX m0 = (INDEX)(group * GROUP + within % high) * BM;
-    const INDEX n0 = (INDEX)(within / high) * BN;
+    const tile_start at =
+        tile_start_of(BLOCK_X, (int)CEIL_DIV(ALL_ROWS, BM), BLOCKS_N, GROUP);
+    const INDEX m0 = at.m, n0 = at.n;
     const INDEX rows = B_VARIES && batch >= BATCHES ? 0 : ALL_ROWS;
     const bool idle = (M_VARIES || B_VARIES) && (m0 >= rows || n0 >= N);
     const int first = part * PART_TILES, tiles = idle ? 0 : MIN(PART_TILES, TILES - first);
     SUM acc[MT][NT][4];
-    UNROLL
-    for (int i = 0; i < MT; i++) {
-        UNROLL
-        for (int j = 0; j < NT; j++) {
-            UNROLL
-            for (int e = 0; e < 4; e++)
-                acc[i][j][e] = 0;
-        }
-    }
+    tile_clear(acc);
     a += A_SHARED ? 0 : (i64)batch * ALL_ROWS * K;
     b += B_SHARED ? 0 : (i64)batch * N * K;
     tile_copies next_a = COPIES_A((INDEX)first * DEPTH);

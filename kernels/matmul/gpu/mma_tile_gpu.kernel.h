@@ -69,6 +69,34 @@ INLINE int tile_fragment(int across, int chunks, int at, int i, int k)
                   : (at ^ (32 * k)) + i * 16 * chunks * 16;
 }
 
+INLINE void tile_clear(SUM (*acc)[NT][4])
+{
+    UNROLL
+    for (int i = 0; i < MT; i++) {
+        UNROLL
+        for (int j = 0; j < NT; j++) {
+            UNROLL
+            for (int e = 0; e < 4; e++)
+                acc[i][j][e] = 0;
+        }
+    }
+}
+
+/* The first row and column of block `block` of rows x columns blocks, of which those of `together`
+ * rows, column by column, follow one another: what they read is then still in the cache. */
+typedef struct tile_start {
+    INDEX m, n;
+} tile_start;
+
+INLINE tile_start tile_start_of(int block, int rows, int columns, int together)
+{
+    const int group = block / (together * columns), within = block % (together * columns);
+    const int high = MAX(1, MIN(together, rows - group * together));
+    const tile_start at = {(INDEX)(group * together + within % high) * BM,
+                           (INDEX)(within / high) * BN};
+    return at;
+}
+
 /* The fragments of this warp at step `k` of a stage. */
 INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_a, int at_b,
                       int k)

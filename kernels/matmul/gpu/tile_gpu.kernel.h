@@ -294,4 +294,23 @@ INLINE void tile_last(const tile_fragments *f, DTYPE acc[TM][TN])
         }                                                                                      \
     }
 
+/* acc += the product of `count` tiles, at least one, with fragments ahead or without: the a of a
+ * tile lies in front, its b BK * BM elements behind; the rest as in TILE_PIPELINE. */
+#define TILE_PRODUCT(count, tile, size, thread_y, thread_x, acc)                               \
+    if (TILE_AHEAD) {                                                                          \
+        TILE_PIPELINE(count, tile, size, 0, BK *BM, true, thread_y, thread_x, acc)             \
+    } else {                                                                                   \
+        FETCH_TILES(0, true)                                                                   \
+        UNROLL_BY(1)                                                                           \
+        for (int ot_s = 0; ot_s < (count); ot_s++) {                                           \
+            LOCAL DTYPE *const ot_now = (tile) + ot_s % STAGES * (size);                       \
+            if (STAGES == 1) /* with two, the barrier before says that this one is read */     \
+                BARRIER();                                                                     \
+            STORE_TILES(ot_now)                                                                \
+            BARRIER();                                                                         \
+            FETCH_TILES(ot_s + 1, ot_s + 1 < (count))                                          \
+            tile_multiply(ot_now, ot_now + BK * BM, thread_y, thread_x, acc);                  \
+        }                                                                                      \
+    }
+
 #endif

@@ -197,10 +197,8 @@ product(GLOBAL const ELEM *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
 {
     SHARED(pool, STAGES * TILE_BYTES);
     const INDEX rows = ALL_ROWS;
-    const int group = BLOCK_X / (TOGETHER * BLOCKS_N), within = BLOCK_X % (TOGETHER * BLOCKS_N);
-    const int high = MAX(1, MIN(TOGETHER, (int)CEIL_DIV(rows, BM) - group * TOGETHER));
-    const INDEX m0 = (INDEX)(group * TOGETHER + within % high) * BM;
-    const INDEX n0 = (INDEX)(within / high) * BN;
+    const tile_start at = tile_start_of(BLOCK_X, (int)CEIL_DIV(rows, BM), BLOCKS_N, TOGETHER);
+    const INDEX m0 = at.m, n0 = at.n;
     const bool idle = M_VARIES && (m0 >= rows || n0 >= N);
     const int first = BLOCK_Z * PART_TILES, tiles = idle ? 0 : MIN(PART_TILES, TILES - first);
     const int lane = THREAD_X % 32;

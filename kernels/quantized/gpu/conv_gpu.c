@@ -110,9 +110,7 @@ static optune_stage flat(int phase, int m, const char *function, int64_t threads
 optune_arg qconv_gpu_weights(const optune_task *task, optune_plan *plan, int m,
                              int64_t words_bytes, int64_t channels)
 {
-    const optune_call *call = task->call;
-    const bool once = call->input[QCONV_WEIGHT].is_const && call->input[QCONV_BIAS].is_const &&
-                      call->input[QCONV_SCALE].is_const;
+    const bool once = qconv_once(task->call);
     const int phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED;
     const optune_arg packed = optune_scratch_arg(
         optune_plan_scratch(plan, "weights", words_bytes + 8 * channels + CHUNK, once));

@@ -23,9 +23,7 @@ static bool applies(const optune_task *task, char *why)
     qconv_gpu q;
     if (!gpu_is_cuda(task, 80, why) || !qconv_gpu_applies(task, &q, why))
         return false;
-    const conv2d_shape *s = &q.s;
-    const int64_t apart = (s->kh * s->dh * s->w + (s->kw - 1) * s->dw) * s->ci;
-    return apart <= INT32_MAX / 2 ||
+    return conv2d_taps_apart(&q.s) <= INT32_MAX / 2 / q.s.ci ||
            optune_refuse(why, "taps too far apart for 32-bit offsets");
 }
 

@@ -54,24 +54,15 @@ convolve(GLOBAL const ELEM *RESTRICT data, GLOBAL const ELEM *RESTRICT packed,
 {
     SHARED(pool, STAGES * STAGE_BYTES);
     const int channels = BLOCK_Z / SPLITS, part = BLOCK_Z % SPLITS;
-    const int group = BLOCK_X / (GROUP * BLOCKS_N), within = BLOCK_X % (GROUP * BLOCKS_N);
-    const int high = MIN(GROUP, BLOCKS_M - group * GROUP);
-    const INDEX m0 = (INDEX)(group * GROUP + within % high) * BM;
-    const int n0 = within / high * BN;
+    const tile_start at = tile_start_of(BLOCK_X, BLOCKS_M, BLOCKS_N, GROUP);
+    const INDEX m0 = at.m;
+    const int n0 = (int)at.n;
     const int first = part * PART_TILES, tiles = MIN(PART_TILES, TILES - first);
     GLOBAL const ELEM *RESTRICT const weights = packed + ((INDEX)channels * CO_PAD + n0) * LINE;
     GLOBAL const ELEM *RESTRICT const input = data + channels * CI_PAD;
     own p[OWN];
     int acc[MT][NT][4];
-    UNROLL
-    for (int i = 0; i < MT; i++) {
-        UNROLL
-        for (int j = 0; j < NT; j++) {
-            UNROLL
-            for (int e = 0; e < 4; e++)
-                acc[i][j][e] = 0;
-        }
-    }
+    tile_clear(acc);
     UNROLL
     for (int i = 0; i < OWN; i++)
         p[i] = own_of(m0 + THREAD_X / CHUNKS + i * ROW_STEP);

@@ -90,21 +90,7 @@ convolve(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *
 #define STORE_TILES(to)                                                                        \
     tile_store((to) + BK * BM, BN, thread, next_b);                                            \
     store_pixels(to, thread, next_a);
-    if (TILE_AHEAD) {
-        TILE_PIPELINE(last - first, tile, TILE, 0, BK * BM, true, ty, tx, acc)
-    } else {
-        FETCH_TILES(0, true)
-        UNROLL_BY(1)
-        for (int s = 0; s < last - first; s++) {
-            LOCAL int *const now = tile + s % STAGES * TILE;
-            if (STAGES == 1) /* with two, the barrier before says that this one is read */
-                BARRIER();
-            STORE_TILES(now)
-            BARRIER();
-            FETCH_TILES(s + 1, s + 1 < last - first)
-            tile_multiply(now, now + BK * BM, ty, tx, acc);
-        }
-    }
+    TILE_PRODUCT(last - first, tile, TILE, ty, tx, acc)
 
     UNROLL
     for (int j = 0; j < TN; j += CN) {
