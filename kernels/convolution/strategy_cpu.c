@@ -40,9 +40,9 @@ static bool winograd(const optune_task *task, char *why)
                               "and one group");
 }
 
-/* Whether saved multiply-adds pay for transforms, and for reading code that no other layer has: each
- * thread has enough of them, more where the stride is 2, which saves less. Of points, which are four
- * times as many as weights, each meets pixels enough. */
+/* Whether saved multiply-adds pay for transforms, and for reading code that no other layer has:
+ * each thread has enough of them, more where the stride is 2, which saves less. Of points, which
+ * are four times as many as weights, each meets pixels enough. */
 static bool pays(const optune_task *task, char *why)
 {
     conv2d_shape s;
