@@ -2,8 +2,8 @@
 /*
  * conv2d on CPUs. Priority levels order the implementations untuned: a library that the target
  * names first, then what the shape's structure favours, then the direct convolution that computes
- * everything. Winograd stays below them, as in TVM: it must win by measurement,
- * but for the first layers of networks.
+ * everything. Winograd is above it where its transforms surely pay, and below all elsewhere: there
+ * it must win by measurement, as in TVM.
  */
 #include "kernels/convolution/dots/dots.h"
 #include "kernels/convolution/strategy_rows.h"
@@ -38,6 +38,32 @@ static bool winograd(const optune_task *task, char *why)
             s.sh <= 2 && s.sw <= 2 && s.dh == 1 && s.dw == 1) ||
            optune_refuse(why, "winograd needs a 3x3 kernel, strides of 1 or 2, no dilation "
                               "and one group");
+}
+
+/* Whether saved multiply-adds pay for transforms, and for reading code that no other layer has:
+ * each thread has enough of them, more where the stride is 2, which saves less. Of points, which
+ * are four times as many as weights, each meets pixels enough. */
+static bool pays(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    conv2d_most_of(task->call, &s);
+    const double pixels = (double)(s.n * s.oh * s.ow), pairs = (double)s.ci * (double)s.co;
+    const double sums = pixels * pairs * (double)(s.kh * s.kw) / (double)host_threads(task);
+    return (task->call->input[CONV2D_WEIGHT].is_const && pairs >= 256 && pixels >= 128 &&
+            sums >= (s.sh * s.sw > 1 ? 64e6 : 8e6)) ||
+           optune_refuse(why, "it is small, or transforms its weight in each run");
+}
+
+static bool large_winograd(const optune_task *task, char *why)
+{
+    return winograd(task, why) && pays(task, why);
+}
+
+static bool small_winograd(const optune_task *task, char *why)
+{
+    if (large_winograd(task, why))
+        return optune_refuse(why, "it is large, which has a row of its own");
+    return winograd(task, why);
 }
 
 static bool is_1x1(const optune_task *task, char *why)
@@ -85,10 +111,19 @@ static bool more_terms(const optune_task *task, char *why)
            optune_refuse(why, "it adds few terms, which has a row of its own");
 }
 
+/* A wide kernel of several rows, which share what transforms cost. */
+static bool large_rows(const optune_task *task, char *why)
+{
+    conv2d_shape s;
+    return (winograd_rows(task, why) && conv2d_most_of(task->call, &s) && s.kh >= 5 &&
+            s.kw >= 5 && !first_layer(task, why) && pays(task, why)) ||
+           optune_refuse(why, "it is no large convolution by a wide kernel");
+}
+
 static bool other_rows(const optune_task *task, char *why)
 {
-    if (first_layer(task, why))
-        return optune_refuse(why, "it is a first layer, with a row of its own");
+    if (first_layer(task, why) || large_rows(task, why))
+        return optune_refuse(why, "it has a row of its own");
     return winograd_rows(task, why);
 }
 
@@ -143,6 +178,8 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_winograd_rows.cpu", .plevel = 13, .condition = first_layer},
     {.impl = "conv2d_im2col.cpu", .plevel = 12, .condition = few_terms},
     {.impl = "conv2d_1x1.cpu", .plevel = 12, .condition = is_1x1},
+    {.impl = "conv2d_winograd.cpu", .plevel = 12, .condition = large_winograd},
+    {.impl = "conv2d_winograd_rows.cpu", .plevel = 12, .condition = large_rows},
     {.impl = "conv2d_direct.cpu", .plevel = 11},
     {.impl = "conv2d_dot.cpu", .plevel = 13, .condition = stays_narrow},
     {.impl = "conv2d_dot.cpu", .plevel = 9, .condition = widens},
@@ -153,7 +190,7 @@ static const optune_strategy_row rows[] = {
     {.impl = "conv2d_split_planes.x86", .plevel = 3},
     {.impl = "conv2d_NCHWc.x86", .plevel = 10},
     {.impl = "conv2d_im2col.cpu", .plevel = 6, .condition = more_terms},
-    {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = winograd},
+    {.impl = "conv2d_winograd.cpu", .plevel = 5, .condition = small_winograd},
     {.impl = "conv2d_winograd_rows.cpu", .plevel = 4, .condition = other_rows},
     {.impl = "conv2d_dnnl.x86", .plevel = 15},
     {0},

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which tiles of the winograd convolutions keep their error bound, by arithmetic alone: few
- * products in an output allow small tiles or none, many allow large ones. That what is allowed is
- * right when it runs is the contract tests' matter.
+ * Winograd convolutions by arithmetic alone: which tiles keep their error bound (few products in an
+ * output allow small tiles or none, many allow large ones), what is computed so untuned, and their
+ * defaults. That what is allowed is right when it runs is the contract tests' matter.
  */
 #include "strategy/inside.h"
 #include "support/check.h"
@@ -202,7 +202,7 @@ static void test_shared(void **state)
 }
 
 /* What a device uses untuned. */
-static optune_config default_of(const char *text, const optune_device *device)
+static optune_config default_by(const char *impl, const char *text, const optune_device *device)
 {
     optune_err err = {0};
     static optune_call call;
@@ -210,10 +210,15 @@ static optune_config default_of(const char *text, const optune_device *device)
     optune_config config;
     check_ok(ot_call_parse(text, &call, &err));
     const optune_task task = {&call, &target, device};
-    check_ok(ot_space_open(&task, ot_impl_find("conv2d_winograd.cpu"), &space, &err));
+    check_ok(ot_space_open(&task, ot_impl_find(impl), &space, &err));
     assert_true(ot_space_fallback(space, &config, NULL));
     ot_space_close(space);
     return config;
+}
+
+static optune_config default_of(const char *text, const optune_device *device)
+{
+    return default_by("conv2d_winograd.cpu", text, device);
 }
 
 static int64_t points_of_default(const char *text, const optune_device *device)
@@ -244,12 +249,73 @@ static void test_defaults_by_caches(void **state)
     assert_true(optune_config_int(&more, "tile_co") > 1);
 }
 
+/* Threads get as many rows of a plane, in the largest blocks that give them. */
+static void test_shared_rows(void **state)
+{
+    (void)state;
+    static const char text[] = "conv2d(f32[1,16,56,56], const f32[32,16,7,7], padding=[3])";
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        optune_device device = wide;
+        device.threads = threads;
+        const optune_config config = default_by("conv2d_winograd_rows.cpu", text, &device);
+        assert_int_equal(optune_config_int(&config, "block_rows"), 56 / threads);
+    }
+}
+
+/* Untuned, large convolutions are winograd's: each thread saves enough, of weights that are
+ * transformed once and meet pixels enough. */
+static void test_untuned(void **state)
+{
+    (void)state;
+    static const char two[] = "conv2d_winograd.cpu", one[] = "conv2d_winograd_rows.cpu",
+                      direct[] = "conv2d_direct.cpu";
+    static const struct {
+        const char *call;
+        int threads;
+        const char *impl;
+    } table[] = {
+        {"conv2d(f32[1,64,56,56], const f32[64,64,3,3], padding=[1])", 1, two},
+        {"conv2d(f32[1,64,56,56], const f32[64,64,3,3], padding=[1])", 2, two},
+        {"conv2d(f32[1,256,14,14], const f32[256,256,3,3], padding=[1])", 2, two},
+        {"conv2d(f32[1,48,13,13], const f32[192,48,3,3], padding=[1])", 1, two},
+        {"conv2d(f32[1,48,13,13], const f32[192,48,3,3], padding=[1])", 2, direct},
+        {"conv2d(f32[1,64,56,56], var f32[64,64,3,3], padding=[1])", 1, direct},
+        {"conv2d(f32[1,32,14,14], const f32[32,32,3,3], padding=[1])", 1, direct},
+        {"conv2d(f32[1,8,224,224], const f32[8,8,3,3], padding=[1])", 1, direct},
+        {"conv2d(f32[1,512,7,7], const f32[512,512,3,3], padding=[1])", 1, direct},
+        {"conv2d(f32[4,512,7,7], const f32[512,512,3,3], padding=[1])", 1, two},
+        {"conv2d(f32[1,128,56,56], const f32[128,128,3,3], strides=[2], padding=[1])", 1, two},
+        {"conv2d(f32[1,128,56,56], const f32[128,128,3,3], strides=[2], padding=[1])", 2,
+         direct},
+        {"conv2d(f32[1,64,56,56], const f32[64,64,3,3], strides=[2], padding=[1])", 1, direct},
+        {"conv2d(f32[1,64,35,35], const f32[64,64,5,5], padding=[2])", 1, one},
+        {"conv2d(f32[1,24,14,14], const f32[64,24,5,5], padding=[2])", 1, direct},
+        {"conv2d(f32[1,192,17,17], const f32[192,192,1,7], padding=[0,3])", 1, direct},
+        {"conv2d(f32[1,3,224,224], const f32[64,3,7,7], strides=[2], padding=[3])", 1, one},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        static optune_call call;
+        optune_err err = {0};
+        optune_device device = wide;
+        device.threads = table[i].threads;
+        ot_choice *choice = ot_alloc(sizeof *choice);
+        check_ok(ot_call_parse(table[i].call, &call, &err));
+        const optune_task task = {&call, &target, &device};
+        check_ok(ot_select(&task, NULL, 0, choice, &err));
+        const char *const name = choice->row[choice->winner].candidate.impl->name;
+        if (strcmp(name, table[i].impl) != 0)
+            fail_msg("%s, %d threads: %s", table[i].call, table[i].threads, name);
+        ot_choice_free(choice);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),    cmocka_unit_test(test_squares),
-        cmocka_unit_test(test_borders), cmocka_unit_test(test_scratch),
-        cmocka_unit_test(test_shared),  cmocka_unit_test(test_defaults_by_caches),
+        cmocka_unit_test(test_rows),        cmocka_unit_test(test_squares),
+        cmocka_unit_test(test_borders),     cmocka_unit_test(test_scratch),
+        cmocka_unit_test(test_shared),      cmocka_unit_test(test_defaults_by_caches),
+        cmocka_unit_test(test_shared_rows), cmocka_unit_test(test_untuned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

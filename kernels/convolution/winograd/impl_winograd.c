@@ -302,25 +302,25 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     bool good[TILES][TILES];
     for (int i = 0; i < TILES * TILES; i++)
         good[i / TILES][i % TILES] = precise(&s, tile_sizes[i / TILES], tile_sizes[i % TILES]);
-    for (int i = 0; i < n * TILES * TILES * 2; i++) {
-        choice c = {.tile_h = tile_sizes[i / 2 % TILES],
-                    .tile_w = tile_sizes[i / 2 / TILES % TILES],
-                    .chunk = i & 1 ? 4 : 1,
-                    .rows = rows[i / (2 * TILES * TILES)],
+    for (int i = 0; i < n * TILES * TILES; i++) {
+        choice c = {.tile_h = tile_sizes[i % TILES],
+                    .tile_w = tile_sizes[i / TILES % TILES],
+                    .rows = rows[i / (TILES * TILES)],
                     .tile_p = 1,
                     .tile_co = 1};
         const int64_t tiles = c.rows * host_ceil(s.ow, c.tile_w);
-        if (c.rows > s.n * host_ceil(s.oh, c.tile_h) ||
-            !good[i / 2 % TILES][i / 2 / TILES % TILES])
+        if (c.rows > s.n * host_ceil(s.oh, c.tile_h) || !good[i % TILES][i / TILES % TILES])
             continue;
         best_tile(task, &s, tiles, &c.tile_p, &c.tile_co, SHARED);
-        if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
-            continue;
-        const sizes z = sizes_of(task, &s, c.tile_h, c.tile_w, c.rows, c.tile_co, c.chunk);
-        const double cycles = fits(&s, &z) ? cost(task, &s, &c) : INFINITY;
-        if (cycles < least) {
-            least = cycles;
-            best = c;
+        for (c.chunk = 1; c.chunk <= 4; c.chunk += 3) {
+            if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
+                continue;
+            const sizes z = sizes_of(task, &s, c.tile_h, c.tile_w, c.rows, c.tile_co, c.chunk);
+            const double cycles = fits(&s, &z) ? cost(task, &s, &c) : INFINITY;
+            if (cycles < least) {
+                least = cycles;
+                best = c;
+            }
         }
     }
     optune_config_choose_int(config, space, "tile_h", best.tile_h);

@@ -8,6 +8,7 @@
 #include "kernels/convolution/winograd/winograd_cpu.h"
 
 enum { MOST_POINTS = 9 };
+static const int64_t block_rows[] = {2, 4, 8, 14, 16, 28, 32, 56};
 
 typedef struct sizes {
     int64_t points, shared, panels;
@@ -111,14 +112,22 @@ static void space(const optune_task *task, optune_space *space)
 {
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
-    static const int64_t tile[] = {2, 4, 6}, co[] = {1, 2, 3, 4}, unroll[] = {1, 2, 4},
-                         rows[] = {2, 4, 8, 14, 16, 28, 32, 56};
+    static const int64_t tile[] = {2, 4, 6}, co[] = {1, 2, 3, 4}, unroll[] = {1, 2, 4};
     static const int64_t q[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28};
     optune_space_ints(space, "tile", 3, tile);
-    optune_space_ints(space, "block_rows", sizeof rows / sizeof rows[0], rows);
+    optune_space_ints(space, "block_rows", sizeof block_rows / sizeof block_rows[0],
+                      block_rows);
     optune_space_ints(space, "tile_q", sizeof q / sizeof q[0], q);
     optune_space_ints(space, "tile_co", 4, co);
     optune_space_ints(space, "unroll", 3, unroll);
+}
+
+/* Rows that the thread with most of them computes, those of the kernel that each block transforms
+ * anew weighed as a quarter: they are no products. */
+static double share(const conv2d_shape *s, int64_t rows, int64_t threads)
+{
+    const int64_t blocks = host_ceil(s->n * host_ceil(s->oh, rows), threads);
+    return (double)host_min(blocks * rows, s->n * s->oh) + (double)(blocks * (s->kh - 1)) / 4;
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -137,12 +146,16 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_q",
                              host_ceil(nq, host_ceil(nq, most < nq ? most : nq)));
     optune_config_choose_int(config, space, "unroll", 2);
-    /* The transformed rows of a block in half of the L2. */
+    /* The transformed rows of a block in half of the L2, and the blocks shared evenly. */
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
-    int64_t rows = 56;
-    do {
-        optune_config_choose_int(config, space, "block_rows", rows);
-    } while (sizes_of(task, &s, config).v * conv2d_elem(&s) > l2 / 2 && (rows /= 2) > 1);
+    int64_t rows = 0;
+    for (size_t i = 0; i < sizeof block_rows / sizeof block_rows[0]; i++)
+        if (rows == 0 ||
+            (sizes_with(task, &s, tile, co, block_rows[i]).v * conv2d_elem(&s) <= l2 / 2 &&
+             share(&s, block_rows[i], host_threads(task)) <=
+                 share(&s, rows, host_threads(task))))
+            rows = block_rows[i];
+    optune_config_choose_int(config, space, "block_rows", rows);
     optune_config_nearest(config, space);
 }
 
