@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who reads and who makes what in a model's graph or in a body of one of its nodes, and in which order
- * its nodes are read. */
+/* Who reads and who makes what in a model's graph or in a body of one of its nodes, and in which
+ * order nodes are read. */
 #include <stdlib.h>
 #include <string.h>
 

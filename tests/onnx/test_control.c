@@ -398,7 +398,7 @@ static void sequences_are_over_before_anything_runs(void **state)
  * write them: a chain backwards, whose end a branch reads from inside. */
 static void nodes_out_of_order(void **state)
 {
-    enum { CHAIN = 3000 }; /* no stack has room for a call of each */
+    enum { CHAIN = 3000 };
     static const bool yes[] = {true};
     static const float want[N] = {3, 1, 0, 0};
     const void *in[] = {x, yes};
