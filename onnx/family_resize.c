@@ -332,6 +332,21 @@ static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int
     return ot_onnx_transpose(n, x, rank, order);
 }
 
+/* What is between whole numbers is computed as floats, which hold these numbers, and cut off. */
+static int widen(ot_onnx_node *n, const how *h, value **x)
+{
+    optune_dtype dtype = ot_onnx_type(n->m, *x)->dtype;
+    if (*h->mode == 'n' || ot_onnx_floating(n, *x))
+        return OPTUNE_OK;
+    if (*h->mode != 'l' || h->smooth || dtype.code == OPTUNE_DTYPE_BOOL)
+        return ot_onnx_refuse(n, "mode '%s'%s is for floating types", h->mode,
+                              h->smooth ? " with antialias" : "");
+    dtype.code = OPTUNE_DTYPE_FLOAT;
+    dtype.bits = dtype.bits <= 16 ? 32 : 64;
+    *x = ot_onnx_as(n, *x, dtype);
+    return *x ? OPTUNE_OK : n->err->status;
+}
+
 static int resize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
@@ -341,9 +356,10 @@ static int resize(ot_onnx_node *n)
     if (!x || !ot_onnx_dims_at(n, x, 0, dim) || check_how(n, &h) < 0)
         return n->err->status;
     const optune_tensor *type = ot_onnx_type(n->m, x);
+    const optune_dtype dtype = type->dtype;
     const int rank = type->rank;
-    if (*h.mode != 'n' && !ot_onnx_floating(n, x))
-        return ot_onnx_refuse(n, "mode '%s' is for floating types", h.mode);
+    if (widen(n, &h, &x) < 0)
+        return n->err->status;
     for (int d = 0; d < rank; d++)
         l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1};
     if (lines_of(n, x, rank, l) < 0)
@@ -363,7 +379,7 @@ static int resize(ot_onnx_node *n)
         x = h.smooth && l[d].scale < 1 ? shrink_axis(n, &h, x, d, &l[d])
                                        : resize_axis(n, &h, x, d, &l[d]);
     }
-    return ot_onnx_give(n, 0, x);
+    return ot_onnx_give(n, 0, ot_onnx_as(n, x, dtype));
 }
 
 static const ot_onnx_op ops[] = {

@@ -168,7 +168,7 @@ static int check_inputs(const ot_onnx_node *n)
             return optune_fail(
                 n->err, OPTUNE_EDAMAGED,
                 "input '%.100s' is made by a node further on, '%.60s': nodes form "
-                "a cycle or are out of order; export the model again",
+                "a cycle; export the model again",
                 name, ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)));
         if (!value)
             return optune_fail(

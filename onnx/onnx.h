@@ -235,7 +235,8 @@ int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *i
                   optune_tensor *type, optune_err *err);
 
 /* ---- scope.c: who reads and who makes -------------------------------------------------------- */
-/* Fills what the scope that is read now says of its nodes' readers, once it has its nodes. */
+/* Puts the nodes of the scope that is read now in an order of evaluation, and fills what it says of
+ * their readers. */
 void ot_onnx_count_uses(ot_onnx *m);
 void ot_onnx_leave(ot_onnx_scope *scope); /* frees what it holds */
 

@@ -1,51 +1,128 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who reads and who makes what in a model's graph or in a body of one of its nodes. */
+/* Who reads and who makes what in a model's graph or in a body of one of its nodes, and in which
+ * order nodes are read. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "onnx/onnx.h"
 
 /* Every name that a node reads, those in its bodies among them, which may name what is around. */
-typedef void reading(ot_onnx *m, const char *name, int node, int *n);
+typedef void reading(ot_onnx *m, const char *name, int node, void *to);
 
 static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, int node, reading *read,
-                         int *n);
+                         void *to);
 
-static void each_read(ot_onnx *m, const ot_onnx_proto *proto, int node, reading *read, int *n)
+static void each_read(ot_onnx *m, const ot_onnx_proto *proto, int node, reading *read, void *to)
 {
     for (size_t k = 0; k < proto->n_input; k++)
-        read(m, proto->input[k], node, n);
+        read(m, proto->input[k], node, to);
     for (size_t k = 0; k < proto->n_attribute; k++)
         if (proto->attribute[k]->g)
-            each_in_body(m, proto->attribute[k]->g, node, read, n);
+            each_in_body(m, proto->attribute[k]->g, node, read, to);
 }
 
-static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, int node, reading *read, int *n)
+static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, int node, reading *read,
+                         void *to)
 {
     for (size_t i = 0; i < body->n_node; i++)
-        each_read(m, body->node[i], node, read, n);
+        each_read(m, body->node[i], node, read, to);
     for (size_t i = 0; i < body->n_output; i++)
-        read(m, ot_onnx_text_of(body->output[i]->name), node, n);
+        read(m, ot_onnx_text_of(body->output[i]->name), node, to);
 }
 
-static void count_one(ot_onnx *m, const char *name, int node, int *n)
+static void count_one(ot_onnx *m, const char *name, int node, void *to)
 {
     (void)m;
     (void)name;
     (void)node;
+    int *n = to;
     (*n)++;
 }
 
-static void want(ot_onnx *m, const char *name, int node, int *n)
+/* ---- order ------------------------------------------------------------------------------ */
+
+enum { UNSEEN, OPEN, PLACED }; /* OPEN: those that make what it reads are placed first */
+
+typedef struct ordering {
+    char *state; /* of each node */
+    int *stack, n;
+    bool cycle;
+} ordering;
+
+static void await(ot_onnx *m, const char *name, int node, void *to)
 {
     (void)node;
-    (void)n;
+    ordering *o = to;
+    const int *maker = *name ? ot_names_find(&m->at->makers, name) : NULL;
+    if (maker && o->state[*maker] == UNSEEN)
+        o->stack[o->n++] = *maker;
+    o->cycle = o->cycle || (maker && o->state[*maker] == OPEN);
+}
+
+static void find_makers(ot_onnx *m)
+{
+    ot_onnx_scope *at = m->at;
+    ot_names_release(&at->makers);
+    at->makers = (ot_names){0};
+    for (int i = 0; i < at->nodes.n; i++) {
+        const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
+        for (size_t k = 0; k < node->n_output; k++)
+            if (*node->output[k])
+                ot_names_add(&at->makers, node->output[k], i);
+    }
+}
+
+/* Nodes stand behind those that make what they read, otherwise as in the file, which tools that
+ * convert models leave out of order. One with a cycle stays as it is: who reads its nodes names
+ * it. */
+static void order_nodes(ot_onnx *m)
+{
+    ot_onnx_scope *at = m->at;
+    const size_t n = (size_t)at->nodes.n;
+    int most = at->nodes.n, placed = 0;
+    for (int i = 0; i < at->nodes.n; i++)
+        each_read(m, ot_onnx_proto_at(m, i), i, count_one, &most);
+    ordering o = {.state = calloc(n + 1, 1),
+                  .stack = calloc((size_t)most + 1, sizeof *o.stack)};
+    const void **order = calloc(n + 1, sizeof *order);
+    for (int i = 0; i < at->nodes.n; i++) {
+        o.stack[o.n++] = i;
+        while (o.n > 0) {
+            const int top = o.stack[o.n - 1];
+            if (o.state[top] == UNSEEN) {
+                o.state[top] = OPEN;
+                each_read(m, ot_onnx_proto_at(m, top), top, await, &o);
+                continue;
+            }
+            if (o.state[top] == OPEN)
+                order[placed++] = at->nodes.row[top];
+            o.state[top] = PLACED;
+            o.n--;
+        }
+    }
+    if (!o.cycle && n > 0 && memcmp(order, at->nodes.row, n * sizeof *order) != 0) {
+        memcpy(at->nodes.row, order, n * sizeof *order);
+        find_makers(m);
+    }
+    free(order);
+    free(o.stack);
+    free(o.state);
+}
+
+/* ---- uses ------------------------------------------------------------------------------- */
+
+static void want(ot_onnx *m, const char *name, int node, void *to)
+{
+    (void)node;
+    (void)to;
     if (*name && !ot_names_find(&m->at->used, name))
         ot_names_add(&m->at->used, name, 1);
 }
 
-static void count_use(ot_onnx *m, const char *name, int node, int *n)
+static void count_use(ot_onnx *m, const char *name, int node, void *to)
 {
     ot_onnx_scope *at = m->at;
+    int *n = to;
     if (!*name)
         return;
     int *place = ot_names_find(&at->used, name);
@@ -78,6 +155,8 @@ void ot_onnx_count_uses(ot_onnx *m)
 {
     ot_onnx_scope *at = m->at;
     int n = 0, most = (int)at->graph->n_output;
+    find_makers(m);
+    order_nodes(m);
     for (int i = 0; i < at->nodes.n; i++)
         each_read(m, ot_onnx_proto_at(m, i), i, count_one, &most);
     at->use = calloc((size_t)most + 1, sizeof *at->use);
@@ -87,9 +166,6 @@ void ot_onnx_count_uses(ot_onnx *m)
         const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
         if (!at->done[i])
             each_read(m, node, i, count_use, &n);
-        for (size_t k = 0; k < node->n_output; k++)
-            if (*node->output[k])
-                ot_names_add(&at->makers, node->output[k], i);
     }
     for (size_t i = 0; i < at->graph->n_output;
          i++) /* an output is a reader without a number */

@@ -394,6 +394,35 @@ static void sequences_are_over_before_anything_runs(void **state)
     ot_text_release(&attrs);
 }
 
+/* Nodes in front of those that make what they, or their bodies, read, as tools that convert models
+ * write them: a chain backwards, whose end a branch reads from inside. */
+static void nodes_out_of_order(void **state)
+{
+    enum { CHAIN = 3000 };
+    static const bool yes[] = {true};
+    static const float want[N] = {3, 1, 0, 0};
+    const void *in[] = {x, yes};
+    ot_text g = {0}, a = {0}, b = {0}, from = {0}, to = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_input(&g, "c", ONNX_BOOL, "1");
+    body(&a, "Relu", "last");
+    body(&b, "Abs", "x");
+    choice(&g, "c", &a, &b);
+    onnx_node(&g, "Neg", "end", "v0", "last", NULL);
+    for (int i = 0; i < CHAIN; i++) {
+        ot_text_clear(&from);
+        ot_text_clear(&to);
+        ot_text_printf(&to, "v%d", i);
+        ot_text_printf(&from, "v%d", i + 1);
+        onnx_node(&g, "Identity", "step", i + 1 < CHAIN ? ot_text_str(&from) : "x",
+                  ot_text_str(&to), NULL);
+    }
+    computes(&g, in, N, want);
+    ot_text_release(&from);
+    ot_text_release(&to);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +437,7 @@ int main(void)
         cmocka_unit_test(sequences_are_over_before_anything_runs),
         cmocka_unit_test(dims_are_bound_by_the_names_of_the_file),
         cmocka_unit_test(an_integer_may_be_bound),
+        cmocka_unit_test(nodes_out_of_order),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

@@ -197,6 +197,23 @@ static void old_images_shrink(void **state)
     onnx_gives(&g, 10, x, 2, want, 0);
 }
 
+/* Between whole numbers others are floats, cut off towards 0: -1.25 is -1, 100.25 is 100. */
+static void whole_images_grow(void **state)
+{
+    static const float x[] = {-2, 1, 100, 101}, scales[] = {1, 1, 1, 2};
+    static const float want[] = {-2, -1, 0, 25, 75, 100, 100, 101};
+    static const int types[] = {INT8, INT32};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(types); i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_initializer(&g, "scales", ONNX_FLOAT, "4", scales, sizeof scales);
+        attr_text(&attrs, "mode", "linear");
+        between(&g, "1,1,1,4", ONNX_FLOAT, types[i], "Resize", "h - scales", &attrs);
+        cast(&g, "a", "y", ONNX_FLOAT);
+        onnx_gives(&g, 13, x, 8, want, 0);
+    }
+}
+
 /* Since opset 23 the quotient is of the scale's type: -80.508 is -80.5 there, and rounds to -80. */
 static void quotients_are_narrow(void **state)
 {
@@ -268,6 +285,7 @@ int main(void)
         cmocka_unit_test(integers_shrink),
         cmocka_unit_test(of_no_integers),
         cmocka_unit_test(old_images_shrink),
+        cmocka_unit_test(whole_images_grow),
         cmocka_unit_test(quotients_are_narrow),
         cmocka_unit_test(cut_before_it_wraps),
         cmocka_unit_test(halves_of_integers_are_refused),
