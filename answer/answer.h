@@ -22,6 +22,7 @@ typedef struct ot_consulted {
     char *hub;                 /* whose it is; NULL: one of the list */
     atomic_bool hints;         /* nothing of it is selected */
     _Atomic(ot_store *) store; /* NULL: could not be opened */
+    _Atomic int64_t absent_ns; /* when there was none; 0: there was one, or nobody has looked */
 } ot_consulted;
 enum { OT_MOST_CONSULTED = 128 };
 /* Stores that were replaced and that somebody may still read. */

@@ -85,9 +85,12 @@ void ot_answers_close(struct ot_answers *all)
 
 /* ---- the table --------------------------------------------------------------------------- */
 
-static key key_of(const void *data, size_t n)
+/* Of what will be looked up: its slot is not in the caches, as there are so many. */
+static key key_of(const struct ot_answers *all, const void *data, size_t n)
 {
-    return (key){.data = data, .n = n, .hash = ot_hash64(data, n)};
+    const key k = {.data = data, .n = n, .hash = ot_hash64(data, n)};
+    __builtin_prefetch(&all->slot[k.hash % SLOTS]);
+    return k;
 }
 
 /* Its slot, or the empty one where it belongs. */
@@ -267,8 +270,9 @@ static int make(optune *o, state *now, const optune_call *call, const char *text
                 const char *policy, ot_answer **answer, optune_err *err)
 {
     enum { MOST_ROOM = 4 << 10 };
-    ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name,
-                                   atomic_load(&o->answers->room));
+    ot_answer *a =
+        ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name,
+                        atomic_load_explicit(&o->answers->room, memory_order_relaxed));
     const optune_task task = {call, &a->place->target, &a->place->device};
     ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
     ot_choice choice = {0};
@@ -290,7 +294,9 @@ static int make(optune *o, state *now, const optune_call *call, const char *text
     if (status >= 0) {
         a->n_stamps = from_records(&choice) ? n_stamps : 0;
         const size_t room = ot_answer_settle(a, call, &choice, n, &untold);
-        atomic_store(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM);
+        /* In no order with others: that would wait for all that was written of the answer. */
+        atomic_store_explicit(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM,
+                              memory_order_relaxed);
     }
     a->question.absent = false; /* it was then */
     while (n_held)
@@ -367,7 +373,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     int status = OPTUNE_OK;
     const bool same =
         !text->n || (asked->n == text->n && !memcmp(asked->data, text->s, text->n));
-    const key canonical = same ? *asked : key_of(text->s, text->n);
+    const key canonical = same ? *asked : key_of(o->answers, text->s, text->n);
     *answer = same ? NULL : look_up(o, now, &canonical);
     if (!*answer) {
         status = make(o, now, call, canonical.data, NULL, answer, err);
@@ -382,7 +388,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
 static int by_text(optune *o, const char *workload, ot_answer **found, optune_err *err)
 {
     state now;
-    const key asked = key_of(workload, strlen(workload));
+    const key asked = key_of(o->answers, workload, strlen(workload));
     int status = begin(o, &now, err);
     *found = NULL;
     if (status >= 0 && !(*found = look_up(o, &now, &asked))) {
@@ -436,7 +442,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     const double start = o->verbose ? ot_now() : 0;
     const unsigned turn = ot_context_enter(o);
     char packed[sizeof *call];
-    const key asked = key_of(packed, ot_call_pack(call, packed));
+    const key asked = key_of(o->answers, packed, ot_call_pack(call, packed));
     int status, opened, swaps = 0;
     do {
         opened = o->stores->n_opened;
@@ -464,7 +470,7 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     int status = OPTUNE_OK;
     ot_text_printf(&text, "%s\n", policy);
     ot_call_print(call, &text);
-    const key asked = key_of(ot_text_str(&text), text.n);
+    const key asked = key_of(o->answers, ot_text_str(&text), text.n);
     if (!(*found = look_up(o, now, &asked))) {
         status =
             make(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found, err);

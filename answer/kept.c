@@ -26,7 +26,7 @@ typedef struct keeping {
     size_t lacked;  /* and those for which there was none, nor in a record */
 } keeping;
 
-enum { UNIT = 16, LEAST = 1024 };
+enum { UNIT = 16, LEAST = 1024, CACHE_LINE = 64 };
 
 static void *hold(keeping *k, size_t size)
 {
@@ -150,8 +150,10 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
     kept->impl = fact->impl;
     kept->block = NULL;
     memcpy(kept->why, fact->why, strlen(fact->why) + 1);
-    optune_config *config = &kept->record.config;
-    give(k, (char *)&config->entity[config->n], (char *)config->entity + sizeof config->entity);
+    /* How many there are is asked of what is in the caches. */
+    optune_entity *entity = kept->record.config.entity;
+    give(k, (char *)&entity[fact->record.config.n],
+         (char *)entity + sizeof kept->record.config.entity);
     if (!keep_block(k, kept, fact))
         keep_texts(k, kept, fact);
     if (fact->remeasured)
@@ -308,16 +310,18 @@ ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *poli
     const size_t head = (sizeof(ot_answer) + n + n_policy + UNIT - 1) & ~(size_t)(UNIT - 1);
     ot_answer *a = ot_alloc_raw(head + room);
     char *text = (char *)(a + 1);
-    memcpy(text, call, n);
-    memcpy(text + n, policy, n_policy);
-    *a = (ot_answer){.place = place,
-                     .room = (char *)a + head,
-                     .n_room = room,
-                     .question = {.device = place->device.key,
-                                  .target = place->target_text,
-                                  .call = text,
-                                  .policy = text + n}};
-    ot_question_know(&a->question);
+    /* It is written when all is decided, and then nobody waits for it. */
+    for (size_t at = 0; at < head + room; at += CACHE_LINE)
+        __builtin_prefetch((char *)a + at, 1);
+    ot_question question = {.device = place->device.key,
+                            .target = place->target_text,
+                            .call = call,
+                            .policy = policy};
+    ot_question_know(&question);
+    question.call = memcpy(text, call, n);
+    question.policy = memcpy(text + n, policy, n_policy);
+    *a = (ot_answer){
+        .place = place, .room = (char *)a + head, .n_room = room, .question = question};
     atomic_init(&a->users, 1);
     return a;
 }
