@@ -28,7 +28,7 @@ typedef struct key {
 } key;
 
 typedef struct slot {
-    key key; /* data NULL: empty; owned */
+    key key; /* data NULL: empty; the answer's text, else owned */
     ot_answer *answer;
 } slot;
 
@@ -60,14 +60,30 @@ struct ot_answers *ot_answers_open(void)
     return all;
 }
 
+static void put(slot *s, const key *k, ot_answer *answer)
+{
+    const char *own = answer->question.call;
+    const bool same = strlen(own) == k->n && memcmp(own, k->data, k->n) == 0;
+    void *const copy = same ? NULL : ot_alloc_raw(k->n);
+    s->key = (key){same ? own : memcpy(copy, k->data, k->n), k->n, k->hash};
+    s->answer = answer;
+    atomic_fetch_add(&answer->users, 1);
+}
+
+static void empty(slot *s)
+{
+    if (s->key.data != s->answer->question.call)
+        free((void *)s->key.data);
+    ot_answer_drop(s->answer);
+    s->key.data = NULL;
+    s->answer = NULL;
+}
+
 static void clear(struct ot_answers *all)
 {
     for (int i = 0; i < SLOTS && all->n; i++)
-        if (all->slot[i].key.data) {
-            free((void *)all->slot[i].key.data);
-            ot_answer_drop(all->slot[i].answer);
-            all->slot[i] = (slot){0};
-        }
+        if (all->slot[i].key.data)
+            empty(&all->slot[i]);
     all->n = 0;
 }
 
@@ -190,16 +206,12 @@ static void keep(optune *o, const state *made, const key *k, ot_answer *answer)
     slot *s = find(all, k);
     const bool fits = same_state(&all->state, made);
     if (fits && !s->key.data) {
-        void *copy = ot_alloc(k->n);
-        memcpy(copy, k->data, k->n);
-        *s = (slot){.key = {copy, k->n, k->hash}, .answer = answer};
-        atomic_fetch_add(&answer->users, 1);
+        put(s, k, answer);
         all->n++;
     } else if (fits && s->answer != answer &&
                atomic_load(&s->answer->commit) <= atomic_load(&answer->commit)) {
-        ot_answer_drop(s->answer);
-        s->answer = answer;
-        atomic_fetch_add(&answer->users, 1);
+        empty(s);
+        put(s, k, answer);
     }
     pthread_mutex_unlock(&all->lock);
 }
