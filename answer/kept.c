@@ -78,7 +78,7 @@ static shelf *new_shelf(void)
     if (!s)
         return NULL;
     get_pages((char *)s, SHELF);
-    atomic_init(&s->users, SHELF_OPEN); /* and not one by one for each piece */
+    atomic_init(&s->users, SHELF_OPEN); /* less what is not cut, once it is full */
     s->n_cut = 0;
     s->used = sizeof *s;
     return s;
