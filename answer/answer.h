@@ -22,6 +22,7 @@ typedef struct ot_consulted {
     char *hub;                 /* whose it is; NULL: one of the list */
     atomic_bool hints;         /* nothing of it is selected */
     _Atomic(ot_store *) store; /* NULL: could not be opened */
+    _Atomic int64_t absent_ns; /* when there was none; 0: there was one, or nobody has looked */
 } ot_consulted;
 enum { OT_MOST_CONSULTED = 128 };
 /* Stores that were replaced and that somebody may still read. */
@@ -197,7 +198,8 @@ typedef struct ot_untold {
 /* The same choice from the facts that decide it, which is much less reading where many configs were
  * tried; *n_known: how many of these there are. `question`: the task's, and then the choice lies in
  * the arena, too; NULL: it is made here. *untold, which is zero before: what was not read as it
- * decides nothing, and would be told of; NULL: that is read, too. */
+ * decides nothing, and would be told of; NULL: that is read, too. Between ot_context_enter and
+ * ot_context_leave. */
 int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
                       const char *policy, ot_arena *arena, int *n_known, ot_untold *untold,
                       ot_choice *choice, optune_err *err);

@@ -28,7 +28,7 @@ typedef struct key {
 } key;
 
 typedef struct slot {
-    key key; /* data NULL: empty; owned */
+    key key; /* data NULL: empty; the answer's text, else owned */
     ot_answer *answer;
 } slot;
 
@@ -60,14 +60,30 @@ struct ot_answers *ot_answers_open(void)
     return all;
 }
 
+static void put(slot *s, const key *k, ot_answer *answer)
+{
+    const char *own = answer->question.call;
+    const bool same = strlen(own) == k->n && memcmp(own, k->data, k->n) == 0;
+    void *const copy = same ? NULL : ot_alloc_raw(k->n);
+    s->key = (key){same ? own : memcpy(copy, k->data, k->n), k->n, k->hash};
+    s->answer = answer;
+    atomic_fetch_add(&answer->users, 1);
+}
+
+static void empty(slot *s)
+{
+    if (s->key.data != s->answer->question.call)
+        free((void *)s->key.data);
+    ot_answer_drop(s->answer);
+    s->key.data = NULL;
+    s->answer = NULL;
+}
+
 static void clear(struct ot_answers *all)
 {
     for (int i = 0; i < SLOTS && all->n; i++)
-        if (all->slot[i].key.data) {
-            free((void *)all->slot[i].key.data);
-            ot_answer_drop(all->slot[i].answer);
-            all->slot[i] = (slot){0};
-        }
+        if (all->slot[i].key.data)
+            empty(&all->slot[i]);
     all->n = 0;
 }
 
@@ -85,9 +101,12 @@ void ot_answers_close(struct ot_answers *all)
 
 /* ---- the table --------------------------------------------------------------------------- */
 
-static key key_of(const void *data, size_t n)
+/* Of what will be looked up: its slot is not in the caches, as there are so many. */
+static key key_of(const struct ot_answers *all, const void *data, size_t n)
 {
-    return (key){.data = data, .n = n, .hash = ot_hash64(data, n)};
+    const key k = {.data = data, .n = n, .hash = ot_hash64(data, n)};
+    __builtin_prefetch(&all->slot[k.hash % SLOTS]);
+    return k;
 }
 
 /* Its slot, or the empty one where it belongs. */
@@ -187,16 +206,12 @@ static void keep(optune *o, const state *made, const key *k, ot_answer *answer)
     slot *s = find(all, k);
     const bool fits = same_state(&all->state, made);
     if (fits && !s->key.data) {
-        void *copy = ot_alloc(k->n);
-        memcpy(copy, k->data, k->n);
-        *s = (slot){.key = {copy, k->n, k->hash}, .answer = answer};
-        atomic_fetch_add(&answer->users, 1);
+        put(s, k, answer);
         all->n++;
     } else if (fits && s->answer != answer &&
                atomic_load(&s->answer->commit) <= atomic_load(&answer->commit)) {
-        ot_answer_drop(s->answer);
-        s->answer = answer;
-        atomic_fetch_add(&answer->users, 1);
+        empty(s);
+        put(s, k, answer);
     }
     pthread_mutex_unlock(&all->lock);
 }
@@ -267,8 +282,9 @@ static int make(optune *o, state *now, const optune_call *call, const char *text
                 const char *policy, ot_answer **answer, optune_err *err)
 {
     enum { MOST_ROOM = 4 << 10 };
-    ot_answer *a = ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name,
-                                   atomic_load(&o->answers->room));
+    ot_answer *a =
+        ot_answer_begin(place_of(o), text, policy ? policy : o->policy->name,
+                        atomic_load_explicit(&o->answers->room, memory_order_relaxed));
     const optune_task task = {call, &a->place->target, &a->place->device};
     ot_arena facts = {atomic_exchange(&o->answers->scratch, NULL)};
     ot_choice choice = {0};
@@ -290,7 +306,9 @@ static int make(optune *o, state *now, const optune_call *call, const char *text
     if (status >= 0) {
         a->n_stamps = from_records(&choice) ? n_stamps : 0;
         const size_t room = ot_answer_settle(a, call, &choice, n, &untold);
-        atomic_store(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM);
+        /* In no order with others: that would wait for all that was written of the answer. */
+        atomic_store_explicit(&o->answers->room, room < MOST_ROOM ? room : MOST_ROOM,
+                              memory_order_relaxed);
     }
     a->question.absent = false; /* it was then */
     while (n_held)
@@ -367,7 +385,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
     int status = OPTUNE_OK;
     const bool same =
         !text->n || (asked->n == text->n && !memcmp(asked->data, text->s, text->n));
-    const key canonical = same ? *asked : key_of(text->s, text->n);
+    const key canonical = same ? *asked : key_of(o->answers, text->s, text->n);
     *answer = same ? NULL : look_up(o, now, &canonical);
     if (!*answer) {
         status = make(o, now, call, canonical.data, NULL, answer, err);
@@ -382,7 +400,7 @@ static int by_canonical_text(optune *o, state *now, const key *asked, const optu
 static int by_text(optune *o, const char *workload, ot_answer **found, optune_err *err)
 {
     state now;
-    const key asked = key_of(workload, strlen(workload));
+    const key asked = key_of(o->answers, workload, strlen(workload));
     int status = begin(o, &now, err);
     *found = NULL;
     if (status >= 0 && !(*found = look_up(o, &now, &asked))) {
@@ -436,7 +454,7 @@ int ot_answer_call(optune *o, const optune_call *call, const ot_answer **answer,
     const double start = o->verbose ? ot_now() : 0;
     const unsigned turn = ot_context_enter(o);
     char packed[sizeof *call];
-    const key asked = key_of(packed, ot_call_pack(call, packed));
+    const key asked = key_of(o->answers, packed, ot_call_pack(call, packed));
     int status, opened, swaps = 0;
     do {
         opened = o->stores->n_opened;
@@ -464,7 +482,7 @@ static int under(optune *o, state *now, const optune_call *call, const char *pol
     int status = OPTUNE_OK;
     ot_text_printf(&text, "%s\n", policy);
     ot_call_print(call, &text);
-    const key asked = key_of(ot_text_str(&text), text.n);
+    const key asked = key_of(o->answers, ot_text_str(&text), text.n);
     if (!(*found = look_up(o, now, &asked))) {
         status =
             make(o, now, call, ot_text_str(&text) + strlen(policy) + 1, policy, found, err);

@@ -20,6 +20,8 @@ void ot_context_settle(optune *o)
 int ot_context_device(optune *o, optune_err *err)
 {
     int status = OPTUNE_OK;
+    if (o->have_device)
+        return status; /* set behind all that it is */
     pthread_mutex_lock(o->lock);
     if (!o->have_device && *o->device_key) {
         status = ot_context_open(o, OT_STORE_READ, err);
@@ -68,9 +70,9 @@ static bool stored_like(optune *o, optune_device *device)
 
 int ot_context_asked(optune *o, optune_err *err)
 {
-    optune_err why = {0};
-    if (o->assumed)
+    if (o->assumed || o->have_device)
         return OPTUNE_OK;
+    optune_err why = {0};
     int status = ot_context_device(o, &why);
     if (status != OPTUNE_ENODEV || *o->device_key || !o->row->assume || !o->target.arch[0])
         return status < 0 ? optune_fail(err, status, "%s", why.text) : status;

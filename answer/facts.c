@@ -334,21 +334,14 @@ static int choose_of(optune *o, const optune_task *task, const ot_question *aske
     return status;
 }
 
-static int choose(optune *o, const optune_task *task, const ot_question *asked,
-                  const char *policy, ot_which which, ot_arena *arena, ot_fact **fact, int *n,
-                  ot_untold *untold, ot_choice *choice, optune_err *err)
-{
-    const unsigned turn = ot_context_enter(o);
-    const int status =
-        choose_of(o, task, asked, policy, which, arena, fact, n, untold, choice, err);
-    ot_context_leave(o, turn);
-    return status;
-}
-
 int ot_context_choose(optune *o, const optune_task *task, const char *policy, ot_arena *arena,
                       ot_fact **fact, int *n, ot_choice *choice, optune_err *err)
 {
-    return choose(o, task, NULL, policy, OT_ALL, arena, fact, n, NULL, choice, err);
+    const unsigned turn = ot_context_enter(o);
+    const int status =
+        choose_of(o, task, NULL, policy, OT_ALL, arena, fact, n, NULL, choice, err);
+    ot_context_leave(o, turn);
+    return status;
 }
 
 int ot_context_decide(optune *o, const optune_task *task, const ot_question *question,
@@ -360,10 +353,11 @@ int ot_context_decide(optune *o, const optune_task *task, const ot_question *que
     int n = 0;
     choice->strict = false;
     int status =
-        choose(o, task, question, policy, which, arena, &fact, &n, untold, choice, err);
+        choose_of(o, task, question, policy, which, arena, &fact, &n, untold, choice, err);
     if (choice->strict) {
         ot_choice_release(choice);
-        status = choose(o, task, question, policy, OT_ALL, arena, &fact, &n, NULL, choice, err);
+        status =
+            choose_of(o, task, question, policy, OT_ALL, arena, &fact, &n, NULL, choice, err);
     }
     *n_known = n;
     return status;
@@ -377,9 +371,11 @@ double ot_context_cost(optune *o, const optune_call *call, const char *policy)
     ot_untold untold = {.n = 0};
     int n = 0;
     double cost = INFINITY;
+    const unsigned turn = ot_context_enter(o);
     if (ot_context_decide(o, &task, NULL, policy, &arena, &n, &untold, choice, NULL) >= 0 &&
         ot_choice_measured(choice) && choice->row[choice->winner].fact)
         cost = choice->row[choice->winner].fact->record.cost;
+    ot_context_leave(o, turn);
     ot_choice_free(choice);
     ot_arena_release(&arena);
     return cost;

@@ -8,6 +8,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "answer/answer.h"
 #include "base/config_packed.h"
@@ -26,11 +28,103 @@ typedef struct keeping {
     size_t lacked;  /* and those for which there was none, nor in a record */
 } keeping;
 
-enum { UNIT = 16, LEAST = 1024 };
+enum { UNIT = 16, LEAST = 1024, CACHE_LINE = 64 };
+
+/* ---- shelves ----------------------------------------------------------------------------- */
+
+/* Memory of several answers, got in one piece and all its pages at once: to meet a new page takes
+ * as long as half an answer, to get sixteen in one call little more. Answers are cut from it one
+ * behind the other; it goes when the last of them has gone. */
+typedef struct shelf {
+    atomic_int users;
+    int n_cut;
+    size_t used;
+    _Alignas(16) char data[];
+} shelf;
+
+/* In front of each piece. */
+typedef struct owner {
+    _Alignas(16) shelf *shelf; /* NULL: it is on the heap */
+} owner;
+
+enum { SHELF = (64 << 10) - 64, MOST_CUT = 8 << 10, SHELF_OPEN = 1 << 20 };
+
+static shelf lent;               /* says that a thread has it at the moment */
+static _Atomic(shelf *) current; /* the process's; NULL: none */
+
+static void leave(shelf *s, int users)
+{
+    if (atomic_fetch_sub(&s->users, users) == users)
+        free(s);
+}
+
+static void get_pages(char *memory, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    char *from = memory + (-(uintptr_t)memory & (page - 1));
+    char *to = memory + size - ((uintptr_t)(memory + size) & (page - 1));
+    if (from < to)
+        (void)madvise(from, (size_t)(to - from), MADV_POPULATE_WRITE); /* else one by one */
+#else
+    (void)memory, (void)size;
+#endif
+}
+
+/* NULL where there is no memory: it is not to be taken of the reserve. */
+static shelf *new_shelf(void)
+{
+    shelf *s = malloc(SHELF);
+    if (!s)
+        return NULL;
+    get_pages((char *)s, SHELF);
+    atomic_init(&s->users, SHELF_OPEN); /* less what is not cut, once it is full */
+    s->n_cut = 0;
+    s->used = sizeof *s;
+    return s;
+}
+
+/* Where another thread has the shelf the heap serves. */
+static void *get(size_t size)
+{
+    size = (sizeof(owner) + size + 15) & ~(size_t)15;
+    shelf *s = size <= MOST_CUT ? atomic_exchange(&current, &lent) : &lent;
+    owner *piece = NULL;
+    if (s != &lent) {
+        if (s && SHELF - s->used < size) {
+            leave(s, SHELF_OPEN - s->n_cut);
+            s = NULL;
+        }
+        s = s ? s : new_shelf();
+        if (s) {
+            piece = (owner *)(void *)((char *)s + s->used);
+            piece->shelf = s;
+            s->used += size;
+            s->n_cut++;
+        }
+        atomic_store(&current, s);
+    }
+    if (!piece) {
+        piece = ot_alloc_raw(size);
+        piece->shelf = NULL;
+    }
+    return piece + 1;
+}
+
+static void put_back(void *memory)
+{
+    owner *piece = (owner *)memory - 1;
+    if (piece->shelf)
+        leave(piece->shelf, 1);
+    else
+        free(piece);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------ */
 
 static void *hold(keeping *k, size_t size)
 {
-    struct ot_held *held = ot_alloc_raw(sizeof *held + size);
+    struct ot_held *held = get(sizeof *held + size);
     held->next = k->to->held;
     k->to->held = held;
     return held->data;
@@ -150,8 +244,10 @@ static const ot_fact *keep_fact(keeping *k, const ot_fact *fact)
     kept->impl = fact->impl;
     kept->block = NULL;
     memcpy(kept->why, fact->why, strlen(fact->why) + 1);
-    optune_config *config = &kept->record.config;
-    give(k, (char *)&config->entity[config->n], (char *)config->entity + sizeof config->entity);
+    /* How many there are is asked of what is in the caches. */
+    optune_entity *entity = kept->record.config.entity;
+    give(k, (char *)&entity[fact->record.config.n],
+         (char *)entity + sizeof kept->record.config.entity);
     if (!keep_block(k, kept, fact))
         keep_texts(k, kept, fact);
     if (fact->remeasured)
@@ -306,18 +402,20 @@ ot_answer *ot_answer_begin(ot_setting *place, const char *call, const char *poli
 {
     const size_t n = strlen(call) + 1, n_policy = strlen(policy) + 1;
     const size_t head = (sizeof(ot_answer) + n + n_policy + UNIT - 1) & ~(size_t)(UNIT - 1);
-    ot_answer *a = ot_alloc_raw(head + room);
+    ot_answer *a = get(head + room);
     char *text = (char *)(a + 1);
-    memcpy(text, call, n);
-    memcpy(text + n, policy, n_policy);
-    *a = (ot_answer){.place = place,
-                     .room = (char *)a + head,
-                     .n_room = room,
-                     .question = {.device = place->device.key,
-                                  .target = place->target_text,
-                                  .call = text,
-                                  .policy = text + n}};
-    ot_question_know(&a->question);
+    /* It is written when all is decided, and then nobody waits for it. */
+    for (size_t at = 0; at < head + room; at += CACHE_LINE)
+        __builtin_prefetch((char *)a + at, 1);
+    ot_question question = {.device = place->device.key,
+                            .target = place->target_text,
+                            .call = call,
+                            .policy = policy};
+    ot_question_know(&question);
+    question.call = memcpy(text, call, n);
+    question.policy = memcpy(text + n, policy, n_policy);
+    *a = (ot_answer){
+        .place = place, .room = (char *)a + head, .n_room = room, .question = question};
     atomic_init(&a->users, 1);
     return a;
 }
@@ -329,9 +427,9 @@ void ot_answer_drop(const ot_answer *answer)
         return;
     for (struct ot_held *held = a->held, *next; held; held = next) {
         next = held->next;
-        free(held);
+        put_back(held);
     }
     free(atomic_load(&a->config));
     ot_setting_drop(a->place);
-    free(a);
+    put_back(a);
 }

@@ -195,7 +195,9 @@ static int open_others(optune *o)
     for (int i = 0; i < s->n_others; i++) {
         optune_err err = {0};
         ot_consulted *other = &s->other[i];
+        const int64_t now = ot_now_ns();
         const int status = open_one(o, other->dir, OT_STORE_READ, &other->store, &err);
+        atomic_store(&other->absent_ns, status == OPTUNE_ENOENT ? now : 0);
         if (status < 0 && !s->other_told &&
             !(status == OPTUNE_ENOENT && (other->hub || has_hubs(s, other->dir))))
             ot_context_log(o, OPTUNE_LOG_WARNING, "not consulted: %s", err.text);
@@ -454,6 +456,14 @@ int64_t ot_context_last(optune *o)
     return sum;
 }
 
+/* A store that is there is looked at as often (db/sight.c). */
+static bool lately_absent(const ot_consulted *other)
+{
+    const int64_t looked = atomic_load(&other->absent_ns);
+    const int64_t ago = looked ? ot_now_ns() - looked : -1;
+    return ago >= 0 && ago < (int64_t)OT_LOOK_MS * 1000000;
+}
+
 bool ot_context_follow(optune *o, int64_t *last)
 {
     ot_stores *s = o->stores;
@@ -463,7 +473,8 @@ bool ot_context_follow(optune *o, int64_t *last)
     for (int k = 0; k < s->n_others && here; k++) {
         store = s->other[k].store;
         *last += store ? ot_store_last(store) : 0;
-        here = store && ot_store_here(store); /* behind that look */
+        here =
+            store ? ot_store_here(store) : lately_absent(&s->other[k]); /* behind that look */
     }
     return here;
 }

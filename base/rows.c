@@ -20,8 +20,8 @@ static const char *name_of(const ot_rows *rows, int i)
 /* The slot of that name, or the empty one where it belongs. */
 static int *slot_of(const ot_rows *rows, const char *name)
 {
-    const size_t n = (size_t)rows->capacity * SLOTS_PER_ROW;
-    for (size_t i = ot_hash64(name, strlen(name)) % n;; i = (i + 1) % n)
+    const size_t mask = (size_t)rows->capacity * SLOTS_PER_ROW - 1; /* capacities are doubled */
+    for (size_t i = ot_hash64(name, strlen(name)) & mask;; i = (i + 1) & mask)
         if (!rows->slot[i] || !strcmp(name_of(rows, rows->slot[i] - 1), name))
             return &rows->slot[i];
 }

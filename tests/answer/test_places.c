@@ -8,6 +8,7 @@
 #include "support/forged.h"
 #include "support/records.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -119,6 +120,44 @@ static void the_first_of_a_list_counts(void **state)
              tuning_path("system"));
     o = open_list(list);
     assert_true(answers(o, "dense_pack.x86", 5e-7));
+    optune_close(o);
+}
+
+/* Of databases of which one has hubs and no store, as where somebody pulls and nobody measures: how
+ * often a store is looked for in it. The library's own call, as no other library makes it there. */
+static int n_looked;
+
+int access(const char *path, int mode)
+{
+    n_looked += strstr(path, "hubs_alone/store") != NULL;
+    return faccessat(AT_FDCWD, path, mode, 0);
+}
+
+static void an_absent_store_is_looked_for_now_and_then(void **state)
+{
+    (void)state;
+    enum { ASKED = 500, MOST = 10 };
+    char list[3100];
+    put("measured", "dense_pack.x86", 1e-6);
+    put("hubs_alone/hubs/pulled", "dense_gemm.cpu", 1e-7);
+    snprintf(list, sizeof list, "%s:%s", tuning_path("measured"), tuning_path("hubs_alone"));
+    optune *o = open_list(list);
+    n_looked = 0;
+    assert_true(answers(o, "dense_pack.x86", 1e-6));
+    assert_in_range(n_looked, 1, MOST);
+    const int each = n_looked;
+    const double start = ot_now();
+    for (int i = 0; i < ASKED; i++)
+        assert_true(answers(o, "dense_pack.x86", 1e-6));
+    const double looks = (ot_now() - start) / (1e-3 * OT_LOOK_MS) + 1;
+    if (n_looked > each * looks)
+        fail_msg("looked for %d times by %d selects, in which %.0f looks are due", n_looked,
+                 ASKED, looks);
+    /* It is found once it is there. */
+    ot_remove_tree(tuning_path("measured/store"));
+    put("hubs_alone", "dense_nopack.x86", 2e-6);
+    wait_for_a_look();
+    assert_true(answers(o, "dense_nopack.x86", 2e-6));
     optune_close(o);
 }
 
@@ -364,11 +403,17 @@ static void replaced_between_writes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_relative_place_stays),  cmocka_unit_test(the_first_of_a_list_counts),
-        cmocka_unit_test(unreadable_is_told),      cmocka_unit_test(rebuilt_under_a_handle),
-        cmocka_unit_test(cut_off_under_a_handle),  cmocka_unit_test(overwritten_under_a_handle),
-        cmocka_unit_test(fork_after_open),         cmocka_unit_test(the_cache_has_a_place),
-        cmocka_unit_test(replaced_between_writes), cmocka_unit_test(a_damaged_first_is_told),
+        cmocka_unit_test(a_relative_place_stays),
+        cmocka_unit_test(the_first_of_a_list_counts),
+        cmocka_unit_test(unreadable_is_told),
+        cmocka_unit_test(rebuilt_under_a_handle),
+        cmocka_unit_test(cut_off_under_a_handle),
+        cmocka_unit_test(overwritten_under_a_handle),
+        cmocka_unit_test(fork_after_open),
+        cmocka_unit_test(the_cache_has_a_place),
+        cmocka_unit_test(replaced_between_writes),
+        cmocka_unit_test(a_damaged_first_is_told),
+        cmocka_unit_test(an_absent_store_is_looked_for_now_and_then),
     };
     return cmocka_run_group_tests_name("answer/places", tests, forged_setup, forged_teardown);
 }
