@@ -113,21 +113,30 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
            optune_refuse(why, "a block of more than 4 MiB");
 }
 
-/* Blocks of the L1 where all weights pass by fast, and little is copied twice. */
+/* The most blocks of 2^n of which the data has room and each thread gets some. */
+static int64_t blocks_in(const direct *d, int64_t room, int64_t threads)
+{
+    const int64_t units =
+        d->s.oh == 1 ? host_ceil(d->s.ow, d->cols) : host_ceil(d->s.oh, d->rows);
+    int64_t blocks = 1;
+    while (blocks < 128 && block_bytes(d, 2 * blocks) <= room &&
+           2 * blocks <= host_ceil(units, threads))
+        blocks *= 2;
+    return blocks;
+}
+
+/* Pixels that are read once: several tiles of them in the L1, by all weights in turn. Else as many
+ * as stay in the L2 by each panel of the weight, and little is copied twice. */
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const direct d = direct_of(task, &s);
     const int64_t l2 = host_l2(task), threads = host_threads(task);
-    const int64_t room = words_bytes(&d) > l2 / 2 ? l2 / 4
-                         : s.kh * s.kw > 1        ? l2 / 8
-                                                  : 24 << 10;
-    const int64_t units = d.s.oh == 1 ? host_ceil(d.s.ow, d.cols) : host_ceil(d.s.oh, d.rows);
-    int64_t blocks = 1;
-    while (blocks < 128 && block_bytes(&d, 2 * blocks) <= room &&
-           2 * blocks <= host_ceil(units, threads))
-        blocks *= 2;
+    const int64_t l1 = task->device->l1 > 0 ? task->device->l1 : 32 << 10;
+    int64_t blocks = s.kh * s.kw == 1 ? blocks_in(&d, l1 / 2, threads) : 1;
+    if (blocks < 4)
+        blocks = blocks_in(&d, l2 / (words_bytes(&d) > l2 / 2 ? 4 : 8), threads);
     optune_config_choose_int(config, space, "blocks", blocks);
     optune_config_nearest(config, space);
 }

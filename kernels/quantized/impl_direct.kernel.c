@@ -9,7 +9,8 @@
  * The one idea: what a row of the kernel meets lies one behind the other in a line of the image, so
  * that it is words as it lies; outputs of a tile are at constant distances from the first. What a
  * run's last word has behind the run is multiplied by zeros. A copy has what lies beside the image,
- * 128 added to what has a sign, or 16 bits of what is multiplied in pairs.
+ * 128 added to what has a sign, or 16 bits of what is multiplied in pairs. In a model the weight
+ * comes from memory: a panel's first tiles fetch the next panel's meanwhile.
  */
 #define MOVE WORD_MOVE
 #include "kernels/quantized/panels.kernel.h"
@@ -46,9 +47,11 @@ static __attribute__((noinline)) void lay_lines(number *to, const X_T *from, i64
 
 /* ---- products ------------------------------------------------------------------------------- */
 
-/* A tile of rows x cols outputs by `vectors` of a panel. */
-INLINE void tile(const number *from, const u32 *weight, const int *start, BYTE_T *out,
-                 const int rows, const int cols, const int vectors, const int channels)
+/* A tile of rows x cols outputs by `vectors` of a panel. A line of each step's words from `ahead`
+ * on is fetched. */
+INLINE void tile(const number *from, const u32 *weight, const u32 *ahead, const int *start,
+                 BYTE_T *out, const int rows, const int cols, const int vectors,
+                 const int channels)
 {
     DTYPE sums[TILE * NR] __attribute__((aligned(64)));
     vec acc[TILE][DOT_NV];
@@ -66,6 +69,7 @@ INLINE void tile(const number *from, const u32 *weight, const int *start, BYTE_T
                 UNROLL(1)
                 for (i64 k = 0; k < RUN_WORDS; k++, a += WORD_NUMBERS, b += NR) {
                     word_vec w[DOT_NV];
+                    __builtin_prefetch(ahead + (b - weight));
                     UNROLL(2)
                     for (int j = 0; j < vectors; j++)
                         w[j] = *(const word_vec_at *)(b + j * VLEN);
@@ -90,30 +94,36 @@ INLINE void tile(const number *from, const u32 *weight, const int *start, BYTE_T
                  channels);
 }
 
-/* Tiles of `rows` lines. */
-INLINE void lines(const number *from, const u32 *weight, const int *start, BYTE_T *out,
+/* What tile number n of a panel fetches: a vector of the next one's; behind these what it has. */
+INLINE const u32 *ahead_of(const u32 *weight, i64 n)
+{
+    return n < DOT_NV ? weight + WEIGHT_WORDS + n * VLEN : weight;
+}
+
+/* Tiles of `rows` lines, of which the first is number n. */
+INLINE void lines(const number *from, const u32 *weight, const int *start, BYTE_T *out, i64 n,
                   i64 cols, const int rows, const int vectors, const int channels)
 {
     i64 x = 0;
-    for (; x + TILE_COLS <= cols; x += TILE_COLS)
-        tile(from + x * (SW * PIXEL), weight, start, out + x * CO, rows, TILE_COLS, vectors,
-             channels);
+    for (; x + TILE_COLS <= cols; x += TILE_COLS, n++)
+        tile(from + x * (SW * PIXEL), weight, ahead_of(weight, n), start, out + x * CO, rows,
+             TILE_COLS, vectors, channels);
     if (LAST_COLS && x < cols)
-        tile(from + x * (SW * PIXEL), weight, start, out + x * CO, rows, LAST_COLS, vectors,
-             channels);
+        tile(from + x * (SW * PIXEL), weight, ahead_of(weight, n), start, out + x * CO, rows,
+             LAST_COLS, vectors, channels);
 }
 
 /* rows x cols outputs by a panel. */
 INLINE void panel(const number *from, const u32 *weight, const int *start, BYTE_T *out,
                   i64 rows, i64 cols, const int vectors, const int channels)
 {
-    i64 y = 0;
-    for (; y + TILE_ROWS <= rows; y += TILE_ROWS)
-        lines(from + y * (SH * LINE), weight, start, out + y * ((i64)OW * CO), cols, TILE_ROWS,
-              vectors, channels);
+    i64 y = 0, n = 0;
+    for (; y + TILE_ROWS <= rows; y += TILE_ROWS, n += CEIL_DIV(cols, TILE_COLS))
+        lines(from + y * (SH * LINE), weight, start, out + y * ((i64)OW * CO), n, cols,
+              TILE_ROWS, vectors, channels);
     if (LAST_ROWS && y < rows)
-        lines(from + y * (SH * LINE), weight, start, out + y * ((i64)OW * CO), cols, LAST_ROWS,
-              vectors, channels);
+        lines(from + y * (SH * LINE), weight, start, out + y * ((i64)OW * CO), n, cols,
+              LAST_ROWS, vectors, channels);
 }
 
 /* arg: data, packed, out, copies of the threads */

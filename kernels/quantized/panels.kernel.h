@@ -51,7 +51,7 @@ INLINE void panel_finish(const DTYPE *sums, const int *start, const float *scale
     /* The sums are in memory: kept in registers for what is done with some of them by turns, some
      * would be in memory while they are summed. */
     __asm__ volatile("" : : "r"(sums) : "memory");
-#if ROUND_FOUR
+#ifdef ROUND_FOUR
     const int at_once = 4 / vectors; /* pixels */
     UNROLL(1)
     for (i64 i = 0; i < rows; i += at_once) {

@@ -54,8 +54,8 @@ INLINE void round_put(BYTE_T *out, singles v, i64 lanes)
 }
 
 /* Four vectors by what cuts them off while it narrows: half the operations. */
-#define ROUND_FOUR (VEC_BYTES == 64 && defined(__AVX512BW__))
-#if ROUND_FOUR
+#if VEC_BYTES == 64 && defined(__AVX512BW__)
+#define ROUND_FOUR
 typedef i32 round_words __attribute__((vector_size(64)));
 typedef u32 word32 __attribute__((vector_size(64)));
 
@@ -70,7 +70,8 @@ INLINE round_words round_four(const singles v[4])
         singles x = v[q];
         if (OUT_LEAST != ((BYTE_T)-1 < 0 ? -128 : 0))
             __asm__("vmaxps %2, %1, %0" : "=v"(x) : "v"(x), "v"(least));
-        __asm__("vminps %2, %1, %0" : "=v"(x) : "v"(x), "v"(most));
+        /* What is no number stays so, of which the least integer is made. */
+        __asm__("vminps %1, %2, %0" : "=v"(x) : "v"(x), "v"(most));
         __asm__("vcvtps2dq %1, %0" : "=v"(w[q]) : "v"(x));
     }
     UNROLL(2)
