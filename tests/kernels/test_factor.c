@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The factor by which quantised sums and products are rounded as by their quotient: for all pairs of
- * integers, with made-up scales.
+ * The factor by which quantised sums and products are rounded as by their quotient: for all pairs
+ * of integers, with made-up scales.
  */
 #include <math.h>
 
