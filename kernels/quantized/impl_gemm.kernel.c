@@ -6,11 +6,13 @@
  * ROWS (pixels at once), BLOCK (pixels that meet all panels in turn), PARTS (of a group's panels,
  * tasks of their own), DOT_NV (vectors of a panel's channels).
  *
- * A packed weight is [GROUPS][PANELS][PASSES][WORDS][NR] words, and the lists of sums and scales
- * [GROUPS][PANELS][NR]. A row of words is a pixel's window: KH, KW, channels of the group.
+ * A packed weight is that of panels.kernel.h. A row of words is a pixel's window: KH, KW, channels
+ * of the group.
  */
-#include "kernels/quantized/round.kernel.h"
-#include "kernels/quantized/words.kernel.h"
+#define RUN (KH * KW * CI_G)
+#define RUN_WORDS WORDS
+#define MOVE (TILES ? 0 : WORD_MOVE)
+#include "kernels/quantized/panels.kernel.h"
 #if TILES
 #include "kernels/matmul/tiles.kernel.h"
 #if !X_SIGNED
@@ -19,35 +21,11 @@
 #endif
 #endif
 
-#define NR (DOT_NV * VLEN)
-#define CHANNEL_PANELS CEIL_DIV(CO_G, NR)
 #define PIXELS ((i64)N * OH * OW)
 #define PIXEL_BLOCKS CEIL_DIV(PIXELS, BLOCK)
-#define WEIGHT_WORDS ((i64)PASSES * WORDS * NR) /* of a panel */
-#define ALL_CHANNELS ((i64)GROUPS * CHANNEL_PANELS * NR)
-#define MOVE (TILES ? 0 : WORD_MOVE)
 #define VECTOR_ROWS (TILES ? 8 : ROWS)
 
-typedef u32 word_near __attribute__((aligned(1), may_alias));
-typedef __typeof__(__builtin_choose_expr(PAIRS, (short)0, (X_T)0)) number;
-
 /* ---- rows ----------------------------------------------------------------------------------- */
-
-INLINE void copy_numbers(number *to, const X_T *from, const i64 n)
-{
-#if PAIRS
-    for (i64 i = 0; i < n; i++)
-        to[i] = from[i];
-#else
-    __builtin_memcpy(to, from, (usize)n);
-#endif
-}
-
-INLINE void fill_numbers(number *to, const i64 n)
-{
-    for (i64 i = 0; i < n; i++)
-        to[i] = (number)(X_ZERO);
-}
 
 /* The window at row y0 and column x0 of an image, of which `from` is the group's first channel. */
 INLINE void gather(number *to, const X_T *from, i64 y0, i64 x0)
@@ -57,16 +35,16 @@ INLINE void gather(number *to, const X_T *from, i64 y0, i64 x0)
         const i64 y = y0 + i * DH;
         const X_T *row = from + (y * W + x0) * CI;
         if (y < 0 || y >= H) {
-            fill_numbers(to, KW * CI_G);
+            fill_numbers(to, KW * CI_G, 0);
         } else if (whole) {
-            copy_numbers(to, row, KW * CI_G);
+            copy_numbers(to, row, KW * CI_G, 0);
         } else {
             for (i64 j = 0; j < KW; j++) {
                 const i64 x = x0 + j * DW;
                 if (x >= 0 && x < W)
-                    copy_numbers(to + j * CI_G, row + j * DW * CI, CI_G);
+                    copy_numbers(to + j * CI_G, row + j * DW * CI, CI_G, 0);
                 else
-                    fill_numbers(to + j * CI_G, CI_G);
+                    fill_numbers(to + j * CI_G, CI_G, 0);
             }
         }
     }
@@ -165,19 +143,6 @@ INLINE void by_tiles(const word_near *a, i64 a_row, const u32 *b, DTYPE *sums)
 }
 #endif
 
-/* Sums as the output's pixels from `out` on. */
-INLINE void finish(const DTYPE *sums, const int *start, const float *scale, BYTE_T *out,
-                   i64 rows, const int channels)
-{
-    UNROLL(4)
-    for (int j = 0; j < channels; j += VLEN) {
-        const vec add = load(start + j);
-        for (i64 i = 0; i < rows; i++)
-            round_put(out + i * CO + j, round_scaled(load(sums + i * NR + j) + add, scale + j),
-                      channels - j);
-    }
-}
-
 /* `rows` pixels by a panel. */
 INLINE void some(const word_near *a, i64 a_row, const u32 *weight, const int *start,
                  BYTE_T *out, i64 rows, const int channels, const int granted)
@@ -189,10 +154,9 @@ INLINE void some(const word_near *a, i64 a_row, const u32 *weight, const int *st
     else
 #endif
         by_vectors(a, a_row, weight, sums);
-    finish(sums, start, (const float *)(start + ALL_CHANNELS), out, rows, channels);
+    panel_finish(sums, start, (const float *)(start + ALL_CHANNELS), out, rows, DOT_NV,
+                 channels);
 }
-
-#define LAST_CHANNELS (CO_G - (CHANNEL_PANELS - 1) * NR)
 
 /* arg: data, packed, out, rows of the threads */
 void gemm(void *const *arg)
@@ -242,48 +206,4 @@ void gemm(void *const *arg)
                     tiles_end();
 #endif
             }
-}
-
-/* ---- the weight ----------------------------------------------------------------------------- */
-
-INLINE i32 limited(i32 x)
-{
-    return x < -128 ? -128 : x > 127 ? 127 : x;
-}
-
-/* Number k of a row of output channel o of a group, in this pass; 0 behind the last. */
-INLINE i32 weight_at(const W_T *weight, i64 o, i64 k, int pass)
-{
-    if (k >= CI_G * KH * KW)
-        return 0;
-    const i32 x = weight[(o * CI_G + k % CI_G) * KH * KW + k / CI_G];
-    return PASSES == 1 ? x : pass ? x - limited(x) : limited(x);
-}
-
-/* arg: weight [CO][CI_G][KH][KW], bias, scale; packed */
-void pack(void *const *arg)
-{
-    const W_T *weight = arg[0];
-    int *start = (int *)((u32 *)arg[3] + GROUPS * CHANNEL_PANELS * WEIGHT_WORDS);
-    float *scale = (float *)(start + ALL_CHANNELS);
-    PARALLEL_FOR_N(2)
-    for (i64 g = 0; g < GROUPS; g++)
-        for (i64 c = 0; c < CHANNEL_PANELS * NR; c++) {
-            const i64 o = g * CO_G + c, at = g * CHANNEL_PANELS * NR + c;
-            u32 *to = (u32 *)arg[3] + (g * CHANNEL_PANELS + c / NR) * WEIGHT_WORDS + c % NR;
-            i32 all = 0;
-            for (int pass = 0; pass < PASSES; pass++)
-                for (i64 k = 0; k < WORDS; k++, to += NR) {
-                    u32 word = 0;
-                    for (int i = 0; i < WORD_NUMBERS; i++) {
-                        const i32 x =
-                            c < CO_G ? weight_at(weight, o, k * WORD_NUMBERS + i, pass) : 0;
-                        all += x;
-                        word |= ((u32)x & (PAIRS ? 0xffffu : 0xffu)) << i * (32 / WORD_NUMBERS);
-                    }
-                    *to = word;
-                }
-            start[at] = c < CO_G ? ((const i32 *)arg[1])[o] - (X_ZERO + MOVE) * all : 0;
-            scale[at] = c < CO_G ? ((const float *)arg[2])[o] : 0;
-        }
 }

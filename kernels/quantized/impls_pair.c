@@ -15,6 +15,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int m = optune_plan_module(plan);
     const int64_t n = optune_tensor_elements(&call->output[0]);
     qpair_define(plan, m, call);
+    qpair_define_float(plan, m, "FACTOR", qpair_factor(call));
     optune_plan_flag(plan, m, "-ffp-contract=off"); /* each product is rounded by itself */
     optune_plan_define_text(plan, m, "DTYPE", "int");
     optune_plan_define_text(plan, m, "A_T", quantized_c_type(call->input[0].type.dtype));

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quantized_add.cpu, quantized_multiply.cpu. Macros from the plan: those of pair.h, A_T and B_T,
- * ELEMENTS, SHARE (of a thread).
+ * ELEMENTS, SHARE (of a thread), FACTOR (of pair.h).
  *
  * The one idea: a product with 1 / SCALE is within 2^-12 of the quotient where that is not cut off,
- * so that both round to the same whole number unless it lies that near to the middle of two.
+ * so that both round to the same whole number unless it lies that near to the middle of two. Where
+ * all pairs of integers do by one factor (FACTOR, else 0) nothing is asked.
  */
 #include "kernels/quantized/round.kernel.h"
 
@@ -62,28 +63,31 @@ INLINE singles real(whole32 w)
 /* What is over SCALE, rounded as that quotient is. */
 INLINE singles quotient(singles all)
 {
+    if (FACTOR != 0)
+        return all * FACTOR;
     const singles steps = round_limited(all * INVERSE);
     const singles whole = steps + ROUND_BY;
     const singles off = steps - (whole - ROUND_BY);
     return UNLIKELY(any((off > NEAR) | (off < -NEAR))) ? all / SCALE : steps;
 }
 
-INLINE void some(const A_T *a, const B_T *b, BYTE_T *out)
+INLINE singles steps_of(const A_T *a, const B_T *b)
 {
     const singles none = {0};
     whole32 x = {0}, y = {0};
     WIDE(x, A_T, side_a, a);
     WIDE(y, B_T, side_b, b);
-    singles steps;
     if (MERGED && IS_PRODUCT)
-        steps = real((x - (A_ZERO)) * (y - (B_ZERO))) * A_SCALE + SHIFT;
-    else if (MERGED)
-        steps = fused(real(x), A_SCALE - none, fused(real(y), B_SCALE - none, SHIFT - none));
-    else {
-        const singles of_a = real(x - (A_ZERO)) * A_SCALE, of_b = real(y - (B_ZERO)) * B_SCALE;
-        steps = quotient(IS_PRODUCT ? of_a * of_b : of_a + of_b);
-    }
-    round_put(out, steps, VLEN);
+        return real((x - (A_ZERO)) * (y - (B_ZERO))) * A_SCALE + SHIFT;
+    if (MERGED)
+        return fused(real(x), A_SCALE - none, fused(real(y), B_SCALE - none, SHIFT - none));
+    const singles of_a = real(x - (A_ZERO)) * A_SCALE, of_b = real(y - (B_ZERO)) * B_SCALE;
+    return quotient(IS_PRODUCT ? of_a * of_b : of_a + of_b);
+}
+
+INLINE void some(const A_T *a, const B_T *b, BYTE_T *out)
+{
+    round_put(out, steps_of(a, b), VLEN);
 }
 
 /* arg: a, b, out */
@@ -96,6 +100,15 @@ void pair(void *const *arg)
     for (i64 from = 0; from < ELEMENTS; from += SHARE) {
         const i64 end = MIN(from + SHARE, (i64)ELEMENTS);
         i64 i = from;
+#ifdef ROUND_FOUR
+        for (; i + 4 * VLEN <= end; i += 4 * VLEN) {
+            singles v[4];
+            UNROLL(4)
+            for (int q = 0; q < 4; q++)
+                v[q] = steps_of(a + i + q * VLEN, b + i + q * VLEN);
+            round_put_four(out + i, 0, v, 1, 1, 4 * VLEN);
+        }
+#endif
         for (; i + VLEN <= end; i += VLEN)
             some(a + i, b + i, out + i);
         if (i < end) {

@@ -252,6 +252,9 @@ static const char *const samples[] = {
     "quantized_conv2d(u8[1,8,9,16], i8[8,16,7,5], i32[8], f32[8], padding=[3,2], zero=211)",
     "quantized_conv2d(i8[2,9,10,64], i8[48,32,3,3], i32[48], f32[48], groups=2, strides=[2,1], "
     "dilation=[1,2], padding=[1,2,0,1], zero=-9, out_dtype=u8, out_zero=7)",
+    "quantized_conv2d(u8[2,5,7,20], i8[40,20,3,3], i32[40], f32[40], padding=[1,1], zero=119)",
+    "quantized_conv2d(u8[1,8,17,16], i8[20,8,2,3], i32[20], f32[20], groups=2, "
+    "dilation=[1,2], zero=4)",
     "quantized_conv2d(i8[2,9,10,64], i16[6,32,3,3], i32[6], f32[6], groups=2, strides=[1,2], "
     "padding=[1,2,0,1], zero=-9, out_zero=-127, limits=[-100,77])",
     NULL,

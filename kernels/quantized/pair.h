@@ -16,6 +16,13 @@ typedef struct qpair {
 
 qpair qpair_of(const optune_call *call);
 
+/* A product with it rounds as the quotient by the output's scale does, for all pairs of integers of
+ * the sides' dtypes; 0: none was found, or there is no quotient. */
+float qpair_factor(const optune_call *call);
+
+/* To the last bit. */
+void qpair_define_float(optune_plan *plan, int module, const char *macro, float value);
+
 /* IS_PRODUCT MERGED A_SCALE B_SCALE SCALE INVERSE (1 / SCALE) SHIFT, to the last bit, A_ZERO
  * B_ZERO, and those of quantized_define. */
 void qpair_define(optune_plan *plan, int module, const optune_call *call);

@@ -53,6 +53,57 @@ INLINE void round_put(BYTE_T *out, singles v, i64 lanes)
             out[l] = b[l];
 }
 
+/* Four vectors by what cuts them off while it narrows: half the operations. */
+#if VEC_BYTES == 64 && defined(__AVX512BW__)
+#define ROUND_FOUR
+typedef i32 round_words __attribute__((vector_size(64)));
+typedef u32 word32 __attribute__((vector_size(64)));
+
+INLINE round_words round_four(const singles v[4])
+{
+    const singles least = (float)(OUT_LEAST - (OUT_ZERO)) - (singles){0};
+    const singles most = (float)(OUT_MOST - (OUT_ZERO)) - (singles){0};
+    const round_words turn = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    round_words w[4], all;
+    UNROLL(4)
+    for (int q = 0; q < 4; q++) {
+        singles x = v[q];
+        if (OUT_LEAST != ((BYTE_T)-1 < 0 ? -128 : 0))
+            __asm__("vmaxps %2, %1, %0" : "=v"(x) : "v"(x), "v"(least));
+        /* What is no number stays so, of which the least integer is made. */
+        __asm__("vminps %1, %2, %0" : "=v"(x) : "v"(x), "v"(most));
+        __asm__("vcvtps2dq %1, %0" : "=v"(w[q]) : "v"(x));
+    }
+    UNROLL(2)
+    for (int q = 0; q < 4; q += 2) {
+        __asm__("vpackssdw %2, %1, %0" : "=v"(w[q]) : "v"(w[q]), "v"(w[q + 1]));
+        if (OUT_ZERO)
+            __asm__("vpaddsw %2, %1, %0"
+                    : "=v"(w[q])
+                    : "v"(w[q]),
+                      "v"((round_words)(((u32)(OUT_ZERO)&0xffffu) * 0x10001u - (word32){0})));
+    }
+    if ((BYTE_T)-1 < 0)
+        __asm__("vpacksswb %2, %1, %0" : "=v"(all) : "v"(w[0]), "v"(w[2]));
+    else
+        __asm__("vpackuswb %2, %1, %0" : "=v"(all) : "v"(w[0]), "v"(w[2]));
+    __asm__("vpermd %1, %2, %0" : "=v"(all) : "v"(all), "v"(turn));
+    return all;
+}
+
+/* Four vectors of `at_once` pixels, 1, 2 or 4, of which the first `n` are put, `apart`. */
+INLINE void round_put_four(BYTE_T *out, i64 apart, const singles v[4], const int at_once, i64 n,
+                           const int channels)
+{
+    const round_words all = round_four(v);
+    UNROLL(4)
+    for (int p = 0; p < at_once; p++)
+        if (p < n)
+            __builtin_memcpy(out + p * apart, (const char *)&all + p * (64 / at_once),
+                             (usize)MIN(channels, 64 / at_once));
+}
+#endif
+
 /* Sums by the scales of their channels. */
 INLINE singles round_scaled(vec sums, const float *scale)
 {
