@@ -51,7 +51,7 @@ static int open_team(void **state)
 enum { MOST = 8 };
 
 typedef struct job {
-    atomic_int seen[MOST];
+    atomic_int seen[MOST * OT_TEAM_PARTS], busy[MOST];
     int n;
     atomic_int wrong;
 } job;
@@ -59,21 +59,24 @@ typedef struct job {
 static void part(void *arg)
 {
     job *j = arg;
-    const int i = team->number();
-    if (i < 0 || i >= j->n || team->count() != j->n)
+    const int i = team->number(), parts = j->n * OT_TEAM_PARTS, thread = team->thread();
+    if (i < 0 || i >= parts || team->count() != parts || thread < 0 || thread >= j->n) {
         atomic_fetch_add(&j->wrong, 1);
-    else
-        atomic_fetch_add(&j->seen[i], 1);
+        return;
+    }
+    atomic_fetch_add(&j->wrong, atomic_fetch_add(&j->busy[thread], 1));
+    atomic_fetch_add(&j->seen[i], 1);
+    atomic_fetch_sub(&j->busy[thread], 1);
 }
 
-/* Returns whether each part was computed once. */
+/* Returns whether each part was computed once, by threads that have a number each. */
 static bool jobs(int n, int count)
 {
     bool right = team->number() == 0 && team->count() == 1;
     for (int k = 0; k < count; k++) {
         job j = {.n = n};
         team->run(part, &j, (unsigned)n);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n * OT_TEAM_PARTS; i++)
             right = right && j.seen[i] == 1;
         right = right && j.wrong == 0;
         if (k % 64 == 63)
@@ -158,7 +161,7 @@ static void test_a_loop_within_a_part(void **state)
     atomic_int sum = 0;
     for (int i = 0; i < 100; i++)
         team->run(outer, &sum, 2);
-    assert_int_equal(sum, 200);
+    assert_int_equal(sum, 100 * 2 * OT_TEAM_PARTS);
 }
 
 /* ---- in a child --------------------------------------------------------------------------- */
