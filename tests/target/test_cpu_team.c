@@ -122,6 +122,37 @@ static void test_each_part_once(void **state)
     assert_true(jobs(2, 100));
 }
 
+typedef struct delayed {
+    atomic_int done;
+    atomic_bool alone; /* who waited for the others waited for ever */
+} delayed;
+
+/* The first part takes until all others are done. */
+static void delays(void *arg)
+{
+    delayed *d = arg;
+    const int others = team->count() - 1;
+    for (int i = 0; team->number() == 0 && atomic_load(&d->done) < others; i++) {
+        if (i == 10000) {
+            atomic_store(&d->alone, true);
+            break;
+        }
+        usleep(1000);
+    }
+    atomic_fetch_add(&d->done, 1);
+}
+
+static void test_who_is_slow_does_less(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 20; k++) {
+        delayed d = {0};
+        team->run(delays, &d, 2);
+        assert_int_equal(d.done, 2 * OT_TEAM_PARTS);
+        assert_false(d.alone);
+    }
+}
+
 static void *caller(void *arg)
 {
     return jobs(2 + (int)(intptr_t)arg % 2, 1000) ? arg : NULL;
@@ -247,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_part_once),
+        cmocka_unit_test(test_who_is_slow_does_less),
         cmocka_unit_test(test_callers_have_their_own),
         cmocka_unit_test(test_a_loop_within_a_part),
         cmocka_unit_test(test_behind_a_fork),
