@@ -67,7 +67,7 @@ enum { OT_TEAM_PARTS = 4 }; /* of a loop, for each thread that shares it */
 /* cpu_team.c: threads for the parallel loops of modules, which find them in a variable `ot_team`
  * (strategy/team_source.c). */
 typedef struct ot_cpu_team {
-    /* Calls body(arg) n times OT_TEAM_PARTS times, by at most n threads, and returns when all have
+    /* Calls body(arg) n * OT_TEAM_PARTS times, by at most n threads, and returns when all have
      * returned. */
     void (*run)(void (*body)(void *), void *arg, unsigned n);
     /* Which of these calls this thread is in, and of how many; 0 of 1 elsewhere. */

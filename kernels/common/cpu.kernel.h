@@ -72,7 +72,7 @@ int omp_get_thread_num(void);
 #define PARALLEL_FOR_N(k)
 #endif
 
-/* Pieces of an axis, `n` or up to a thread's number more, at most `most`, so that threads share
+/* Pieces of an axis, `n` or some more, at most `most`, so that threads share
  * `times` axes of them evenly. One task of all remains one. */
 INLINE i64 even_pieces(i64 n, i64 times, i64 most)
 {
