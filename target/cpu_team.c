@@ -2,11 +2,11 @@
 /*
  * The threads that share a kernel's parallel loops, of which each caller's thread has its own.
  *
- * A loop is cut into parts, as many as the kernel has threads, and a part belongs to nobody:
+ * A loop is cut into parts, some for each of the kernel's threads, and a part belongs to nobody:
  * whoever comes first takes it, the caller too, and the caller waits only for parts that somebody
  * began. So a helper that the system does not run, as another process has its core, costs what it
- * would have done and no more. libgomp's teams wait for every thread, which on a shared machine is
- * for ever.
+ * would have done and no more, and a core that is slower than the other does less. libgomp's teams
+ * wait for every thread, which on a shared machine is for ever.
  *
  * A job is open while parts of it are left: part i may be taken while claim[i] is the job's number
  * with its lowest bit clear. The caller starts no other job before all parts are done, so what a
@@ -35,11 +35,11 @@ static const double LOOK_S = 2e-4;
 typedef struct helper {
     struct team *team;
     pthread_t thread;
-    unsigned index; /* the part that it takes first */
+    unsigned index; /* of the thread, the caller's being 0 */
 } helper;
 
 typedef struct team {
-    unsigned n; /* threads, the caller among them */
+    unsigned n, n_parts; /* threads, the caller among them; parts of a loop */
     unsigned n_helpers, forks;
     int64_t looks;
     helper *helper;
@@ -56,6 +56,7 @@ typedef struct team {
 
 static _Thread_local struct {
     int number, count; /* of the part at hand; count 0: no part is */
+    int thread;
 } here;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -87,23 +88,31 @@ static inline void look_again(void)
 static void does(team *t, unsigned part)
 {
     here.number = (int)part;
-    here.count = (int)t->n;
+    here.count = (int)t->n_parts;
     t->body(t->arg);
     here.number = here.count = 0;
     if (atomic_fetch_sub(&t->left, 1) == 1 && atomic_load(&t->waits))
         wake(&t->left, 1);
 }
 
-/* Its own part first, then those of others who have not come. */
-static void does_some(team *t, uint32_t job, unsigned first)
+static void does_if_open(team *t, uint32_t job, unsigned part)
 {
-    for (unsigned i = 0; i < t->n; i++) {
-        const unsigned part = (first + i) % t->n;
-        uint32_t open = job;
-        if (atomic_load_explicit(&t->claim[part], memory_order_relaxed) == open &&
-            atomic_compare_exchange_strong(&t->claim[part], &open, job | 1))
-            does(t, part);
-    }
+    uint32_t open = job;
+    if (atomic_load_explicit(&t->claim[part], memory_order_relaxed) == open &&
+        atomic_compare_exchange_strong(&t->claim[part], &open, job | 1))
+        does(t, part);
+}
+
+/* Its own parts first, then those that others have not come to, of each the last first. */
+static void does_some(team *t, uint32_t job, unsigned thread)
+{
+    const unsigned each = OT_TEAM_PARTS;
+    here.thread = (int)thread;
+    for (unsigned i = 0; i < each; i++)
+        does_if_open(t, job, thread * each + i);
+    for (unsigned other = 1; other < t->n; other++)
+        for (unsigned i = each; i-- > 0;)
+            does_if_open(t, job, (thread + other) % t->n * each + i);
 }
 
 /* ---- helpers -------------------------------------------------------------------------------- */
@@ -221,7 +230,8 @@ static void prepare(void)
 /* NULL: there is no memory for one. */
 static team *make(unsigned n)
 {
-    const size_t bytes = sizeof(team) + n * sizeof(uint32_t);
+    const unsigned parts = n * OT_TEAM_PARTS;
+    const size_t bytes = sizeof(team) + parts * sizeof(uint32_t);
     team *t = aligned_alloc(64, (bytes + 63) / 64 * 64);
     helper *h = calloc(n, sizeof *h);
     if (!t || !h) {
@@ -229,8 +239,12 @@ static team *make(unsigned n)
         free(h);
         return NULL;
     }
-    *t = (team){.n = n, .helper = h, .forks = forks, .looks = ot_cpu_spins(LOOK_S)};
-    for (unsigned i = 0; i < n; i++)
+    *t = (team){.n = n,
+                .n_parts = parts,
+                .helper = h,
+                .forks = forks,
+                .looks = ot_cpu_spins(LOOK_S)};
+    for (unsigned i = 0; i < parts; i++)
         atomic_init(&t->claim[i], 1);
     if (ot_process_claimed()) {
         optune_err err = {0};
@@ -303,8 +317,8 @@ static void run_in(team *t, void (*body)(void *), void *arg)
     t->body = body;
     t->arg = arg;
     t->number += 2;
-    atomic_store_explicit(&t->left, t->n, memory_order_relaxed);
-    for (unsigned i = 0; i < t->n; i++)
+    atomic_store_explicit(&t->left, t->n_parts, memory_order_relaxed);
+    for (unsigned i = 0; i < t->n_parts; i++)
         atomic_store_explicit(&t->claim[i], t->number, memory_order_release);
     atomic_store(&t->job, t->number);
     if (atomic_load(&t->asleep) > 0)
@@ -323,8 +337,8 @@ static void run(void (*body)(void *), void *arg, unsigned n)
     else if (within)
         alone(body, arg, 0, 1);
     else
-        for (unsigned i = 0; i < n; i++)
-            alone(body, arg, (int)i, (int)n);
+        for (unsigned i = 0; i < n * OT_TEAM_PARTS; i++)
+            alone(body, arg, (int)i, (int)(n * OT_TEAM_PARTS));
 }
 
 static int number(void)
@@ -337,9 +351,14 @@ static int count(void)
     return here.count ? here.count : 1;
 }
 
+static int thread(void)
+{
+    return here.thread;
+}
+
 void ot_cpu_team_give(void *module)
 {
-    static const ot_cpu_team calls = {run, number, count};
+    static const ot_cpu_team calls = {run, number, count, thread};
     void *const found = dlsym(module, "ot_team");
     if (!found)
         return;

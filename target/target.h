@@ -62,14 +62,19 @@ int64_t ot_cpu_spins(double seconds);
 /* With looks of `each` seconds; within 1e3 and 1e6, whatever that is. */
 int64_t ot_cpu_spins_of(double seconds, double each);
 
+enum { OT_TEAM_PARTS = 4 }; /* of a loop, for each thread that shares it */
+
 /* cpu_team.c: threads for the parallel loops of modules, which find them in a variable `ot_team`
  * (strategy/team_source.c). */
 typedef struct ot_cpu_team {
-    /* Calls body(arg) n times, by at most n threads, and returns when all have returned. */
+    /* Calls body(arg) n * OT_TEAM_PARTS times, by at most n threads, and returns when all have
+     * returned. */
     void (*run)(void (*body)(void *), void *arg, unsigned n);
     /* Which of these calls this thread is in, and of how many; 0 of 1 elsewhere. */
     int (*number)(void);
     int (*count)(void);
+    /* Which of the n threads this is; 0 elsewhere. */
+    int (*thread)(void);
 } ot_cpu_team;
 void ot_cpu_team_give(void *module); /* from dlopen; nothing where it wants none */
 void ot_cpu_team_rest(void);         /* this thread's helpers end; its next run has others */

@@ -57,8 +57,12 @@ INLINE vec splat(DTYPE x)
 #define UNROLL(n) OT_PRAGMA(GCC unroll n)
 /* THREAD is the number of the one that runs, 0 .. OT_THREADS-1. */
 #if OT_THREADS > 1
+#ifdef OT_TEAM_THREAD
+#define THREAD OT_TEAM_THREAD
+#else
 int omp_get_thread_num(void);
 #define THREAD omp_get_thread_num()
+#endif
 #define PARALLEL_FOR OT_PRAGMA(omp parallel for schedule(static) num_threads(OT_THREADS))
 #define PARALLEL_FOR_N(k)                                                                      \
     OT_PRAGMA(omp parallel for collapse(k) schedule(static) num_threads(OT_THREADS))
@@ -67,5 +71,14 @@ int omp_get_thread_num(void);
 #define PARALLEL_FOR
 #define PARALLEL_FOR_N(k)
 #endif
+
+/* Pieces of an axis, `n` or some more, at most `most`, so that threads share
+ * `times` axes of them evenly. One task of all remains one. */
+INLINE i64 even_pieces(i64 n, i64 times, i64 most)
+{
+    if (n * times <= 1 || times % OT_THREADS == 0)
+        return n;
+    return MAX(n, MIN(most, CEIL_DIV(n, OT_THREADS) * OT_THREADS));
+}
 
 #endif

@@ -109,9 +109,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int64_t depth = optune_config_int(config, "block_k");
     const int threads = task->device->threads > 1 ? task->device->threads : 1;
     const int64_t tiles = host_ceil(s.co_g, mr);
-    const int64_t tasks = s.n * s.groups * host_ceil(s.oh * s.ow, pixels);
     const int64_t nr = optune_config_int(config, "tile_pixel") * lanes;
-    const int64_t rest = s.oh * s.ow % pixels;
     const int loops = optune_plan_module(plan), module = optune_plan_module(plan);
     for (int m = loops; m <= module; m++) {
         conv2d_define_varying(plan, m, &s, 11);
@@ -121,10 +119,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "GEMM_MR", mr);
     optune_plan_define(plan, module, "GEMM_NV", optune_config_int(config, "tile_pixel"));
     optune_plan_define(plan, module, "GEMM_KU", optune_config_int(config, "unroll"));
-    if (!conv2d_varies(&s)) {
-        optune_plan_define(plan, module, "FULL_COLS", pixels % nr);
-        optune_plan_define(plan, module, "LAST_COLS", (rest ? rest : pixels) % nr);
-    }
 
     const int64_t size = host_ceil(depth_of(&s) * mr, lanes) * lanes + lanes;
     const int64_t pitch = pitch_of(task, &s, config);
@@ -150,8 +144,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
             .arg = {optune_input_arg(CONV2D_DATA), packed, optune_output_arg(0),
                     optune_scratch_arg(columns), optune_function_arg(module, "tile"),
                     optune_int_arg(mr), optune_int_arg(size), optune_int_arg(pitch),
-                    optune_int_arg(pixels), optune_int_arg(depth),
-                    optune_int_arg(host_min(tiles, host_ceil(threads, tasks)))},
+                    optune_int_arg(nr), optune_int_arg(host_ceil(pixels, nr)),
+                    optune_int_arg(depth)},
         });
 }
 

@@ -8,9 +8,8 @@
  *
  * Two modules, so that little is compiled for a config. With TILE defined, this is the register
  * tile alone; beside the shape the plan defines GEMM_MR (output channels) x GEMM_NV (vectors of
- * pixels), GEMM_KU and, of constant planes, FULL_COLS and LAST_COLS, the pixels that whole panels
- * leave of a block and of the last one. Without, it is the loops, which get the tile as a function
- * and all other knobs as numbers: compiled once for a shape.
+ * pixels) and GEMM_KU. Without, it is the loops, which get the tile as a function and all other
+ * knobs as numbers: compiled once for a shape. Blocks are whole panels, but for a plane's last one.
  *
  * Packed weights are [group][tile of channels][K][channels of a tile], tiles `size` elements apart
  * (the slack takes the zeros that packing writes beyond a tile).
@@ -80,10 +79,8 @@ INLINE void panels(const part *a, const int rows)
     if (left)
         product_some(a, rows, left, col, out);
 #else
-    if (FULL_COLS && left == FULL_COLS)
-        product(a, rows, FULL_COLS, col, out);
-    else if (LAST_COLS && LAST_COLS != FULL_COLS && left)
-        product(a, rows, LAST_COLS, col, out);
+    if (AREA % GEMM_NR && left)
+        product(a, rows, AREA % GEMM_NR, col, out);
 #endif
 }
 
@@ -177,23 +174,27 @@ INLINE void fill(DTYPE *col, i64 pitch, const DTYPE *from, i64 p0, i64 p1, i64 k
 }
 
 /* arg: data, packed, out, columns, the tile, its channels, elements from one tile's weights to the
- * next, of columns from one row to the next, pixels of a block, depth of a block, tasks that share
- * the pixels of a block between them, and the dims that vary */
+ * next, of columns from one row to the next, pixels of a panel, panels of a block at most, depth
+ * of a block, and the dims that vary */
 void im2col(void *const *arg)
 {
     const DTYPE *data = arg[0], *packed = arg[1];
     DTYPE *out = arg[2], *columns = arg[3];
     asked_function *const tile = (asked_function *)arg[4];
     const i64 rows = *(const i64 *)arg[5], size = *(const i64 *)arg[6];
-    const i64 pitch = *(const i64 *)arg[7], pixels = *(const i64 *)arg[8];
-    const i64 most = *(const i64 *)arg[9], parts = *(const i64 *)arg[10];
-    const i64 tiles = CEIL_DIV(CO_G, rows), part_tiles = CEIL_DIV(tiles, parts);
-    const i64 blocks = CEIL_DIV(AREA, pixels);
+    const i64 pitch = *(const i64 *)arg[7], panel = *(const i64 *)arg[8];
+    const i64 most = *(const i64 *)arg[10], panels = CEIL_DIV(AREA, panel);
+    const i64 blocks = even_pieces(CEIL_DIV(panels, *(const i64 *)arg[9]), N * GROUPS, panels);
+    /* Fewer than threads: tasks share the pixels of a block between them. */
+    const i64 tiles = CEIL_DIV(CO_G, rows), all = (i64)N * GROUPS * blocks;
+    const i64 parts = MIN(tiles, CEIL_DIV(OT_THREADS, MAX((i64)1, all)));
+    const i64 part_tiles = CEIL_DIV(tiles, parts);
     PARALLEL_FOR
-    for (i64 task = 0; task < (i64)N * GROUPS * blocks * parts; task++) {
+    for (i64 task = 0; task < all * parts; task++) {
         const i64 block = task / parts % blocks, g = task / parts / blocks % GROUPS;
         const i64 n = task / parts / blocks / GROUPS;
-        const i64 p0 = block * pixels, p1 = MIN(p0 + pixels, AREA);
+        const i64 p0 = block * panels / blocks * panel;
+        const i64 p1 = MIN((block + 1) * panels / blocks * panel, AREA);
         const i64 t0 = task % parts * part_tiles, t1 = MIN(t0 + part_tiles, tiles);
         const DTYPE *from = data + (n * CI + g * CI_G) * ((i64)H * W);
         DTYPE *to = out + (n * CO + g * CO_G) * (i64)AREA + p0;

@@ -105,15 +105,21 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
         return;
     const i64 rank = RANK(p), last = rank - 1;
     const i64 length = EXTENT(p, last), rows = rank > 1 ? EXTENT(p, rank - 2) : 1;
-    const i64 chunk = MIN(length, (i64)TASK), chunks = CEIL_DIV(length, chunk);
-    const i64 at_once = MIN(rows, MAX((i64)1, TASK / length)), groups = CEIL_DIV(rows, at_once);
     const i64 in_row = rank > 1 ? IN_STRIDE(p, rank - 2) : 0;
-    const i64 out_row = rank > 1 ? OUT_STRIDE(p, rank - 2) : 0;
+    const i64 out_row = rank > 1 ? OUT_STRIDE(p, rank - 2) : 0, others = outside(p, rank - 2);
+    /* Rows whose elements alternate share the lines that are written: one task has all of them. */
+    const i64 together = out_row < OUT_STRIDE(p, last) && rows <= LINE ? rows : 1;
+    const i64 least = CEIL_DIV(length * together, (i64)TASK);
+    const i64 chunks = least > 1 ? even_pieces(least, others * (rows / together), length) : 1;
+    const i64 at_once = MAX(together, TASK / length);
+    const i64 groups = together < rows
+                           ? even_pieces(CEIL_DIV(rows, at_once), others * chunks, rows)
+                           : 1;
     const ELEMENT *const from = arg[1 + MAX(INPUT(p), (i64)0)];
     PARALLEL_FOR
-    for (i64 t = 0; t < outside(p, rank - 2) * groups * chunks; t++) {
-        const i64 at = t % chunks * chunk, first = t / chunks % groups * at_once;
-        const i64 end = MIN(first + at_once, rows);
+    for (i64 t = 0; t < others * groups * chunks; t++) {
+        const i64 at = t % chunks * length / chunks, group = t / chunks % groups;
+        const i64 first = group * rows / groups, end = (group + 1) * rows / groups;
         i64 in, out;
         place(p, rank - 2, t / chunks / groups, &in, &out);
         in += at * IN_STRIDE(p, last) + first * in_row;
@@ -123,8 +129,9 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
                 row((ELEMENT *)arg[0] + out, from + in, length, IN_STRIDE(p, last),
                     OUT_STRIDE(p, last), MODE(p));
             else
-                row((ELEMENT *)arg[0] + out, from + in, MIN(chunk, length - at),
-                    IN_STRIDE(p, last), OUT_STRIDE(p, last), MODE(p));
+                row((ELEMENT *)arg[0] + out, from + in,
+                    (t % chunks + 1) * length / chunks - at, IN_STRIDE(p, last),
+                    OUT_STRIDE(p, last), MODE(p));
             in += in_row;
             out += out_row;
         }

@@ -75,7 +75,7 @@ void pool(void *const *arg)
     stored *out = arg[1];
     PARALLEL_FOR
     for (i64 task = 0; task < (i64)PLANES * BANDS; task++) {
-        const i64 p = task / BANDS, band = task % BANDS;
+        const i64 p = task % PLANES, band = task / PLANES;
         const i64 last = (band + 1) * OH / BANDS;
         for (int part = 0; part < BLOCK; part += VLEN) {
             const stored *plane = data + p * ((i64)H * W * BLOCK) + part;

@@ -2,14 +2,17 @@
 /* What kernels/pool/schedules.h declares. */
 #include "kernels/pool/schedules.h"
 
-/* Parts of a plane that are tasks of their own where planes alone do not occupy the threads. */
+/* Bands of rows: tasks are one band of all planes, then the next. Where there are enough rows each
+ * thread has one, as of convolutions of large planes, so that it reads what it wrote itself;
+ * otherwise planes alone are tasks where these occupy the threads. */
 static int64_t pool_bands(const optune_task *task, const pool_shape *s)
 {
-    const int64_t threads = pool_threads(task);
-    if (threads == 1 || s->planes >= 4 * threads)
-        return 1;
-    const int64_t bands = (4 * threads + s->planes - 1) / s->planes;
-    return bands < s->y.out ? bands : s->y.out;
+    const int64_t threads = pool_threads(task), rows = s->y.out;
+    if (threads == 1 || rows >= 4 * threads)
+        return threads;
+    const int64_t bands =
+        s->planes >= 4 * threads ? 1 : (4 * threads + s->planes - 1) / s->planes;
+    return bands < rows ? bands : rows;
 }
 
 /* Vector lengths up to `most` elements, longest first; at least one. */

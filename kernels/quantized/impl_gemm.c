@@ -121,6 +121,48 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_nearest(config, space);
 }
 
+/* Tasks of a call: parts of each group's panels, in them blocks of pixels. */
+typedef struct shares {
+    int64_t parts, blocks;
+} shares;
+
+/* Tiles of pixels in front of task number i. */
+static int64_t tiles_before(const shares *h, int64_t tiles, int64_t i)
+{
+    return i / h->blocks * tiles + i % h->blocks * tiles / h->blocks;
+}
+
+/* What the thread takes that has most to do, in halves of a tile by a panel: about as much it takes
+ * to gather a tile's rows, or to read those that others wrote, and twice as much to read a panel's
+ * weights. */
+static int64_t share_cost(const shares *h, const gemm *g, int64_t groups, int64_t threads)
+{
+    const int64_t tiles = host_ceil(g->pixels, g->rows), n = groups * h->parts * h->blocks;
+    const int64_t panels = host_ceil(g->panels, h->parts);
+    int64_t most = 0;
+    for (int64_t t = 0, from = 0; t < threads; t++) { /* as OpenMP shares a loop */
+        const int64_t to = from + n / threads + (t < n % threads);
+        most = host_max(most, tiles_before(h, tiles, to) - tiles_before(h, tiles, from));
+        from = to;
+    }
+    return most * (2 * panels + 1) + 2 * panels;
+}
+
+/* Blocks of at most so many tiles of pixels. */
+static shares shares_of(const gemm *g, int64_t groups, int64_t threads, int64_t most)
+{
+    const int64_t tiles = host_ceil(g->pixels, g->rows), least = host_ceil(tiles, most);
+    shares best = {1, least};
+    for (int64_t parts = 1; parts <= host_min(threads, g->panels); parts++)
+        for (int even = 0; even < 2; even++) {
+            const int64_t blocks = even ? host_ceil(least, threads) * threads : least;
+            const shares h = {parts, host_min(tiles, blocks)};
+            if (share_cost(&h, g, groups, threads) < share_cost(&best, g, groups, threads))
+                best = h;
+        }
+    return best;
+}
+
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     conv2d_shape s;
@@ -128,11 +170,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const gemm g = gemm_of(task, &s, chosen(config));
     const int m = optune_plan_module(plan);
     const int64_t threads = host_threads(task);
-    const int64_t block = g.rows * optune_config_int(config, "blocks");
-    const int64_t tasks = s.groups * host_ceil(g.pixels, block);
-    int64_t parts = 1;
-    while (tasks * parts % threads != 0 && tasks * parts < 8 * threads && parts < g.panels)
-        parts++;
+    const shares share = shares_of(&g, s.groups, threads, optune_config_int(config, "blocks"));
     const bool tiles = g.step == STEP_TILES;
     const struct {
         const char *name;
@@ -145,8 +183,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         {"WORDS", g.words},
         {"STEP_WORDS", g.step_words},
         {"ROWS", g.rows},
-        {"BLOCK", block},
-        {"PARTS", parts},
+        {"BLOCKS", share.blocks},
+        {"PARTS", share.parts},
         {"DOT_NV", g.nv},
     };
     qconv_define(plan, m, task, &s);
@@ -166,8 +204,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_arg packed =
         qconv_pack(task, plan, m, words_bytes(&s, &g), s.groups * g.panels * g.nr);
     /* Of what lies already, the last pixels alone are put together. */
-    const int64_t rows = g.direct ? g.rows : block;
-    const int buffer = optune_plan_scratch(plan, "rows", rows * g.words * 4 * threads, false);
+    const int64_t rows = g.direct ? 1 : host_ceil(host_ceil(g.pixels, g.rows), share.blocks);
+    const int buffer =
+        optune_plan_scratch(plan, "rows", rows * g.rows * g.words * 4 * threads, false);
     optune_plan_stage(
         plan, &(optune_stage){.phase = OPTUNE_TIMED,
                               .module = m,

@@ -3,8 +3,8 @@
  * quantized_conv2d_gemm.cpu. Macros from the plan: the shape; PAIRS, TILES (how words are
  * multiplied: words.kernel.h, or the tiles of AMX), DIRECT (rows are read where they lie), PASSES
  * (2: a weight of 16 bits is the sum of two of 8), WORDS (of a row), STEP_WORDS (of a tile's step),
- * ROWS (pixels at once), BLOCK (pixels that meet all panels in turn), PARTS (of a group's panels,
- * tasks of their own), DOT_NV (vectors of a panel's channels).
+ * ROWS (pixels at once), BLOCKS (of pixels, which meet all panels of a part in turn), PARTS (of a
+ * group's panels, tasks of their own), DOT_NV (vectors of a panel's channels).
  *
  * A packed weight is that of panels.kernel.h. A row of words is a pixel's window: KH, KW, channels
  * of the group.
@@ -22,7 +22,8 @@
 #endif
 
 #define PIXELS ((i64)N * OH * OW)
-#define PIXEL_BLOCKS CEIL_DIV(PIXELS, BLOCK)
+#define PIXEL_TILES CEIL_DIV(PIXELS, ROWS)
+#define BLOCK_TILES CEIL_DIV(PIXEL_TILES, BLOCKS) /* at most */
 #define VECTOR_ROWS (TILES ? 8 : ROWS)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -170,11 +171,12 @@ void gemm(void *const *arg)
 #endif
     PARALLEL_FOR_N(3)
     for (i64 g = 0; g < GROUPS; g++)
-        for (i64 block = 0; block < PIXEL_BLOCKS; block++)
-            for (i64 part = 0; part < PARTS; part++) {
-                const i64 p0 = block * BLOCK, p1 = MIN(p0 + BLOCK, PIXELS);
+        for (i64 part = 0; part < PARTS; part++)
+            for (i64 block = 0; block < BLOCKS; block++) {
+                const i64 p0 = block * PIXEL_TILES / BLOCKS * ROWS;
+                const i64 p1 = MIN((block + 1) * PIXEL_TILES / BLOCKS * ROWS, PIXELS);
                 const X_T *data = (const X_T *)arg[0] + g * CI_G;
-                u32 *rows = (u32 *)arg[3] + THREAD * (i64)(DIRECT ? ROWS : BLOCK) * WORDS;
+                u32 *rows = (u32 *)arg[3] + THREAD * (DIRECT ? 1 : BLOCK_TILES) * ROWS * WORDS;
                 /* Rows as they lie end within a tile: the last ones are read from a copy. */
                 const i64 whole = DIRECT ? p0 + (p1 - p0) / ROWS * ROWS : p0;
                 lay_rows(rows, data, whole, p1 - whole);

@@ -81,8 +81,8 @@ static void test_im2col(void **state)
     (void)state;
     static const pair pairs[] = {
         {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 48, 512, 2), LOOPS | TILE},
-        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 96, 128, 2), LOOPS | TILE}, /* 0 and 4 left */
-        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 196, 128, 2), LOOPS},
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 96, 128, 2), LOOPS | TILE},
+        {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 196, 128, 2), LOOPS | TILE},
         {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 2, 48, 128, 2), LOOPS},
         {IM2COL(14, 1, 48, 128, 2), IM2COL(12, 1, 48, 128, 2), LOOPS},
         {IM2COL(14, 1, 48, 128, 2), IM2COL(14, 1, 48, 128, 4), LOOPS},

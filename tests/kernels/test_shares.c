@@ -26,6 +26,8 @@ static int64_t ceil_div(int64_t a, int64_t b)
 static int64_t pieces(const optune_plan *p)
 {
     const int64_t apart = macro(p, "N") * macro(p, "GROUPS"), co = macro(p, "CO_G");
+    if (macro(p, "BLOCKS"))
+        return macro(p, "GROUPS") * macro(p, "PARTS") * macro(p, "BLOCKS");
     if (macro(p, "PIXELS")) {
         const int64_t pixels = macro(p, "OH") * macro(p, "OW");
         const int64_t panels = ceil_div(pixels, macro(p, "TV") * macro(p, "LANES"));
@@ -85,6 +87,25 @@ static void test_networks(void **state)
             for (int i = 0; i < OT_COUNT(rows); i++)
                 for (int threads = 1; threads <= 8; threads *= 2)
                     check_even(rows[i], p->workloads[w], threads, threads <= 2 ? 0.15 : 0.35);
+}
+
+static void test_quantized(void **state)
+{
+    (void)state;
+    static const char *const of_bytes[] = {
+        "quantized_conv2d(u8[1,56,56,64], const i8[64,64,3,3], const i32[64], const f32[64], "
+        "padding=[1,1,1,1])",
+        "quantized_conv2d(u8[1,28,28,128], const i8[128,128,3,3], const i32[128], "
+        "const f32[128], padding=[1,1,1,1])",
+        "quantized_conv2d(u8[1,14,14,256], const i8[256,256,3,3], const i32[256], "
+        "const f32[256], padding=[1,1,1,1])",
+        "quantized_conv2d(u8[1,7,7,512], const i8[512,512,3,3], const i32[512], "
+        "const f32[512], padding=[1,1,1,1])",
+    };
+    for (int i = 0; i < OT_COUNT(of_bytes); i++)
+        for (int threads = 1; threads <= 8; threads *= 2)
+            check_even("quantized_conv2d_gemm.cpu", of_bytes[i], threads,
+                       threads <= 2 ? 0.15 : 0.35);
 }
 
 static const optune_device wide = {.key = "wide",
@@ -248,8 +269,9 @@ static void test_long_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks),     cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_panels),       cmocka_unit_test(test_narrower_panels),
-        cmocka_unit_test(test_whole_panels), cmocka_unit_test(test_long_rows)};
+        cmocka_unit_test(test_networks),        cmocka_unit_test(test_quantized),
+        cmocka_unit_test(test_pixels),          cmocka_unit_test(test_panels),
+        cmocka_unit_test(test_narrower_panels), cmocka_unit_test(test_whole_panels),
+        cmocka_unit_test(test_long_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

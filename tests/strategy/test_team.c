@@ -219,7 +219,8 @@ static void test_a_module(void **state)
     enum { N = 20000 };
     static float in[N], out[N];
     void *arg[OPTUNE_MAX_ARGS];
-    static const ot_cpu_team counted = {counted_run, counted_number, counted_count};
+    static const ot_cpu_team counted = {counted_run, counted_number, counted_count,
+                                        counted_number};
     char dir[1024], from[1100], to[1100];
     optune_config config;
     optune_err err = {0};

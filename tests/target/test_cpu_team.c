@@ -51,7 +51,7 @@ static int open_team(void **state)
 enum { MOST = 8 };
 
 typedef struct job {
-    atomic_int seen[MOST];
+    atomic_int seen[MOST * OT_TEAM_PARTS], busy[MOST];
     int n;
     atomic_int wrong;
 } job;
@@ -59,21 +59,24 @@ typedef struct job {
 static void part(void *arg)
 {
     job *j = arg;
-    const int i = team->number();
-    if (i < 0 || i >= j->n || team->count() != j->n)
+    const int i = team->number(), parts = j->n * OT_TEAM_PARTS, thread = team->thread();
+    if (i < 0 || i >= parts || team->count() != parts || thread < 0 || thread >= j->n) {
         atomic_fetch_add(&j->wrong, 1);
-    else
-        atomic_fetch_add(&j->seen[i], 1);
+        return;
+    }
+    atomic_fetch_add(&j->wrong, atomic_fetch_add(&j->busy[thread], 1));
+    atomic_fetch_add(&j->seen[i], 1);
+    atomic_fetch_sub(&j->busy[thread], 1);
 }
 
-/* Returns whether each part was computed once. */
+/* Returns whether each part was computed once, by threads that have a number each. */
 static bool jobs(int n, int count)
 {
     bool right = team->number() == 0 && team->count() == 1;
     for (int k = 0; k < count; k++) {
         job j = {.n = n};
         team->run(part, &j, (unsigned)n);
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n * OT_TEAM_PARTS; i++)
             right = right && j.seen[i] == 1;
         right = right && j.wrong == 0;
         if (k % 64 == 63)
@@ -119,6 +122,37 @@ static void test_each_part_once(void **state)
     assert_true(jobs(2, 100));
 }
 
+typedef struct delayed {
+    atomic_int done;
+    atomic_bool alone; /* who waited for the others waited for ever */
+} delayed;
+
+/* The first part takes until all others are done. */
+static void delays(void *arg)
+{
+    delayed *d = arg;
+    const int others = team->count() - 1;
+    for (int i = 0; team->number() == 0 && atomic_load(&d->done) < others; i++) {
+        if (i == 10000) {
+            atomic_store(&d->alone, true);
+            break;
+        }
+        usleep(1000);
+    }
+    atomic_fetch_add(&d->done, 1);
+}
+
+static void test_who_is_slow_does_less(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 20; k++) {
+        delayed d = {0};
+        team->run(delays, &d, 2);
+        assert_int_equal(d.done, 2 * OT_TEAM_PARTS);
+        assert_false(d.alone);
+    }
+}
+
 static void *caller(void *arg)
 {
     return jobs(2 + (int)(intptr_t)arg % 2, 1000) ? arg : NULL;
@@ -158,7 +192,7 @@ static void test_a_loop_within_a_part(void **state)
     atomic_int sum = 0;
     for (int i = 0; i < 100; i++)
         team->run(outer, &sum, 2);
-    assert_int_equal(sum, 200);
+    assert_int_equal(sum, 100 * 2 * OT_TEAM_PARTS);
 }
 
 /* ---- in a child --------------------------------------------------------------------------- */
@@ -244,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_part_once),
+        cmocka_unit_test(test_who_is_slow_does_less),
         cmocka_unit_test(test_callers_have_their_own),
         cmocka_unit_test(test_a_loop_within_a_part),
         cmocka_unit_test(test_behind_a_fork),
