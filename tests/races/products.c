@@ -139,19 +139,46 @@ static float as_float(uint32_t bits)
     return f;
 }
 
-races_sum races_step(int type, races_sum s, uint32_t a, uint32_t b)
+void races_expand(int type, bool left, const uint32_t *word, races_row *to)
 {
-    for (int h = 0; type == 0 && h < 32; h += 16)
-        s.f = fmaf(races_float_of_half((uint16_t)(a >> h)),
-                   races_float_of_half((uint16_t)(b >> h)), s.f);
-    for (int h = 0; type == 1 && h < 32; h += 16)
-        s.f = fmaf(as_float(a >> h << 16), as_float(b >> h << 16), s.f);
-    if (type == 2)
-        s.f = fmaf(as_float(a & 0xFFFFE000), as_float(b & 0xFFFFE000), s.f);
-    for (int h = 0; type == 3 && h < 32; h += 8)
-        s.i += (int8_t)(a >> h) * (int8_t)(b >> h);
-    for (int h = 0; type == 4 && h < 32; h += 8)
-        s.i += (uint8_t)(a >> h) * (int8_t)(b >> h);
+    int n = 0;
+    for (int k = 0; k < RACES_DEPTH; k++)
+        for (int h = 0; h < 32; h += type == 2 ? 32 : type < 2 ? 16 : 8) {
+            const uint32_t bits = word[k] >> h;
+            if (type == 0)
+                to->f[n++] = races_float_of_half((uint16_t)bits);
+            else if (type == 1)
+                to->f[n++] = as_float(bits << 16);
+            else if (type == 2)
+                to->f[n++] = as_float(bits & 0xFFFFE000);
+            else
+                to->i[n++] = type == 4 && left ? (uint8_t)bits : (int8_t)bits;
+        }
+}
+
+static inline __attribute__((always_inline)) float chain(float s, const float *a,
+                                                         const float *b, int n)
+{
+    for (int k = 0; k < n; k++)
+        s = fmaf(a[k], b[k], s);
+    return s;
+}
+
+/* By instructions, where there are such: without them each is a call. */
+__attribute__((target("fma"))) static float chain_fused(float s, const float *a, const float *b,
+                                                        int n)
+{
+    return chain(s, a, b, n);
+}
+
+races_sum races_dot(int type, races_sum s, const races_row *a, const races_row *b)
+{
+    const int n = type == 2 ? RACES_DEPTH : 2 * RACES_DEPTH;
+    if (type < 3)
+        s.f = __builtin_cpu_supports("fma") ? chain_fused(s.f, a->f, b->f, n)
+                                            : chain(s.f, a->f, b->f, n);
+    for (int k = 0; type >= 3 && k < 4 * RACES_DEPTH; k++)
+        s.i += a->i[k] * b->i[k];
     return s;
 }
 
@@ -167,29 +194,45 @@ static void check_there(const product *p, const void *place)
     }
 }
 
-/* Of a warpgroup's result, what this thread holds; `at`: which of the products under way. What
- * other threads of the warp hold of A is theirs at the same place. */
+/* Row `row` of A, of the 16 of this thread's warp. What other threads of the warp hold of it is
+ * theirs at the same place `at`. */
+static void row_of_a(const product *p, int at, const unsigned char *pool, int row,
+                     races_row *to)
+{
+    const int warp = races_thread / 32 % 4, first = races_thread - races_thread % 4;
+    uint32_t word[RACES_DEPTH];
+    for (int k = 0; k < RACES_DEPTH; k++)
+        word[k] = p->held ? of[first + k % 4].list[at].held[k / 4 * 2 + row / 8]
+                          : word_at(pool, p->a, 16 * warp + row, k);
+    races_expand(p->type, true, word, to);
+}
+
+static void column_of_b(const product *p, const unsigned char *pool, int col, races_row *to)
+{
+    uint32_t word[RACES_DEPTH];
+    for (int k = 0; k < RACES_DEPTH; k++)
+        word[k] = p->held ? across_at(pool, p->b, col, k) : word_at(pool, p->b, col, k);
+    races_expand(p->type, false, word, to);
+}
+
+/* Of a warpgroup's result, what this thread holds, two rows; `at`: which of the products under
+ * way. */
 static void compute(int at)
 {
     const product *p = &of[races_thread].list[at];
-    const int warp = races_thread / 32 % 4, lane = races_thread % 32;
-    const int first = races_thread - lane % 4;
+    const int lane = races_thread % 32;
     int bytes;
     const unsigned char *pool = races_pool_of(races_rank(), &bytes);
     races_sum *d = p->d;
-    for (int r = 0; r < p->n / 2; r++) {
-        const int row = 16 * warp + lane / 4 + r / 2 % 2 * 8;
-        const int col = r / 4 * 8 + lane % 4 * 2 + r % 2;
-        races_sum s = {0};
-        if (p->add)
-            s = d[r];
-        for (int k = 0; k < 8; k++)
-            s = p->held ? races_step(p->type, s,
-                                     of[first + k % 4].list[at].held[k / 4 * 2 + r / 2 % 2],
-                                     across_at(pool, p->b, col, k))
-                        : races_step(p->type, s, word_at(pool, p->a, row, k),
-                                     word_at(pool, p->b, col, k));
-        d[r] = s;
+    races_row a[2], b;
+    for (int half = 0; half < 2; half++)
+        row_of_a(p, at, pool, lane / 4 + 8 * half, &a[half]);
+    for (int i = 0; i < p->n / 4; i++) {
+        column_of_b(p, pool, i / 2 * 8 + lane % 4 * 2 + i % 2, &b);
+        for (int half = 0; half < 2; half++) {
+            races_sum *s = &d[i / 2 * 4 + half * 2 + i % 2];
+            *s = races_dot(p->type, p->add ? *s : (races_sum){0}, &a[half], &b);
+        }
     }
 }
 

@@ -176,8 +176,17 @@ typedef union races_sum {
     int32_t i;
 } races_sum;
 
-/* `s` and what 4 bytes of depth add to it; types are numbered as words.h does. */
-races_sum races_step(int type, races_sum s, uint32_t a, uint32_t b);
+/* A row of a product's left side, or a column of its right side, in depth: 8 words of 4 bytes.
+ * Types are numbered as words.h does. */
+enum { RACES_DEPTH = 8 };
+typedef union races_row {
+    float f[2 * RACES_DEPTH];
+    int32_t i[4 * RACES_DEPTH];
+} races_row;
+
+void races_expand(int type, bool left, const uint32_t *word, races_row *to);
+/* `s` and what they add to it, in the order of depth. */
+races_sum races_dot(int type, races_sum s, const races_row *a, const races_row *b);
 
 /* ---- tensor.c ---------------------------------------------------------------------------- */
 

@@ -59,15 +59,22 @@ typedef struct operands {
     const uint32_t *a, *b; /* of a lane: fragments of 4 words and of 2 */
 } operands;
 
-/* Word w, 0 .. 7, of row `row` of A's i-th fragments, and of column `col` of B's. */
-static uint32_t word_of_a(const operands *warp, int i, int row, int w)
+/* Row `row` of A's i-th fragments. */
+static void row_of_a(int type, const operands *warp, int i, int row, races_row *to)
 {
-    return warp[row % 8 * 4 + w % 4].a[4 * i + row / 8 + w / 4 * 2];
+    uint32_t word[RACES_DEPTH];
+    for (int w = 0; w < RACES_DEPTH; w++)
+        word[w] = warp[row % 8 * 4 + w % 4].a[4 * i + row / 8 + w / 4 * 2];
+    races_expand(type, true, word, to);
 }
 
-static uint32_t word_of_b(const operands *warp, int j, int col, int w)
+/* Column `col` of B's j-th. */
+static void column_of_b(int type, const operands *warp, int j, int col, races_row *to)
 {
-    return warp[col * 4 + w % 4].b[2 * j + w / 4];
+    uint32_t word[RACES_DEPTH];
+    for (int w = 0; w < RACES_DEPTH; w++)
+        word[w] = warp[col * 4 + w % 4].b[2 * j + w / 4];
+    races_expand(type, false, word, to);
 }
 
 void races_mma(int type, int mt, int nt, void *sums, const uint32_t *a, const uint32_t *b);
@@ -80,12 +87,17 @@ void races_mma(int type, int mt, int nt, void *sums, const uint32_t *a, const ui
     races_sum *d = sums;
     all[me] = (operands){a, b};
     races_pause(RACES_WARPS, RACES_HERE);
-    for (int i = 0; i < mt; i++)
-        for (int j = 0; j < nt; j++)
-            for (int e = 0; e < 4; e++, d++)
-                for (int w = 0; w < 8; w++)
-                    *d = races_step(type, *d, word_of_a(warp, i, lane / 4 + e / 2 * 8, w),
-                                    word_of_b(warp, j, lane % 4 * 2 + e % 2, w));
+    for (int i = 0; i < mt; i++) {
+        races_row x[2], y;
+        for (int half = 0; half < 2; half++)
+            row_of_a(type, warp, i, lane / 4 + 8 * half, &x[half]);
+        for (int j = 0; j < nt; j++, d += 4)
+            for (int side = 0; side < 2; side++) {
+                column_of_b(type, warp, j, lane % 4 * 2 + side, &y);
+                for (int half = 0; half < 2; half++)
+                    d[2 * half + side] = races_dot(type, d[2 * half + side], &x[half], &y);
+            }
+    }
     races_pause(RACES_WARPS, RACES_HERE); /* others may still read this lane's operands */
 }
 
