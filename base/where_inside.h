@@ -76,7 +76,7 @@ bool ot_where_is_hopeless(const ot_where *w, int level);
 /* Whether the values of this level's knob are worth being looked at by halves: so far enough of
  * these were hopeless. */
 bool ot_where_is_split(const ot_where *w, int level);
-/* Whether some condition is false whichever of split[level].digit[from .. to - 1] this level gets. */
+/* Whether some condition is false whichever of split[level].digit[from .. to - 1] it gets. */
 bool ot_where_is_hopeless_within(ot_where *w, int level, int64_t from, int64_t to);
 
 #endif
