@@ -442,6 +442,38 @@ static void keep(ot_where *w, uint64_t key, const ot_where_count *count)
     w->n_kept++;
 }
 
+static ot_where_count count_behind(ot_where *w, int level);
+
+static bool step(ot_where *w)
+{
+    return w->exact = w->exact && (w->counted_all || ++w->steps < MOST_STEPS);
+}
+
+/* Of what this level's values between these leave. */
+static void count_within(ot_where *w, int level, int64_t from, int64_t to, ot_where_count *all)
+{
+    enum { FEW = 4 };
+    const int64_t *digit = w->split[level].digit, middle = from + (to - from) / 2;
+    if (to - from > FEW && ot_where_is_split(w, level)) {
+        if (!step(w) || ot_where_is_hopeless_within(w, level, from, to))
+            return;
+        count_within(w, level, from, middle, all);
+        count_within(w, level, middle, to, all);
+        return;
+    }
+    for (int64_t i = from; i < to && w->exact; i++) {
+        const verdict says = set(w, level, digit ? digit[i] : i);
+        step(w);
+        if (says == UNDEFINED)
+            all->undefined += w->rest[level + 1];
+        if (says != AGREED)
+            continue;
+        const ot_where_count more = count_behind(w, level);
+        all->valid += more.valid;
+        all->undefined += more.undefined;
+    }
+}
+
 /* Of what can follow once this level has its value. */
 static ot_where_count count_behind(ot_where *w, int level)
 {
@@ -455,18 +487,7 @@ static ot_where_count count_behind(ot_where *w, int level)
     ot_where_count all = {0};
     if (ot_where_is_hopeless(w, level))
         return all;
-    const int64_t n = w->knob[w->order[level + 1]].n;
-    for (int64_t digit = 0; digit < n && w->exact; digit++) {
-        const verdict says = set(w, level + 1, digit);
-        w->exact = w->counted_all || ++w->steps < MOST_STEPS;
-        if (says == UNDEFINED)
-            all.undefined += w->rest[level + 2];
-        if (says != AGREED)
-            continue;
-        const ot_where_count more = count_behind(w, level + 1);
-        all.valid += more.valid;
-        all.undefined += more.undefined;
-    }
+    count_within(w, level + 1, 0, w->knob[w->order[level + 1]].n, &all);
     w->exact = w->exact && w->n_kept < MOST_KEPT;
     if (w->exact && kept)
         keep(w, key, &all);

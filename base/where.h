@@ -7,7 +7,8 @@
  * computed as soon as its last knob has one. What is still to come depends on the parts that it
  * uses alone; two beginnings that agree in these have as many ends, so each such state is counted
  * once. Where no rule can fail, a beginning is given up as soon as a comparison cannot become
- * true any more, whatever its other knobs are.
+ * true any more, whatever its other knobs are, and of a knob's values, by halves, those with which
+ * none can.
  */
 #ifndef OPTUNE_BASE_WHERE_H
 #define OPTUNE_BASE_WHERE_H

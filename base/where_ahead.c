@@ -7,6 +7,8 @@
  * The one idea: this may only tell that nothing is valid, so it is left alone where any rule may
  * fail for some values; those are counted apart.
  */
+#include <stdlib.h>
+
 #include "base/where_inside.h"
 
 typedef ot_where_part part;
@@ -96,6 +98,65 @@ static span span_at(const ot_where *w, int id, int level)
     return to;
 }
 
+/* Whether it is true for some of what the knobs behind this level may become. */
+static bool may_hold(const ot_where *w, int id, int level)
+{
+    const part *p = &w->part[id];
+    if (p->level > level && p->kind == OT_NODE_AND)
+        return may_hold(w, p->a, level) && may_hold(w, p->b, level);
+    if (p->level > level && p->kind == OT_NODE_OR)
+        return may_hold(w, p->a, level) || may_hold(w, p->b, level);
+    if (p->level <= level || p->kind != OT_NODE_CHAIN) {
+        const span is = span_at(w, id, level);
+        return is.low != 0 || is.high != 0;
+    }
+    const span a = span_at(w, p->a, level), b = span_at(w, p->b, level);
+    switch (p->what) {
+    case OT_EQ:
+        return a.low <= b.high && a.high >= b.low;
+    case OT_LT:
+        return a.low < b.high;
+    case OT_LE:
+        return a.low <= b.high;
+    case OT_GT:
+        return a.high > b.low;
+    case OT_GE:
+        return a.high >= b.low;
+    default:
+        return true;
+    }
+}
+
+static int64_t whole_value(const ot_where *w, int knob, int64_t digit)
+{
+    const ot_expr_value *value = &w->knob[knob].value[digit];
+    return ot_where_is_whole(value) ? value->i : digit;
+}
+
+typedef struct sorting {
+    int64_t value, digit;
+} sorting;
+
+static int compare_values(const void *a, const void *b)
+{
+    const sorting *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+static int64_t *by_value(ot_where *w, int knob)
+{
+    const int64_t n = w->knob[knob].n;
+    sorting *all = ot_alloc((size_t)n * sizeof *all);
+    int64_t *digit = ot_arena_alloc(&w->arena, (size_t)n * sizeof *digit);
+    for (int64_t d = 0; d < n; d++)
+        all[d] = (sorting){whole_value(w, knob, d), d};
+    qsort(all, (size_t)n, sizeof *all, compare_values);
+    for (int64_t d = 0; d < n; d++)
+        digit[d] = all[d].digit;
+    free(all);
+    return digit;
+}
+
 static bool uses_level(const ot_where *w, int id, int level)
 {
     const part *p = &w->part[id];
@@ -113,7 +174,19 @@ static int n_below(const ot_where *w, int id)
     return n > MOST_WATCHED ? n : n + n_below(w, p->b);
 }
 
-/* The comparisons that this one is true with only, and that a level tells something about. */
+/* Whether a smaller value of this level's knob tells something else than a larger one. */
+static bool bounds_level(const ot_where *w, int id, int level)
+{
+    const part *p = &w->part[id];
+    if (p->kind == OT_PART_KNOB || p->kind == OT_PART_CONSTANT)
+        return p->kind == OT_PART_KNOB && p->level == level;
+    if (p->kind == OT_NODE_MODULO || p->kind == OT_NODE_NOT ||
+        (p->kind == OT_NODE_CHAIN && p->what == OT_NE))
+        return false;
+    return bounds_level(w, p->a, level) || bounds_level(w, p->b, level);
+}
+
+/* The conditions that this one is true with only, and that a level tells something about. */
 static void watch(ot_where *w, int id)
 {
     const part *p = &w->part[id];
@@ -121,11 +194,18 @@ static void watch(ot_where *w, int id)
         watch(w, p->a);
         watch(w, p->b);
     }
-    if (p->kind != OT_NODE_CHAIN || n_below(w, id) > MOST_WATCHED)
+    if ((p->kind != OT_NODE_CHAIN && p->kind != OT_NODE_OR) || n_below(w, id) > MOST_WATCHED)
         return;
-    for (int level = 0; level < p->level; level++)
-        if (uses_level(w, id, level) && w->n_watch[level] < MOST_WATCHED)
-            w->watch[level][w->n_watch[level]++] = id;
+    for (int level = 0; level <= p->level; level++) {
+        ot_where_split *split = &w->split[level];
+        int *list = level < p->level ? w->watch[level] : split->closing;
+        int *n = level < p->level ? &w->n_watch[level] : &split->n_closing;
+        if (!uses_level(w, id, level) || *n == MOST_WATCHED)
+            continue;
+        list[(*n)++] = id;
+        if (!split->digit && bounds_level(w, id, level))
+            split->digit = by_value(w, w->order[level]);
+    }
 }
 
 /* At most so many states that a level can leave behind; `most` where they are more. */
@@ -165,9 +245,8 @@ void ot_where_settle_ahead(ot_where *w)
         if (p->kind == OT_PART_KNOB) {
             is = (span){INT64_MAX, INT64_MIN};
             for (int64_t d = 0; d < w->knob[p->a].n; d++) {
-                const ot_expr_value *value = &w->knob[p->a].value[d];
-                is.low = lesser(is.low, ot_where_is_whole(value) ? value->i : d);
-                is.high = larger(is.high, ot_where_is_whole(value) ? value->i : d);
+                is.low = lesser(is.low, whole_value(w, p->a, d));
+                is.high = larger(is.high, whole_value(w, p->a, d));
             }
         } else if (p->kind != OT_PART_CONSTANT) {
             w->safe = p->kind != OT_PART_GENERIC &&
@@ -177,8 +256,10 @@ void ot_where_settle_ahead(ot_where *w)
         p->low = is.low;
         p->high = is.high;
     }
-    for (int level = 0; level < w->n_knobs; level++)
+    for (int level = 0; level < w->n_knobs; level++) {
         w->watch[level] = ot_arena_alloc(&w->arena, MOST_WATCHED * sizeof(int));
+        w->split[level].closing = ot_arena_alloc(&w->arena, MOST_WATCHED * sizeof(int));
+    }
     for (int r = 0; r < w->n_rules && w->safe; r++)
         watch(w, w->root[r]);
     settle_kept(w);
@@ -186,12 +267,34 @@ void ot_where_settle_ahead(ot_where *w)
 
 bool ot_where_is_hopeless(const ot_where *w, int level)
 {
-    for (int i = 0; level >= 0 && i < w->n_watch[level]; i++) {
-        const part *p = &w->part[w->watch[level][i]];
-        const span a = span_at(w, p->a, level), b = span_at(w, p->b, level);
-        if ((p->what == OT_LE && a.low > b.high) || (p->what == OT_LT && a.low >= b.high) ||
-            (p->what == OT_GE && a.high < b.low) || (p->what == OT_GT && a.high <= b.low))
+    for (int i = 0; level >= 0 && i < w->n_watch[level]; i++)
+        if (!may_hold(w, w->watch[level][i], level))
             return true;
-    }
     return false;
+}
+
+bool ot_where_is_split(const ot_where *w, int level)
+{
+    enum { TRIAL = 256, ONE_OF = 4 };
+    const ot_where_split *split = &w->split[level];
+    return split->digit && (split->looked < TRIAL || split->gone * ONE_OF >= split->looked);
+}
+
+bool ot_where_is_hopeless_within(ot_where *w, int level, int64_t from, int64_t to)
+{
+    ot_where_split *split = &w->split[level];
+    const int knob = w->order[level]; /* its part, too: they come first, each in its place */
+    const part whole = w->part[knob];
+    bool hopeless = false;
+    w->part[knob].low = whole_value(w, knob, split->digit[from]);
+    w->part[knob].high = whole_value(w, knob, split->digit[to - 1]);
+    for (int i = 0; i < w->n_watch[level] && !hopeless; i++)
+        hopeless = !may_hold(w, w->watch[level][i], level - 1);
+    for (int i = 0; i < split->n_closing && !hopeless; i++)
+        hopeless = !may_hold(w, split->closing[i], level - 1);
+    w->part[knob].low = whole.low;
+    w->part[knob].high = whole.high;
+    split->looked++;
+    split->gone += hopeless;
+    return hopeless;
 }

@@ -32,6 +32,14 @@ typedef struct ot_where_state {
     int64_t valid, undefined;
 } ot_where_state;
 
+/* Of a level: its knob's digits by value, NULL where no comparison tells one half of its values
+ * from the other; what became of halves that were looked at. */
+typedef struct ot_where_split {
+    int64_t *digit;
+    int *closing, n_closing; /* conditions that are decided there */
+    int64_t looked, gone;
+} ot_where_split;
+
 struct ot_where {
     int n_knobs, n_rules, n_parts;
     ot_where_knob knob[OPTUNE_MAX_KNOBS];
@@ -48,7 +56,8 @@ struct ot_where {
     int64_t digit[OPTUNE_MAX_KNOBS];                             /* by level */
     bool keeps[OPTUNE_MAX_KNOBS + 1]; /* [level + 1]: what follows is remembered */
     bool safe;                        /* no part of any rule fails, whatever the values */
-    int *watch[OPTUNE_MAX_KNOBS], n_watch[OPTUNE_MAX_KNOBS]; /* comparisons to look ahead at */
+    int *watch[OPTUNE_MAX_KNOBS], n_watch[OPTUNE_MAX_KNOBS]; /* conditions to look ahead at */
+    ot_where_split split[OPTUNE_MAX_KNOBS];
     ot_where_state *kept;
     int64_t n_kept, capacity, steps;
     bool counted, counted_all, exact;
@@ -62,7 +71,12 @@ static inline bool ot_where_is_whole(const ot_expr_value *value)
 
 /* Last of what opening does: what can be told before knobs have values (where_ahead.c). */
 void ot_where_settle_ahead(ot_where *w);
-/* Whether some comparison is false whatever the knobs behind this level become. */
+/* Whether some condition is false whatever the knobs behind this level become. */
 bool ot_where_is_hopeless(const ot_where *w, int level);
+/* Whether the values of this level's knob are worth being looked at by halves: so far enough of
+ * these were hopeless. */
+bool ot_where_is_split(const ot_where *w, int level);
+/* Whether some condition is false whichever of split[level].digit[from .. to - 1] it gets. */
+bool ot_where_is_hopeless_within(ot_where *w, int level, int64_t from, int64_t to);
 
 #endif

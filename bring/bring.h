@@ -105,7 +105,8 @@ typedef struct ot_brought {
     optune_op_attr attr[OPTUNE_MAX_ATTRS + 1];
 
     ot_arena arena;
-    const char *path, *file; /* whole, and its last part */
+    const char *path, *file; /* whole, and what messages call it, which is its last part */
+    bool in_options;         /* nobody wrote it: what it says was said in a command's options */
     const char *function;
     ot_language language;
     ot_text source;  /* with quoted includes in place */

@@ -117,8 +117,9 @@ void ot_brought_free(ot_brought *b)
 /* How such a file says what its operator is called. */
 static const char *naming(const ot_brought *b)
 {
-    const bool t1 = strcmp(strrchr(b->file, '.'), ".json") == 0;
+    const bool t1 = strcmp(strrchr(b->path, '.'), ".json") == 0;
     return t1                                   ? "the BenchmarkName '"
+           : b->in_options                      ? "--name '"
            : b->language == OT_LANGUAGE_PROGRAM ? "a line 'name "
                                                 : "a line '// optune: name ";
 }
@@ -165,7 +166,7 @@ static int read_brought(const char *path, bool add, ot_brought **to, optune_err 
         *to = b;
         return status;
     }
-    if (err && !strstr(err->text, b->file)) {
+    if (err && !b->in_options && !strstr(err->text, b->file)) {
         const optune_err inner = *err;
         optune_fail(err, status, "%s: %s", b->file, inner.text);
     }

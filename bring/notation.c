@@ -449,6 +449,21 @@ static const struct {
     {"name", name, true},
 };
 
+/* The place of what was said in an option is within that. Returns where it begins. */
+static const char *call_by_option(statement *s, const char *word)
+{
+    enum { MOST = 60 };
+    skip(s);
+    const int n = (int)strcspn(s->p, "\n");
+    const bool command = strcmp(word, "run") == 0;
+    s->place.file = ot_arena_printf(&s->b->arena, "%s%s %.*s%s", command ? "" : "--",
+                                    command ? "the command" : word, n < MOST ? n : MOST, s->p,
+                                    n < MOST ? "" : "...");
+    s->place.line = 0;
+    s->place.column = 1 - (int)(s->p - s->text);
+    return s->p;
+}
+
 static int read_statement(statement *s)
 {
     const char *names[OT_COUNT(known)];
@@ -457,6 +472,8 @@ static int read_statement(statement *s)
     const char *at = s->p, *word = take_word(s, "a word like kernel, size or knob");
     if (!word)
         return OPTUNE_ESYNTAX;
+    if (s->b->in_options)
+        at = call_by_option(s, word);
     if (s->b->language == OT_LANGUAGE_PROGRAM && ot_program_word(word)) {
         const int status = ot_program_statement(s->b, word, s->p, &inner);
         return status < 0 ? ot_fail_at(place_at(s, at), status, s->err, "%s", inner.text)

@@ -102,9 +102,9 @@ static int take_timeout(ot_brought *b, const char *rest, optune_err *err)
 
 bool ot_program_word(const char *word)
 {
-    static const char *const known[] = {"run",       "build",      "check",  "depends",
-                                        "env",       "read",       "folder", "timeout",
-                                        "objective", "same_output"};
+    static const char *const known[] = {"run",       "build",       "check",  "depends",
+                                        "env",       "read",        "folder", "timeout",
+                                        "objective", "same_output", "options"};
     for (int i = 0; i < OT_COUNT(known); i++)
         if (strcmp(word, known[i]) == 0)
             return true;
@@ -135,8 +135,13 @@ int ot_program_statement(ot_brought *b, const char *word, const char *rest, optu
         p->objective = ot_arena_copy(&b->arena, rest);
         return OPTUNE_OK;
     }
-    p->same_output = true;
-    return *rest ? optune_fail(err, OPTUNE_ESYNTAX, "nothing is expected behind 'same_output'")
+    if (strcmp(word, "options") == 0) {
+        b->in_options = true;
+        b->file = ot_arena_printf(&b->arena, "%.*s", (int)strcspn(b->file, "."), b->file);
+    } else {
+        p->same_output = true;
+    }
+    return *rest ? optune_fail(err, OPTUNE_ESYNTAX, "nothing is expected behind '%s'", word)
                  : OPTUNE_OK;
 }
 

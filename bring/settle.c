@@ -395,8 +395,8 @@ static int default_workload(ot_brought *b, optune_err *err)
 /* What a file that is no kernel's has in place of a function and its parameters. */
 static void settle_result(ot_brought *b)
 {
-    const char *dot = strrchr(b->file, '.');
-    b->function = ot_arena_printf(&b->arena, "%.*s", (int)(dot - b->file), b->file);
+    const char *name = strrchr(b->path, '/') + 1;
+    b->function = ot_arena_printf(&b->arena, "%.*s", (int)(strrchr(name, '.') - name), name);
     b->n_args = 1;
     b->arg[0] = (ot_brought_arg){.name = "result",
                                  .role = OT_ROLE_OUT,

@@ -49,10 +49,10 @@ static _Noreturn void become(const starting *s)
     if (o->exe >= 0)
         fcntl(o->exe, F_SETFD, 0); /* a script's interpreter opens it again */
     execvpe(o->exe >= 0 ? s->path : o->argv[0], o->argv, s->environment);
-    static const char said[] = "cannot be run: ";
-    const char *why = strerrordesc_np(errno);
-    if (write(2, said, sizeof said - 1) < 0 || write(2, why, strlen(why)) < 0)
-        _exit(126);
+    const char *said[] = {"'", o->argv[0], "' cannot be run: ", strerrordesc_np(errno), "\n"};
+    for (int i = 0; i < OT_COUNT(said); i++)
+        if (write(2, said[i], strlen(said[i])) < 0)
+            _exit(126);
     _exit(127);
 }
 

@@ -118,7 +118,8 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     if (!getcwd(folder, sizeof folder))
         return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
     ot_text_add(to,
-                "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
+                "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n"
+                "options\n");
     OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));
     OT_RETURN_UNLESS_OK(add_command(p, to, err));
     OT_RETURN_UNLESS_OK(add_line("build", p->build, to, err));

@@ -223,10 +223,10 @@ static void random_rules(void **state)
     for (int i = 0; i < 150; i++) {
         space s = {0};
         ot_text rule[3] = {{0}, {0}, {0}};
-        add_knob(&s, "a", "[1, 2, 4, 7]");
+        add_knob(&s, "a", i % 3 ? "[1, 2, 4, 7]" : "[9, 1, -4, 2, 0, 12, 7, 3, -2, 5]");
         add_knob(&s, "b", "[-3, 1, 5]");
         add_knob(&s, "c", i % 2 ? "[1, 2, 3]" : "[-1, 0, 6]");
-        add_knob(&s, "d", "[2, 3, 8, 16]");
+        add_knob(&s, "d", i % 3 != 1 ? "[2, 3, 8, 16]" : "[8, 3, 11, 2, 5, 16, 7, 4]");
         for (int r = 0; r < 3; r++) {
             draw_term(&rng, 2, &rule[r]);
             ot_text_add(&rule[r], how[optune_random_below(&rng, 6)]);
@@ -345,6 +345,42 @@ static void a_million_millions(void **state)
     close_space(&s, w);
 }
 
+/* One knob follows from the others: its values are found, not tried. */
+static void what_follows_from_the_others(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule;
+        int64_t valid;
+    } known[] = {
+        {"a * b == c", 7069}, /* pairs of at most 1000 */
+        {"a == b * c", 7069},
+        {"a * b == c + 1", 7074},
+        {"a * a + b * b == c * c", 2 * 881}, /* Pythagorean triples */
+        {"a * b * c == 1000", 100},
+        {"c == a * b or a == b * c", 7069 * 2 - 1000},
+        {"a + b == c", 499500},
+    };
+    for (int i = 0; i < OT_COUNT(known); i++) {
+        space s = {0};
+        add_knob(&s, "a", "list(range(1, 1001))");
+        add_knob(&s, "b", "list(range(1000, 0, -1))");
+        add_knob(&s, "c", "list(range(1, 1001))");
+        add_rule(&s, known[i].rule);
+        ot_where *w = open_space(&s);
+        ot_where_count count;
+        int64_t digit[MOST_KNOBS];
+        assert_true(ot_where_counted(w, &count));
+        assert_int_equal(count.valid, known[i].valid);
+        for (int64_t k = 0; k < count.valid; k += count.valid / 7) {
+            ot_where_nth(w, k, digit);
+            assert_true(holds(&s, digit));
+            assert_int_equal(ot_where_rank(w, digit), k);
+        }
+        close_space(&s, w);
+    }
+}
+
 /* What no rule looks at stays as it is asked for. */
 static void near_what_is_wanted(void **state)
 {
@@ -396,6 +432,7 @@ int main(void)
         cmocka_unit_test(random_rules),
         cmocka_unit_test(as_many_as_a_loop_says),
         cmocka_unit_test(a_million_millions),
+        cmocka_unit_test(what_follows_from_the_others),
         cmocka_unit_test(near_what_is_wanted),
         cmocka_unit_test(what_cannot_be_counted),
     };

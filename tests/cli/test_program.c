@@ -317,8 +317,25 @@ static void words_that_are_wrong(void **state)
             "the objective '1/rate', column 3: nothing is called 'rate' here; there are time, "
             "wall, cpu, memory, n; a --read pattern names what it prints",
             "tune", "--knob", "n=1", "--objective", "1/rate", "--", script, "{n}");
-    refused(2, "a quote has no end", "tune", "--knob", "n=1", "--build", "cc 'x", "--", script,
-            "{n}");
+    /* The place is in what was said, not in a file that nobody wrote. */
+    refused(2, "optune: --build cc 'x, column 1: a quote has no end", "tune", "--knob", "n=1",
+            "--build", "cc 'x", "--", script, "{n}");
+    refused(3, "optune: --where n > m, column 5: no size or knob 'm'", "tune", "--knob", "n=1",
+            "--where", "n > m", "--", script, "{n}");
+    refused(2, "optune: --knob n = [1, 1], column 1: knob 'n' has 1 twice", "tune", "--knob",
+            "n=1,1", "--", script, "{n}");
+    refused(2, "optune: --size k, column 2: '=' is expected", "tune", "--knob", "n=1", "--size",
+            "k", "--", script, "{n}");
+    refused(3, "optune: there is no program '/not/there'", "tune", "--knob", "n=1", "--",
+            "/not/there", "{n}");
+    refused(3, "optune: own: none of its 1 configs is valid: 'n > 1'", "tune", "--knob", "n=1",
+            "--where", "n > 1", "--", script, "{n}");
+    refused(1, "already; --name 'my_dense' gives it another name", "tune", "--knob", "n=1",
+            "--name", "dense", "--", script, "{n}");
+    outcome o = optune(TUNE, "--knob", "n=1", "--build", "not-there {n}", "--", script, "{n}");
+    expect("build", &o, 1,
+           "own.program: error: the build command ended with exit status 127: "
+           "'not-there' cannot be run: No such file or directory\n");
     refused(2,
             "a value of knob 'n', the words of which take the place of {n}: a quote has no "
             "end: it's",
