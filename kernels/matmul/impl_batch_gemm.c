@@ -13,10 +13,9 @@ static bool applies(const optune_task *task, char *why)
     if (!batch_matmul_applies(task, why))
         return false;
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    return !s.k_varies ||
-           matmul_scratch_fits(matmul_threads(task) * matmul_lanes(task, s.f64) * s.k *
-                                   batch_matmul_elem(&s),
-                               why);
+    return !s.k_varies || matmul_scratch_fits(matmul_threads(task) * matmul_lanes(task, s.f64) *
+                                                  s.k * batch_matmul_elem(&s),
+                                              why);
 }
 
 static void space(const optune_task *task, optune_space *space)
