@@ -209,6 +209,8 @@ struct optune_program {
     optune_tensor **type; /* by node, then by output: in the last run; before it, as large as it
                              can be */
     bool by_values;       /* some dims only a run knows */
+    bool *settled;        /* by group: its dims follow from the inputs' sizes; NULL: none told */
+    bool *sized;          /* by group: settled, and its kernel has these sizes */
     bool *written;        /* by home: a constant's elements are, or were, in it */
     ot_backing **held;    /* by home: of a constant that is used where the graph has it; NULL */
     bool *needed;         /* by home: a constant that stays */

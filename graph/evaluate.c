@@ -134,6 +134,29 @@ static int evaluate_call(optune_values *v, int id, optune_err *err)
     return status;
 }
 
+/* Both types, and the first dim whose size is out of its bounds. */
+static int say_misfit(const optune_values *v, int id, const optune_tensor *given,
+                      optune_err *err)
+{
+    const optune_tensor *type = &v->g->node[id].out[0];
+    ot_text text = {0};
+    if (given->rank <= OPTUNE_MAX_RANK)
+        ot_tensor_print(given, &text);
+    ot_text_add(&text, given->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
+    ot_tensor_print(type, &text);
+    for (int d = 0; d < type->rank && type->rank == given->rank; d++) {
+        const optune_dim *dim = &type->dim[d], *is = &given->dim[d];
+        if (!optune_dim_known(is) || (is->min >= dim->min && is->min <= dim->max))
+            continue;
+        ot_text_printf(&text, ": '%s' (dim %d) is %lld, not %lld to %lld", optune_dim_text(dim),
+                       d, (long long)is->min, (long long)dim->min, (long long)dim->max);
+        break;
+    }
+    const int status = fail(v, id, OPTUNE_ETYPE, ot_text_str(&text), err);
+    ot_text_release(&text);
+    return status;
+}
+
 /* A variable's type: as the graph has it, or as the caller says, when that fits. */
 static int take_input(optune_values *v, int id, const optune_tensor *given, const void *data,
                       optune_err *err)
@@ -147,7 +170,7 @@ static int take_input(optune_values *v, int id, const optune_tensor *given, cons
         for (int d = 0; d < type.rank && fits; d++)
             fits = optune_dim_unify(&to->type.dim[d], &type.dim[d]);
         if (!fits)
-            return fail(v, id, OPTUNE_ETYPE, "the given type does not fit", err);
+            return say_misfit(v, id, given, err);
     }
     if (!optune_tensor_known(&to->type))
         return fail(v, id, OPTUNE_ETYPE, "its type is not known: bind its dims", err);

@@ -422,6 +422,8 @@ void ot_program_free_buffers(optune_program *p)
     for (int id = 0; id < p->partition->graph->n && p->type; id++)
         free(p->type[id]);
     free(p->type);
+    free(p->settled);
+    free(p->sized);
     free(p->own);
     free(p->home);
     free(p->written);

@@ -51,7 +51,7 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
     const optune_graph *g = p->partition->graph;
     const ot_group *group = &p->partition->groups.group[i];
     const int last = group->node[group->n_nodes - 1];
-    if (!ot_group_is_open(g, group))
+    if (!ot_group_is_open(g, group) || (p->sized && p->sized[i]))
         return OPTUNE_OK;
     optune_err inner = {0};
     optune_call *call = ot_alloc(2 * sizeof *call), *sized = call + 1;
@@ -69,6 +69,8 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
         status = ot_program_take_row(p, i, sized, &inner);
     if (status >= 0)
         status = ot_kernel_resize(ot_program_kernel(p, i), sized, &inner);
+    if (p->sized)
+        p->sized[i] = status >= 0 && p->settled[i];
     free(call);
     return status < 0 ? ot_graph_fail(g, group->node[0], -1, status, inner.text, err) : status;
 }
@@ -179,6 +181,10 @@ static bool settle_group(optune_program *p, const ot_group *group, optune_call *
 /* What follows from the inputs' sizes alone, and of the rest how large it can be at most. */
 static void settle(optune_program *p)
 {
+    if (!p->settled)
+        p->settled = ot_alloc((size_t)(p->partition->groups.n + 1) * sizeof *p->settled);
+    if (!p->sized)
+        p->sized = ot_alloc((size_t)(p->partition->groups.n + 1) * sizeof *p->sized);
     const optune_graph *g = p->partition->graph;
     const ot_groups *groups = &p->partition->groups;
     bool *settled = ot_alloc((size_t)(g->n + 1) * sizeof *settled);
@@ -189,6 +195,8 @@ static void settle(optune_program *p)
         const ot_group *group = &groups->group[i];
         const int last = group->node[group->n_nodes - 1];
         settled[last] = !ot_group_is_open(g, group) || settle_group(p, group, call, settled);
+        p->settled[i] = settled[last];
+        p->sized[i] = false;
         for (int o = 0; o < g->node[last].n_out && !settled[last]; o++) {
             p->type[last][o] = g->node[last].out[o];
             for (int d = 0; d < p->type[last][o].rank; d++)
@@ -199,12 +207,33 @@ static void settle(optune_program *p)
     free(settled);
 }
 
+/* Whether the inputs are as large as the last time, and all else follows from that. */
+static bool is_settled(const optune_program *p, const optune_tensor *types)
+{
+    const optune_graph *g = p->partition->graph;
+    bool same = p->settled != NULL;
+    for (int i = 0; i < p->partition->groups.n && same; i++)
+        same = p->settled[i];
+    for (int id = 0; id < g->n && same; id++) {
+        const optune_tensor *is = p->type[id];
+        if (g->node[id].kind != OT_NODE_VAR)
+            continue;
+        same = types->rank == is->rank && optune_dtype_equal(types->dtype, is->dtype);
+        for (int d = 0; d < is->rank && same; d++)
+            same = optune_dim_known(&types->dim[d]) && types->dim[d].min == is->dim[d].min;
+        types++;
+    }
+    return same;
+}
+
 int optune_program_resize(optune_program *p, const optune_tensor *types, optune_err *err)
 {
     OT_ENTER(err, {"program", p}, {"types", types});
     const optune_graph *g = p->partition->graph;
     const given all = {g, types};
     int status = OPTUNE_OK, n = 0;
+    if (is_settled(p, types))
+        return OPTUNE_OK;
     for (int id = 0; id < g->n && status >= 0; id++)
         if (g->node[id].kind == OT_NODE_VAR)
             status = check_given(&all, id, &types[n++], err);

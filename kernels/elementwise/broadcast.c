@@ -39,102 +39,131 @@ static bool is_one(const optune_dim *dim)
     return optune_dim_known(dim) && dim->min == 1;
 }
 
-/* 1: dims [from, to) of the output are all the operand's, too; 0: it has none of them, or 1; -1:
- * neither. */
-static int has_dims(const optune_tensor *type, const optune_tensor *out, int from, int to)
+/* Whether tensor t has dim d of the output; it is repeated over others, which *told says. */
+static bool has_dim(const optune_call *call, int t, int d, bool *told)
 {
-    bool all = true, none = true;
-    for (int d = from; d < to; d++) {
-        const int k = d - (out->rank - type->rank);
-        all = all && k >= 0 && same_dim(&type->dim[k], &out->dim[d]);
-        none = none && (k < 0 || is_one(&type->dim[k]));
-    }
-    return all ? 1 : none ? 0 : -1;
-}
-
-static void flatten(const optune_call *call, broadcast_lead *lead)
-{
-    pattern_loops *l = &lead->loops;
     const optune_tensor *out = &call->output[0];
-    *l = (pattern_loops){.rank = 1, .tensors = call->n_inputs + 1, .extent = {1}};
-    for (int d = 0; d < out->rank; d++)
-        l->extent[0] *= host_dim_most(&out->dim[d]);
-    for (int t = 0; t < call->n_inputs; t++)
-        l->stride[t][0] = has_dims(&call->input[t].type, out, 0, out->rank) == 1;
-    l->stride[call->n_inputs][0] = 1;
+    const optune_tensor *type = t < call->n_inputs ? &call->input[t].type : out;
+    const int k = d - (out->rank - type->rank);
+    const bool same = k >= 0 && same_dim(&type->dim[k], &out->dim[d]);
+    *told = same || k < 0 || is_one(&type->dim[k]);
+    return same;
 }
 
-/* The loops of what is behind the leading dims, and these in front of them. */
-static void prepend(const optune_call *call, broadcast_lead *lead)
+static broadcast_extent times_dim(broadcast_extent e, const optune_dim *dim, int d)
 {
-    optune_call inner = *call;
-    pattern_loops *l = &lead->loops;
-    const int gone = lead->dims;
-    int64_t size[PATTERN_TENSORS];
-    for (int t = 0; t <= call->n_inputs; t++) {
-        optune_tensor *type = t < call->n_inputs ? &inner.input[t].type : &inner.output[0];
-        const int cut = t < call->n_inputs ? gone - (call->output[0].rank - type->rank) : gone;
-        const int drop = cut > 0 ? cut : 0;
-        memmove(type->dim, type->dim + drop, sizeof type->dim[0] * (size_t)(type->rank - drop));
-        type->rank -= drop;
-        size[t] = 1;
-        for (int d = 0; d < type->rank; d++)
-            size[t] *= type->dim[d].min;
-    }
-    *l = broadcast_loops(&inner);
-    for (int d = l->rank; d > 0; d--) {
-        l->extent[d] = l->extent[d - 1];
-        for (int t = 0; t < l->tensors; t++)
-            l->stride[t][d] = l->stride[t][d - 1];
-    }
-    l->rank++;
-    l->extent[0] = 1;
-    for (int d = 0; d < gone; d++)
-        l->extent[0] *= host_dim_most(&call->output[0].dim[d]);
+    if (optune_dim_known(dim))
+        e.constant *= dim->min;
+    else
+        e.open |= 1u << d;
+    return e;
+}
+
+static int64_t most_of(const optune_call *call, broadcast_extent e)
+{
+    int64_t n = e.constant;
+    for (int d = 0; d < call->output[0].rank; d++)
+        n *= e.open >> d & 1 ? host_dim_most(&call->output[0].dim[d]) : 1;
+    return n;
+}
+
+/* Dims from the last one on, each with those behind it where all tensors go along both alike; the
+ * loops are the innermost first. */
+static bool join_dims(const optune_call *call, broadcast_open *open, char *why)
+{
+    const optune_tensor *out = &call->output[0];
+    pattern_loops *l = &open->loops;
+    broadcast_extent size[PATTERN_TENSORS]; /* of what is further in */
+    unsigned last = 0;                      /* the tensors that have the loop */
     for (int t = 0; t < l->tensors; t++)
-        l->stride[t][0] = t == call->n_inputs ||
-                                  has_dims(&call->input[t].type, &call->output[0], 0, gone) == 1
-                              ? size[t]
-                              : 0;
-}
-
-bool broadcast_lead_of(const optune_call *call, broadcast_lead *lead, char *why)
-{
-    const optune_tensor *out = &call->output[0];
-    *lead = (broadcast_lead){.dims = out->rank, .input = -1, .inside = 1, .flat = true};
-    while (lead->dims > 0 && optune_dim_known(&out->dim[lead->dims - 1]))
-        lead->inside *= out->dim[--lead->dims].min;
-    if (!lead->dims) {
-        lead->loops = broadcast_loops(call);
-        return true;
-    }
-    for (int t = 0; t < call->n_inputs; t++) {
-        const optune_tensor *type = &call->input[t].type;
-        const int has = has_dims(type, out, 0, lead->dims);
-        const int behind = has_dims(type, out, lead->dims, out->rank);
-        for (int d = lead->dims; d < out->rank; d++) {
-            const int k = d - (out->rank - type->rank);
-            if (k >= 0 && !optune_dim_known(&type->dim[k])) /* 1, or what the output has */
+        size[t] = (broadcast_extent){1, 0};
+    for (int d = out->rank - 1; d >= 0; d--) {
+        unsigned has = 0;
+        for (int t = 0; t < l->tensors; t++) {
+            bool told;
+            has |= (unsigned)has_dim(call, t, d, &told) << t;
+            if (!told)
                 return optune_refuse(why, "an operand may be broadcast or not");
         }
-        if (has < 0)
-            return optune_refuse(why,
-                                 "an operand has only some of the dims that are known at run "
-                                 "time");
-        if (has == 1 && type->rank == out->rank)
-            lead->input = t;
-        lead->flat =
-            lead->flat && (has_dims(type, out, 0, out->rank) >= 0 || (has && behind == 1));
+        if (is_one(&out->dim[d]))
+            continue;
+        if (l->rank == 0 || has != last) {
+            if (l->rank == OPTUNE_MAX_RANK)
+                return optune_refuse(why, "has more than %d loops", OPTUNE_MAX_RANK);
+            for (int t = 0; t < l->tensors; t++)
+                open->stride[t][l->rank] = has >> t & 1 ? size[t] : (broadcast_extent){0, 0};
+            open->extent[l->rank++] = (broadcast_extent){1, 0};
+        }
+        last = has;
+        open->extent[l->rank - 1] = times_dim(open->extent[l->rank - 1], &out->dim[d], d);
+        for (int t = 0; t < l->tensors; t++)
+            if (has >> t & 1)
+                size[t] = times_dim(size[t], &out->dim[d], d);
+        if (l->rank == 1)
+            open->inner_from = d;
     }
-    if (lead->input < 0 || !host_lead_known(out, lead->dims))
-        return optune_refuse(why, "no operand has all the dims that are known at run time");
-    if (!lead->flat && lead->dims == out->rank)
-        return optune_refuse(why, "there is no row of a constant length");
-    if (lead->flat)
-        flatten(call, lead);
+    return true;
+}
+
+bool broadcast_open_of(const optune_call *call, broadcast_open *open, char *why)
+{
+    pattern_loops *l = &open->loops;
+    *open = (broadcast_open){.loops = {.tensors = call->n_inputs + 1}};
+    if (!host_lead_known(&call->output[0], call->output[0].rank))
+        return optune_refuse(why, "needs dims that have an upper end");
+    if (!join_dims(call, open, why))
+        return false;
+    for (int i = 0, j = l->rank - 1; i < j; i++, j--) {
+        const broadcast_extent extent = open->extent[i];
+        open->extent[i] = open->extent[j];
+        open->extent[j] = extent;
+        for (int t = 0; t < l->tensors; t++) {
+            const broadcast_extent stride = open->stride[t][i];
+            open->stride[t][i] = open->stride[t][j];
+            open->stride[t][j] = stride;
+        }
+    }
+    for (int i = 0; i < l->rank; i++) {
+        l->extent[i] = most_of(call, open->extent[i]);
+        for (int t = 0; t < l->tensors; t++)
+            l->stride[t][i] = most_of(call, open->stride[t][i]);
+    }
+    return true;
+}
+
+void broadcast_open_args(const optune_call *call, optune_stage *stage)
+{
+    const optune_tensor *out = &call->output[0];
+    for (int d = 0; d < out->rank; d++) {
+        if (optune_dim_known(&out->dim[d]))
+            continue;
+        optune_arg arg = optune_output_dim_arg(0, d);
+        for (int t = call->n_inputs - 1; t >= 0; t--) {
+            bool told;
+            if (has_dim(call, t, d, &told))
+                arg = optune_dim_arg(t, d - (out->rank - call->input[t].type.rank));
+        }
+        stage->arg[stage->n_args++] = arg;
+    }
+}
+
+void broadcast_open_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
+                           broadcast_extent extent, int first)
+{
+    const optune_tensor *out = &call->output[0];
+    char text[32 * OPTUNE_MAX_RANK + 32];
+    int at = snprintf(text, sizeof text, "((i64)%" PRId64, extent.constant);
+    for (int d = 0; d < out->rank; d++) {
+        if (extent.open >> d & 1)
+            at += snprintf(text + at, sizeof text - (size_t)at, " * *(const i64 *)arg[%d]",
+                           first);
+        first += !optune_dim_known(&out->dim[d]);
+    }
+    snprintf(text + at, sizeof text - (size_t)at, ")");
+    if (extent.open)
+        optune_plan_define_text(plan, m, macro, text);
     else
-        prepend(call, lead);
-    return lead->loops.rank <= OPTUNE_MAX_RANK;
+        optune_plan_define(plan, m, macro, extent.constant);
 }
 
 bool broadcast_operands_fit(const optune_call *call, char *why)

@@ -12,19 +12,31 @@
 /* Tensors 0.. are the inputs, the last one is the output. Rank is at least 1. */
 pattern_loops broadcast_loops(const optune_call *call);
 
-/* The same where leading dims are known at run time: these are one loop in front of the others,
- * or all is one loop where every operand is whole or one element. Extents are the most they can
- * be. */
-typedef struct broadcast_lead {
-    pattern_loops loops;
-    int dims;       /* how many there are; 0: all is constant */
-    int input;      /* an operand that has all of them */
-    int64_t inside; /* of the output, behind them */
-    bool flat;      /* one loop */
-} broadcast_lead;
+/* A number of elements: a constant, times dims of the output that are known at run time, a bit for
+ * each. */
+typedef struct broadcast_extent {
+    int64_t constant;
+    unsigned open;
+} broadcast_extent;
 
-/* False, with why, where operands do not have them all alike. */
-bool broadcast_lead_of(const optune_call *call, broadcast_lead *lead, char *why);
+/* The same where dims may be known at run time: neighbours that every operand has, or is repeated
+ * over, are one loop. */
+typedef struct broadcast_open {
+    pattern_loops loops; /* extents and strides are the most they can be */
+    broadcast_extent extent[OPTUNE_MAX_AXES];
+    broadcast_extent stride[PATTERN_TENSORS][OPTUNE_MAX_AXES];
+    int inner_from; /* the first dim of the output that the innermost loop goes along */
+} broadcast_open;
+
+/* False, with why, where an operand may be broadcast or not. */
+bool broadcast_open_of(const optune_call *call, broadcast_open *open, char *why);
+
+/* Adds an argument for each dim of the output that is known at run time. */
+void broadcast_open_args(const optune_call *call, optune_stage *stage);
+
+/* Defines `macro` as such a number; the dims are arguments from number `first` on. */
+void broadcast_open_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
+                           broadcast_extent extent, int first);
 
 bool broadcast_operands_fit(const optune_call *call, char *why);
 

@@ -28,21 +28,40 @@ static int64_t bytes_of(const optune_task *task)
     return bytes;
 }
 
+/* The loops of a call that applies. */
+static void open_of(const optune_call *call, broadcast_open *open)
+{
+    if (!optune_tensor_known(&call->output[0])) {
+        broadcast_open_of(call, open, NULL);
+        return;
+    }
+    *open = (broadcast_open){.loops = broadcast_loops(call)};
+    const pattern_loops *l = &open->loops;
+    for (int d = 0; d < l->rank; d++) {
+        open->extent[d].constant = l->extent[d];
+        for (int t = 0; t < l->tensors; t++)
+            open->stride[t][d].constant = l->stride[t][d];
+    }
+    open->inner_from = call->output[0].rank;
+    for (int64_t n = 1; n < l->extent[l->rank - 1] && open->inner_from > 0;)
+        n *= call->output[0].dim[--open->inner_from].min;
+}
+
 static pattern_loops loops_of(const optune_task *task)
 {
-    broadcast_lead lead;
-    broadcast_lead_of(task->call, &lead, NULL);
-    return lead.loops;
+    broadcast_open open;
+    open_of(task->call, &open);
+    return open.loops;
 }
 
 static bool applies(const optune_task *task, char *why)
 {
-    broadcast_lead lead;
+    broadcast_open open;
     if (optune_tensor_known(&task->call->output[0]))
         return broadcast_applies(task, why);
     if (task->call->n_inputs > OPTUNE_MAX_OPERANDS)
         return optune_refuse(why, "has more than %d operands", OPTUNE_MAX_OPERANDS);
-    return broadcast_lead_of(task->call, &lead, why) && pattern_computes(task, why);
+    return broadcast_open_of(task->call, &open, why) && pattern_computes(task, why);
 }
 
 static int threads(const optune_task *task)
@@ -95,75 +114,54 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 }
 
 /* The three innermost loops have names; what is outside of them is found by its number. */
-static void define_loops(optune_plan *plan, int m, const broadcast_lead *lead, int64_t task)
+static void define_loops(optune_plan *plan, int m, const optune_call *call,
+                         const broadcast_open *open, int64_t task)
 {
     static const char tensor[PATTERN_TENSORS][3] = {"X0", "X1", "X2", "X3", "O"};
-    const pattern_loops *l = &lead->loops;
-    char name[32], text[64];
-    const int inner = l->rank - 1, middle = l->rank - 2;
+    const pattern_loops *l = &open->loops;
+    const broadcast_extent one = {1, 0}, zero = {0, 0};
+    char name[32];
+    const int inner = l->rank - 1, middle = l->rank - 2, dims = 1 + call->n_inputs;
     const int64_t n = l->extent[inner], rows = middle >= 0 ? l->extent[middle] : 1;
     const int64_t chunk = n > task ? task : n;
     int64_t most = chunk == n && n > 0 ? task / n : 1;
     most = most < 1 ? 1 : most > rows ? rows : most;
-    if (lead->dims && lead->flat) {
-        snprintf(text, sizeof text, "(LEAD * %" PRId64 ")", lead->inside);
-        optune_plan_define_text(plan, m, "INNER", text);
-    } else {
-        optune_plan_define(plan, m, "INNER", n);
-    }
+    broadcast_open_define(plan, m, "INNER", call, open->extent[inner], dims);
     optune_plan_define(plan, m, "CHUNK", chunk);
-    if (lead->dims && middle == 0)
-        optune_plan_define_text(plan, m, "ROWS", "LEAD");
-    else
-        optune_plan_define(plan, m, "ROWS", rows);
+    broadcast_open_define(plan, m, "ROWS", call, middle >= 0 ? open->extent[middle] : one,
+                          dims);
     optune_plan_define(plan, m, "ROWS_AT_ONCE", most);
     optune_plan_define(plan, m, "OUTER_LOOPS", middle > 0 ? middle : 0);
+    broadcast_extent outer = one;
+    for (int d = 0; d < middle; d++) {
+        outer.constant *= open->extent[d].constant;
+        outer.open |= open->extent[d].open;
+        snprintf(name, sizeof name, "OUTER%d", d);
+        broadcast_open_define(plan, m, name, call, open->extent[d], dims);
+    }
+    broadcast_open_define(plan, m, "OUTER", call, outer, dims);
     for (int t = 0; t < l->tensors; t++) {
         const char *of = t == l->tensors - 1 ? "O" : tensor[t];
-        snprintf(name, sizeof(name), "%s_INNER", of);
+        snprintf(name, sizeof name, "%s_INNER", of);
         optune_plan_define(plan, m, name, l->stride[t][inner]);
-        snprintf(name, sizeof(name), "%s_ROW", of);
-        optune_plan_define(plan, m, name, middle >= 0 ? l->stride[t][middle] : 0);
-    }
-    int64_t outer = 1;
-    const bool varies = lead->dims && middle > 0;
-    for (int d = 0; d < middle; d++) {
-        outer *= varies && d == 0 ? 1 : l->extent[d];
-        snprintf(name, sizeof(name), "OUTER%d", d);
-        if (varies && d == 0)
-            optune_plan_define_text(plan, m, name, "LEAD");
-        else
-            optune_plan_define(plan, m, name, l->extent[d]);
-        for (int t = 0; t < l->tensors; t++) {
-            const char *of = t == l->tensors - 1 ? "O" : tensor[t];
-            snprintf(name, sizeof(name), "%s_OUTER%d", of, d);
-            optune_plan_define(plan, m, name, l->stride[t][d]);
+        snprintf(name, sizeof name, "%s_ROW", of);
+        broadcast_open_define(plan, m, name, call, middle >= 0 ? open->stride[t][middle] : zero,
+                              dims);
+        for (int d = 0; d < middle; d++) {
+            snprintf(name, sizeof name, "%s_OUTER%d", of, d);
+            broadcast_open_define(plan, m, name, call, open->stride[t][d], dims);
         }
     }
-    snprintf(text, sizeof text, varies ? "(LEAD * %" PRId64 ")" : "%" PRId64, outer);
-    optune_plan_define_text(plan, m, "OUTER", text);
-}
-
-/* The first dim of the output that the innermost loop goes along. */
-static int inner_from(const optune_call *call, const pattern_loops *l)
-{
-    int d = call->output[0].rank;
-    for (int64_t n = 1; n < l->extent[l->rank - 1] && d > 0;)
-        n *= call->output[0].dim[--d].min;
-    return d;
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
-    broadcast_lead lead;
-    broadcast_lead_of(call, &lead, NULL);
-    const pattern_loops *l = &lead.loops;
+    broadcast_open open;
+    open_of(call, &open);
     const int m = optune_plan_module(plan);
     broadcast_define(plan, m, call);
-    if (lead.dims)
-        host_lead_define(plan, m, "LEAD", call, lead.input, lead.dims, 1 + call->n_inputs);
-    define_loops(plan, m, &lead, optune_config_int(config, "task"));
+    define_loops(plan, m, call, &open, optune_config_int(config, "task"));
     optune_plan_define(plan, m, "BLOCK", lanes(task) * optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "WIDTH", lanes(task));
     optune_plan_define(plan, m, "STREAM",
@@ -173,12 +171,10 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     stage.arg[stage.n_args++] = optune_output_arg(0);
     for (int i = 0; i < call->n_inputs; i++)
         stage.arg[stage.n_args++] = optune_input_arg(i);
-    if (lead.dims)
-        host_lead_args(call, lead.input, lead.dims, &stage);
+    broadcast_open_args(call, &stage);
     /* What is fused computes in vectors of the output's type. */
-    if (!lead.dims &&
-        optune_dtype_equal(call->output[0].dtype, call->input[call->n_inputs - 1].type.dtype))
-        optune_plan_fuse(task, plan, &stage, inner_from(call, l));
+    if (optune_dtype_equal(call->output[0].dtype, call->input[call->n_inputs - 1].type.dtype))
+        optune_plan_fuse(task, plan, &stage, open.inner_from);
     optune_plan_stage(plan, &stage);
 }
 

@@ -26,9 +26,6 @@ bool batch_matmul_bounded(const optune_call *call)
     optune_tensor *y = &fixed.input[BATCH_MATMUL_Y].type;
     if (x->rank != 3 || y->rank != 3 || out->rank != 3)
         return false;
-    const bool ta = optune_call_int(call, "transpose_a") != 0;
-    optune_dim *const varying[] = {&x->dim[0], &y->dim[0], &out->dim[0], &x->dim[ta ? 2 : 1],
-                                   &out->dim[1]};
     const bool ranges = !optune_dim_known(&x->dim[0]) && !optune_dim_known(&y->dim[0]);
     if (ranges && (!x->dim[0].name[0] || strcmp(x->dim[0].name, y->dim[0].name) != 0))
         return false;
@@ -36,11 +33,13 @@ bool batch_matmul_bounded(const optune_call *call)
     if (!ranges && ((!optune_dim_known(&x->dim[0]) && y->dim[0].min != 1) ||
                     (!optune_dim_known(&y->dim[0]) && x->dim[0].min != 1)))
         return false;
-    for (int i = 0; i < 5; i++) {
-        if (varying[i]->max == OPTUNE_DIM_MAX)
-            return false;
-        *varying[i] = optune_dim_of(varying[i]->max);
-    }
+    optune_tensor *const type[] = {x, y, out};
+    for (int i = 0; i < 3; i++)
+        for (int d = 0; d < 3; d++) {
+            if (type[i]->dim[d].max == OPTUNE_DIM_MAX)
+                return false;
+            type[i]->dim[d] = optune_dim_of(type[i]->dim[d].max);
+        }
     return batch_matmul_known(&fixed);
 }
 
@@ -54,15 +53,17 @@ batch_matmul_shape batch_matmul_shape_of(const optune_call *call)
         .m = call->output[0].dim[1].max,
         .b_varies = !optune_dim_known(&call->output[0].dim[0]),
         .m_varies = !optune_dim_known(&call->output[0].dim[1]),
+        .n_varies = !optune_dim_known(&call->output[0].dim[2]),
+        .k_varies = !optune_dim_known(&x->dim[ta ? 1 : 2]),
         .batch_of_y = optune_dim_known(&x->dim[0]),
-        .n = call->output[0].dim[2].min,
-        .k = x->dim[ta ? 1 : 2].min,
+        .n = call->output[0].dim[2].max,
+        .k = x->dim[ta ? 1 : 2].max,
         .x_shared = x->dim[0].max == 1,
         .y_shared = y->dim[0].max == 1,
         .transpose_a = ta,
         .transpose_b = optune_call_int(call, "transpose_b") != 0,
         .f64 = x->dtype.bits == 64,
-        .y_const = call->input[BATCH_MATMUL_Y].is_const,
+        .y_const = call->input[BATCH_MATMUL_Y].is_const && optune_tensor_known(y),
     };
 }
 
@@ -71,8 +72,10 @@ bool batch_matmul_applies(const optune_task *task, char *why)
     const optune_call *call = task->call;
     if (!batch_matmul_bounded(call))
         return optune_refuse(why, "needs constant shapes");
-    const batch_matmul_shape s = batch_matmul_shape_of(call);
-    if (call->output[0].dim[0].min < 1 || call->output[0].dim[1].min < 1 || s.n < 1 || s.k < 1)
+    const optune_dim *out = call->output[0].dim;
+    const int depth = optune_call_int(call, "transpose_a") ? 1 : 2;
+    if (out[0].min < 1 || out[1].min < 1 || out[2].min < 1 ||
+        call->input[BATCH_MATMUL_X].type.dim[depth].min < 1)
         return optune_refuse(why, "needs dimensions of at least 1");
     const optune_dtype dtype = call->output[0].dtype;
     if (!matmul_float(dtype) ||
@@ -91,6 +94,8 @@ void batch_matmul_define(optune_plan *plan, int module, const batch_matmul_shape
     optune_plan_define(plan, module, "K", s->k);
     optune_plan_define(plan, module, "B_VARIES", s->b_varies);
     optune_plan_define(plan, module, "M_VARIES", s->m_varies);
+    optune_plan_define(plan, module, "N_VARIES", s->n_varies);
+    optune_plan_define(plan, module, "K_VARIES", s->k_varies);
     optune_plan_define(plan, module, "X_BATCH", s->x_shared ? 0 : s->m * s->k);
     optune_plan_define(plan, module, "Y_BATCH", s->y_shared ? 0 : s->n * s->k);
     optune_plan_define(plan, module, "X_ROW", s->transpose_a ? 1 : s->k);
@@ -116,6 +121,10 @@ void batch_matmul_dims(optune_stage *stage, const batch_matmul_shape *s, bool ro
     if (s->b_varies)
         stage->arg[stage->n_args++] =
             optune_dim_arg(s->batch_of_y ? BATCH_MATMUL_Y : BATCH_MATMUL_X, 0);
+    if (s->n_varies)
+        stage->arg[stage->n_args++] = optune_dim_arg(BATCH_MATMUL_Y, s->transpose_b ? 1 : 2);
+    if (s->k_varies)
+        stage->arg[stage->n_args++] = optune_dim_arg(BATCH_MATMUL_X, s->transpose_a ? 1 : 2);
     if (rows && s->m_varies)
         stage->arg[stage->n_args++] = optune_dim_arg(BATCH_MATMUL_X, s->transpose_a ? 2 : 1);
 }

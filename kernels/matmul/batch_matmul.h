@@ -12,12 +12,12 @@
 enum { BATCH_MATMUL_X, BATCH_MATMUL_Y }; /* indices of the inputs */
 
 typedef struct batch_matmul_shape {
-    int64_t b, m, n, k; /* b and m: the most, where they vary */
-    bool b_varies, m_varies;
+    int64_t b, m, n, k; /* the most, where they vary */
+    bool b_varies, m_varies, n_varies, k_varies;
     bool batch_of_y;         /* the number of batches is y's first dim, not x's */
     bool x_shared, y_shared; /* one matrix for all batches */
     bool transpose_a, transpose_b, f64;
-    bool y_const;
+    bool y_const; /* and of one size, so that it is packed once */
 } batch_matmul_shape;
 
 /* The dims that a strategy's `when` may name: b m n k. */
@@ -30,8 +30,8 @@ static inline bool batch_matmul_known(const optune_call *call)
            optune_tensor_known(&call->output[0]);
 }
 
-/* The same, but for batches and rows that may be ranges. Batches of both operands must then be
- * one dim, or one of them 1. */
+/* The same, but for dims that may be ranges. Batches of both operands must then be one dim, or one
+ * of them 1. */
 bool batch_matmul_bounded(const optune_call *call);
 
 /* The numbers of a known or bounded call. */
@@ -45,14 +45,15 @@ static inline int64_t batch_matmul_elem(const batch_matmul_shape *s)
     return s->f64 ? 8 : 4;
 }
 
-/* B M N K, X_BATCH and Y_BATCH (elements from one batch to the next, 0 for a shared matrix),
- * X_ROW X_K and Y_COL Y_K (elements from one row, column or step of depth to the next). */
+/* B M N K (the most) and what of them varies (B_VARIES ...); where nothing does, X_BATCH and
+ * Y_BATCH (elements from one batch to the next; 0, always, for a shared matrix), X_ROW X_K and
+ * Y_COL Y_K (elements from one row, column or step of depth to the next). */
 void batch_matmul_define(optune_plan *plan, int module, const batch_matmul_shape *s);
 
 /* The timed stage of x, y and the output: a module's function `matmul`. */
 optune_stage batch_matmul_stage(int module);
 
-/* Batches and rows at run time, those that vary, in this order. */
+/* Batches, columns, depth and rows at run time, those that vary, in this order. */
 void batch_matmul_dims(optune_stage *stage, const batch_matmul_shape *s, bool rows);
 
 #endif

@@ -13,10 +13,9 @@ static bool applies(const optune_task *task, char *why)
     if (!batch_matmul_applies(task, why))
         return false;
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    if (s.b_varies && s.y_const && !s.y_shared)
-        return optune_refuse(why, "packs a const y once, which needs constant batches");
-    return !(s.m_varies && s.transpose_a) ||
-           optune_refuse(why, "reads rows that vary only where x is not transposed");
+    return !s.k_varies || matmul_scratch_fits(matmul_threads(task) * matmul_lanes(task, s.f64) *
+                                                  s.k * batch_matmul_elem(&s),
+                                              why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -47,7 +46,9 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     const batch_matmul_shape s = batch_matmul_shape_of(task->call);
-    matmul_choose_tile(task, space, config, s.m, host_ceil(s.n, matmul_lanes(task, s.f64)));
+    /* Of columns that vary the last panel is computed whole: it should not be wide. */
+    const int64_t vectors = host_ceil(s.n, matmul_lanes(task, s.f64));
+    matmul_choose_tile(task, space, config, s.m, s.n_varies ? host_min(vectors, 2) : vectors);
     optune_config_choose_int(config, space, "block_k", s.k);
     optune_config_choose_word(config, space, "pack_y",
                               s.y_const       ? "before"
@@ -68,6 +69,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, module, "KC", optune_config_int(config, "block_k"));
     optune_plan_define(plan, module, "PACKED_BEFORE", before);
     optune_plan_define(plan, module, "DIRECT", strcmp(pack, "none") == 0);
+    optune_plan_define(plan, module, "TRANSPOSE_A", s.transpose_a);
+    optune_plan_define(plan, module, "TRANSPOSE_B", s.transpose_b);
 
     const int64_t nr = nv * matmul_lanes(task, s.f64);
     const int64_t panel = nr * s.k * batch_matmul_elem(&s);
@@ -84,7 +87,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
             .n_args = 2,
             .arg = {optune_input_arg(BATCH_MATMUL_Y), packed},
         };
-        if (!s.y_shared)
+        if (!s.y_const)
             batch_matmul_dims(&packing, &s, false);
         optune_plan_stage(plan, &packing);
     } else {
@@ -105,5 +108,5 @@ OPTUNE_IMPL(matmul, batch_gemm) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
-    .symbolic = "x.0 x.1 y.0",
+    .symbolic = "x.0 x.1 x.2 y.0 y.1 y.2",
 };

@@ -9,11 +9,11 @@
 static bool applies(const optune_task *task, char *why)
 {
     softmax_shape s;
-    if (!softmax_applies(task, &s, why))
+    if (!softmax_rows_apply(task, &s, why))
         return false;
     if (s.inner != 1)
         return optune_refuse(why, "the axis is not contiguous");
-    if (s.n < softmax_lanes(task, &s, s.n))
+    if (!s.n_varies && s.n < softmax_lanes(task, &s, s.n))
         return optune_refuse(why, "rows are shorter than a vector");
     return true;
 }
@@ -27,7 +27,7 @@ static int64_t vectors(const optune_task *task, const softmax_shape *s)
 /* A row that leaves registers for the polynomial. */
 static bool fits(const optune_task *task, const softmax_shape *s, int64_t rows)
 {
-    return rows * vectors(task, s) <= softmax_registers(task) - 8;
+    return !s->n_varies && rows * vectors(task, s) <= softmax_registers(task) - 8;
 }
 
 static void space(const optune_task *task, optune_space *space)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * softmax_rows.cpu. Macros from the plan: OUTER rows of AXIS elements, PASSES, ROWS at once,
- * STEP vectors of each at once.
+ * STEP vectors of each at once. AXIS_ARG: see softmax_module; in functions such an AXIS is their
+ * argument `axis`.
  *
  * The one idea: a ragged end is the last whole vector of the row, which overlaps its
  * neighbour: its lanes are true values, only sums must leave out the REST lanes counted before.
@@ -10,6 +11,13 @@
 #include "kernels/common/exp.kernel.h"
 #include "kernels/common/stored.kernel.h"
 
+#if AXIS_ARG
+#undef AXIS
+#define AXIS axis
+#define AXIS_OF(arg) (*(const i64 *)(arg)[AXIS_ARG])
+#else
+#define AXIS_OF(arg) AXIS
+#endif
 #define WHOLE (AXIS / VLEN)
 #define TAIL (AXIS % VLEN)
 #define OVERLAP (TAIL ? VLEN - TAIL : 0)
@@ -22,7 +30,7 @@
 
 #if PASSES == 1
 
-INLINE void lines(const stored *from, stored *to, const int rows)
+INLINE void lines(const stored *from, stored *to, const int rows, const i64 axis)
 {
     vec x[ROWS][VECS];
     DTYPE scale[ROWS];
@@ -53,7 +61,8 @@ INLINE void lines(const stored *from, stored *to, const int rows)
 #else
 
 /* Vectors [v, v + n) of the rows raise their maxima. */
-INLINE void raise(vec most[ROWS][STEP], const stored *from, i64 v, const int rows, const int n)
+INLINE void raise(vec most[ROWS][STEP], const stored *from, i64 v, const int rows, const int n,
+                  const i64 axis)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
@@ -65,7 +74,7 @@ INLINE void raise(vec most[ROWS][STEP], const stored *from, i64 v, const int row
 
 /* Maximum and sum of every lane together: the sums shrink whenever a maximum rises. */
 INLINE void both(vec most[ROWS], vec sum[ROWS], const stored *from, i64 v, const int rows,
-                 const int n, const int overlap)
+                 const int n, const int overlap, const i64 axis)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
@@ -87,7 +96,7 @@ INLINE void both(vec most[ROWS], vec sum[ROWS], const stored *from, i64 v, const
 }
 
 INLINE void exponentials(const stored *from, stored *to, const DTYPE *most, vec sum[ROWS][STEP],
-                         i64 v, const int rows, const int n)
+                         i64 v, const int rows, const int n, const i64 axis)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
@@ -103,7 +112,7 @@ INLINE void exponentials(const stored *from, stored *to, const DTYPE *most, vec 
 
 /* The last pass: exponentials are in `to`, where these would not have been rounded. */
 INLINE void finish(const stored *from, stored *to, const DTYPE *most, const DTYPE *scale, i64 v,
-                   const int rows, const int n)
+                   const int rows, const int n, const i64 axis)
 {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
@@ -127,7 +136,7 @@ INLINE void finish(const stored *from, stored *to, const DTYPE *most, const DTYP
             what;                                                                              \
     } while (0)
 
-INLINE void lines(const stored *from, stored *to, const int rows)
+INLINE void lines(const stored *from, stored *to, const int rows, const i64 axis)
 {
     DTYPE largest[ROWS], scale[ROWS];
     vec last[ROWS];
@@ -141,9 +150,9 @@ INLINE void lines(const stored *from, stored *to, const int rows)
             sum[r][u] = (vec){0};
         }
     }
-    EACH(raise(most, from, v, rows, n));
+    EACH(raise(most, from, v, rows, n, axis));
     if (TAIL)
-        raise(most, from, WHOLE, rows, 1);
+        raise(most, from, WHOLE, rows, 1, axis);
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
         UNROLL(8)
@@ -153,7 +162,7 @@ INLINE void lines(const stored *from, stored *to, const int rows)
         if (TAIL)
             last[r] = vec_exp(stored_load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
     }
-    EACH(exponentials(from, to, largest, sum, v, rows, n));
+    EACH(exponentials(from, to, largest, sum, v, rows, n, axis));
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
         UNROLL(8)
@@ -170,9 +179,9 @@ INLINE void lines(const stored *from, stored *to, const int rows)
         most[r] = splat(SMALLEST);
         sum[r] = (vec){0};
     }
-    EACH(both(most, sum, from, v, rows, n, 0));
+    EACH(both(most, sum, from, v, rows, n, 0, axis));
     if (TAIL)
-        both(most, sum, from, WHOLE, rows, 1, OVERLAP);
+        both(most, sum, from, WHOLE, rows, 1, OVERLAP, axis);
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
         largest[r] = vec_largest(most[r]);
@@ -181,7 +190,7 @@ INLINE void lines(const stored *from, stored *to, const int rows)
             last[r] = vec_exp(stored_load(from + r * AXIS + PLACE(WHOLE)) - splat(largest[r]));
     }
 #endif
-    EACH(finish(from, to, largest, scale, v, rows, n));
+    EACH(finish(from, to, largest, scale, v, rows, n, axis));
     if (TAIL) {
         UNROLL(8)
         for (int r = 0; r < rows; r++)
@@ -191,15 +200,41 @@ INLINE void lines(const stored *from, stored *to, const int rows)
 
 #endif
 
-/* arg: data, out */
+#if AXIS_ARG
+/* A row that is shorter than a vector. */
+INLINE void short_line(const stored *from, stored *to, const i64 axis)
+{
+    DTYPE some[VLEN] __attribute__((aligned(VEC_BYTES)));
+    store(some, splat(NOTHING));
+    stored_read(some, from, axis);
+    const vec x = load(some);
+    store(some, vec_exp(x - splat(vec_largest(x))));
+    DTYPE sum = 0;
+    for (i64 i = 0; i < axis; i++)
+        sum += some[i];
+    store(some, load(some) * splat(1 / sum));
+    stored_write(to, some, axis);
+}
+#endif
+
+/* arg: data, out, what is known at run time */
 void softmax(void *const *arg)
 {
     const stored *data = arg[0];
     stored *out = arg[1];
+    const i64 axis = AXIS_OF(arg);
+#if AXIS_ARG
+    if (axis < VLEN) {
+        PARALLEL_FOR
+        for (i64 row = 0; row < OUTER; row++)
+            short_line(data + row * axis, out + row * axis, axis);
+        return;
+    }
+#endif
     PARALLEL_FOR
     for (i64 row = 0; row < OUTER / ROWS; row++)
-        lines(data + row * (ROWS * AXIS), out + row * (ROWS * AXIS), ROWS);
+        lines(data + row * (ROWS * axis), out + row * (ROWS * axis), ROWS, axis);
     if (OUTER % ROWS)
-        lines(data + OUTER / ROWS * (ROWS * AXIS), out + OUTER / ROWS * (ROWS * AXIS),
-              OUTER % ROWS);
+        lines(data + OUTER / ROWS * (ROWS * axis), out + OUTER / ROWS * (ROWS * axis),
+              OUTER % ROWS, axis);
 }

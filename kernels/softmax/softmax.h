@@ -10,7 +10,8 @@
 #include "kernels/host/tensor.h"
 
 typedef struct softmax_shape {
-    int64_t outer, n, inner;
+    int64_t outer, n, inner; /* outer and n: the most, where they are known at run time */
+    bool n_varies;
     bool f64;
 } softmax_shape;
 
@@ -22,14 +23,17 @@ static inline int softmax_axis(const optune_call *call)
     return (int)(axis < 0 ? axis + rank : axis < rank ? axis : -1);
 }
 
-/* False while anything but dims in front of the axis is unknown; these may be known at run
- * time, and count as the most they can be. */
+/* False while anything but the axis, where it is the last dim, and dims in front of it is unknown;
+ * these may be known at run time, and count as the most they can be. */
 bool softmax_shape_of(const optune_call *call, softmax_shape *s);
 
-/* Whether its shapes are what rows compute, in any type. */
+/* Whether its shapes, the axis a constant, are what rows compute, in any type. */
 bool softmax_fits(const optune_task *task, softmax_shape *s, char *why);
 
 bool softmax_applies(const optune_task *task, softmax_shape *s, char *why);
+
+/* The same where the axis, the last dim, may be known at run time. */
+bool softmax_rows_apply(const optune_task *task, softmax_shape *s, char *why);
 
 static inline int64_t softmax_elem(const softmax_shape *s)
 {
@@ -44,7 +48,8 @@ static inline int softmax_registers(const optune_task *task)
     return task->device->vector_registers >= 16 ? task->device->vector_registers : 16;
 }
 
-/* OUTER (where `arg` is in scope) AXIS INNER, DTYPE and VEC_BYTES. */
+/* OUTER (where `arg` is in scope) AXIS INNER, DTYPE and VEC_BYTES. Of an axis known at run time
+ * AXIS is the most, and AXIS_ARG the stage's argument (0: it is a constant). */
 int softmax_module(const optune_task *task, optune_plan *plan, const softmax_shape *s,
                    int64_t lanes);
 

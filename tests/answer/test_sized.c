@@ -422,6 +422,35 @@ static void test_profiles(void **state)
     }
 }
 
+/* What follows from sizes is found once for them; what follows from values for each run, and as
+ * large as it can be before it. */
+static void test_the_same_size_again(void **state)
+{
+    (void)state;
+    sized of = sized_open(NULL, "x = var f32[?n:1..6]\n"
+                                "r = add(reverse(x, axis=0), x)\n"
+                                "w = argwhere(x)\n"
+                                "output r, w\n");
+    static const float few[4] = {0, 3, 0, 0}, many[4] = {1, 2, 0, 5};
+    float sum[6];
+    int64_t places[8], dims[OPTUNE_MAX_RANK];
+    optune_err err = {0};
+    optune_tensor type;
+    sized_types("f32[4]", &type);
+    for (int i = 0; i < 4; i++) {
+        const float *x = i % 2 ? many : few;
+        check_ok(optune_program_resize(of.program, &type, &err));
+        optune_program_shape(of.program, 1, dims, &err);
+        assert_int_equal(dims[0], 6);
+        check_ok(optune_program_run(of.program, (const void *const[]){x},
+                                    (void *const[]){sum, places}, &err));
+        optune_program_shape(of.program, 1, dims, &err);
+        assert_int_equal(dims[0], i % 2 ? 3 : 1);
+        assert_true(sum[1] == x[1] + x[2] && places[0] == (i % 2 ? 0 : 1));
+    }
+    sized_close(&of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -430,6 +459,7 @@ int main(void)
         cmocka_unit_test(test_more_inputs_than_a_call_has),
         cmocka_unit_test(test_sizes_that_a_node_refuses),
         cmocka_unit_test(test_ones_in_front),
+        cmocka_unit_test(test_the_same_size_again),
         cmocka_unit_test(test_bounds_are_given_later),
         cmocka_unit_test(test_why_there_is_no_memory),
         cmocka_unit_test(test_clones_have_sizes_of_their_own),

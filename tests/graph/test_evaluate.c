@@ -147,6 +147,12 @@ static void open_dims_are_bound_by_the_data(void **state)
     type.dim[0] = optune_dim_of(9);
     assert_int_equal(optune_graph_evaluate(g, (const void *const[]){x}, &type, &values, &err),
                      OPTUNE_ETYPE);
+    check_contains(err.text, "node 'x': f32[9,2] is not f32[?m:1..8,2]: 'm' (dim 0) is 9, "
+                             "not 1 to 8");
+    type.rank = 1;
+    assert_int_equal(optune_graph_evaluate(g, (const void *const[]){x}, &type, &values, &err),
+                     OPTUNE_ETYPE);
+    check_contains(err.text, "f32[9] is not f32[?m:1..8,2]");
     optune_graph_close(g);
 }
 

@@ -163,7 +163,18 @@ static const struct {
     /* Behind a rounding that may go either way nothing is known of what has a domain. */
     {"batch_matmul(bf16[1,10,55], bf16[129,?n:1..5,10], transpose_a=true) -> round() -> "
      "add(bf16[?n:1..5], _) -> asin() -> relu()",
-     "batch_matmul_loops.generic"},
+     "batch_matmul_gemm"},
+    {"batch_matmul(f32[2,3,?k:1..90], const f32[2,?k:1..90,?n:1..40])", "batch_matmul_gemm"},
+    {"softmax(f32[?n:1..9,?m:1..140])", "softmax_rows"},
+    {"add(f32[?b:1..3,4,?s:1..40,?t:1..70], f32[?b:1..3,1,1,?t:1..70]) -> relu()",
+     "add_vector"},
+    {"multiply(f32[?b:0..3,?s:0..9,4,?t:0..40], f32[?s:0..9,1,1]) -> add(f32[4,1])",
+     "multiply_vector"},
+    {"subtract(i32[?n:1..60,1], i32[?m:1..50])", "subtract_vector"},
+    {"where(bool[?a:1..9,1,?b:1..30], f16[?a:1..9,3,1], f16[3,?b:1..30])", "where_vector"},
+    {"softmax(f32[3,?m:1..5])", "softmax_rows"},
+    {"softmax(f16[?n:1..9,2,?m:1..70])", "softmax_rows"},
+    {"softmax(f64[5,?m:0..40])", "softmax_rows"},
     /* So many lines of nothing are passed over, not visited. */
     {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "sort_loops.generic"},
     {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "softmax_loops.generic"},
@@ -186,6 +197,13 @@ static const struct {
     {"batch_matmul(f32[13,9,16], f32[?b:1..20,7,16])", "batch_matmul_loops.generic"},
     {"batch_matmul(f32[?b:1..5,9,16], f32[1,7,16])", "batch_matmul_gemm"},
     {"batch_matmul(f32[?b:1..5,?m:1..9,16], f32[?b:1..5,7,16]) -> add(f32[7])",
+     "batch_matmul_gemm"},
+    {"batch_matmul(f32[?b:1..5,?m:1..70,16], f32[?b:1..5,?n:1..140,16], transpose_b=true) -> "
+     "add(f32[?b:1..5,1,?n:1..140])",
+     "batch_matmul_gemm"},
+    {"batch_matmul(f32[3,?m:1..70,?k:1..90], f32[3,?k:1..90,24]) -> relu()",
+     "batch_matmul_gemm"},
+    {"batch_matmul(f64[2,?k:1..50,?m:1..33], f64[1,?k:1..50,?n:1..60], transpose_a=true)",
      "batch_matmul_gemm"},
 };
 
