@@ -374,8 +374,8 @@ static bool name_of(evaluation *e, const ot_expr_node *node, ot_expr_value *to)
     *to = e->name[node->i];
     if (to->kind != OT_VALUE_NONE)
         return true;
-    ot_fail_at(place_of(e, node), OPTUNE_EUSAGE, e->err, "'%s' has no value here",
-               e->expr->name[node->i]);
+    ot_fail_at(place_of(e, node), OPTUNE_EUSAGE, e->err,
+               "'%s' has no value here; a word is written in quotes", e->expr->name[node->i]);
     return false;
 }
 

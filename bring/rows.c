@@ -474,6 +474,30 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         optune_plan_flag(to, 0, b->flag[i]);
 }
 
+/* Whether a flag says what code means or where it is, and not how it is computed: what is right is
+ * without `-ffast-math`. */
+static bool is_of_meaning(const char *flag)
+{
+    static const char *const begin[] = {
+        "-I", "-D", "-U", "-l", "-L", "-std=", "-include", "-isystem", "-fopenmp", "-pthread"};
+    for (int i = 0; i < OT_COUNT(begin); i++)
+        if (strncmp(flag, begin[i], strlen(begin[i])) == 0)
+            return true;
+    return false;
+}
+
+/* Those that the reference needs, too, where a C compiler is told of them: with the word behind
+ * one, where that is its value. */
+static void add_reference_flags(const ot_brought *b, optune_plan *to)
+{
+    bool taken = false;
+    for (int i = 0; i < b->n_flags && b->language == OT_LANGUAGE_C; i++) {
+        taken = is_of_meaning(b->flag[i]) || (taken && b->flag[i][0] != '-');
+        if (taken)
+            optune_plan_flag(to, 0, b->flag[i]);
+    }
+}
+
 /* The reference: a C function whatever the kernel is, called with the defaults of all knobs. */
 static void checker_plan(const optune_task *task, const optune_config *config, optune_plan *to)
 {
@@ -482,6 +506,7 @@ static void checker_plan(const optune_task *task, const optune_config *config, o
     (void)config;
     ot_values_of(b, task->call, NULL, &values);
     plan_of(task, &values, true, "optune_entry", to);
+    add_reference_flags(b, to);
 }
 
 /* ---- all --------------------------------------------------------------------------------- */

@@ -246,7 +246,11 @@ static void take_message(unit *u)
     const char *text = ot_text_str(&child->text), *error = ot_compiler_error(text, &n);
     ot_text line = {0};
     if (error) {
+        size_t defined = 0;
+        const char *macro = ot_compiler_macro(error, &defined);
         add_line(&line, u, error, n);
+        if (macro)
+            ot_text_printf(&line, OT_MACRO_USED "%.*s)", (int)defined, macro);
     } else {
         const char *start = text + strlen(text);
         for (int lines = 0; start > text; start--)

@@ -163,3 +163,14 @@ const char *ot_compiler_error(const char *text, size_t *n)
     }
     return error;
 }
+
+const char *ot_compiler_macro(const char *error, size_t *n)
+{
+    const char *shown = error + strcspn(error, "\n");
+    shown += *shown == '\n';
+    shown += strspn(shown, " 0123456789");
+    if (strncmp(shown, "| #define ", 10) != 0)
+        return NULL;
+    *n = strcspn(shown + 2, "\n");
+    return shown + 2;
+}

@@ -39,6 +39,10 @@ void ot_compiler_put(ot_compilers *all, ot_compiler *compiler);
 /* The first line of what a compiler said that names an error, *n bytes of it: where that only tells
  * that the linker failed, the linker's last word, which is in front of it. NULL: no line does. */
 const char *ot_compiler_error(const char *text, size_t *n);
+/* The `#define` of *n bytes that such a line is about, where gcc shows one below it: it names the
+ * macro and not who used it. NULL: it is about something else. */
+const char *ot_compiler_macro(const char *error, size_t *n);
+#define OT_MACRO_USED " (some code has another use for the name of this macro: "
 /* Ends those that were idle for longer than `seconds`. */
 void ot_compilers_end_idle(ot_compilers *all, double seconds);
 

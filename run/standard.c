@@ -72,6 +72,23 @@ static int find_place(setup *s, const optune_target *target, const optune_device
     return OPTUNE_OK;
 }
 
+/* What a compiler said, in one line, without the name of a temporary file. */
+static int say_error(const char *said, const char *source, optune_err *err)
+{
+    size_t length = strcspn(said, "\n"), defined = 0;
+    const char *line = ot_compiler_error(said, &length);
+    const char *macro = line ? ot_compiler_macro(line, &defined) : NULL;
+    line = line ? line : said;
+    const char *error = memmem(line, length, "error:", strlen("error:"));
+    if (error && memmem(line, length, source, strlen(source))) {
+        length -= (size_t)(error - line);
+        line = error;
+    }
+    return optune_fail(err, OPTUNE_ETOOL, "it cannot be compiled: %.*s%s%.*s%s", (int)length,
+                       line, macro ? OT_MACRO_USED : "", (int)defined, macro ? macro : "",
+                       macro ? ")" : "");
+}
+
 /* Compiled once for all inputs of a workload. */
 static int build_module(setup *s, const optune_plan *plan, int i, const char *path,
                         optune_err *err)
@@ -101,14 +118,7 @@ static int build_module(setup *s, const optune_plan *plan, int i, const char *pa
             status = row->compile(&s->target, &s->device, flag, module->n_flags, source, name,
                                   &argv, err);
         if (status >= 0 && ot_run_program(argv.word, patience(s, COMPILE_S), &said, err) < 0) {
-            size_t length = strcspn(ot_text_str(&said), "\n");
-            const char *line = ot_compiler_error(ot_text_str(&said), &length);
-            line = line ? line : ot_text_str(&said);
-            /* In front of it stands the name of the temporary file. */
-            const char *error = memmem(line, length, "error:", strlen("error:"));
-            status = optune_fail(err, OPTUNE_ETOOL, "it cannot be compiled: %.*s",
-                                 (int)(error ? line + length - error : (ptrdiff_t)length),
-                                 error ? error : line);
+            status = say_error(ot_text_str(&said), source, err);
         }
         ot_text_release(&said);
         unlink(source);

@@ -44,6 +44,47 @@ static void bad(const char *name, const char *text, int code, const char *says)
     ot_text_release(&path);
 }
 
+/* A reference has the flags that say what there is, and none that say how to compute; what cannot
+ * be compiled says where. */
+static void references_with_flags(void **state)
+{
+    (void)state;
+    char file[512];
+    snprintf(file, sizeof file, "%s", command_path("flagged.c"));
+    command_write(
+        "flagged.c",
+        "// optune: kernel flagged(x: f32[N], out y: f32[N])\n"
+        "// optune: size N = 64\n// optune: knob A = [1, 2]\n"
+        "// optune: reference plain\n"
+        "// optune: flags -DFACTOR=2 -latomic -ffast-math\n"
+        "#if defined OPTUNE_REFERENCE == defined __FAST_MATH__\n#error flags\n#endif\n"
+        "void flagged(const float *x, float *y)\n"
+        "{ for (int i = 0; i < N; i++) y[i] = x[i] + x[i]; }\n"
+        "void plain(const float *x, float *y)\n{\n"
+        "    static __int128 factor = FACTOR;\n"
+        "    const float f = __atomic_load_n(&factor, __ATOMIC_SEQ_CST);\n"
+        "    for (int i = 0; i < N; i++) y[i] = f * x[i];\n}\n");
+    outcome o = optune("tune", file, QUICK);
+    expect("flagged", &o, 0, "flagged: 2 of 2 configs are valid");
+    bad("lost.c",
+        "// optune: kernel lost(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+        "// optune: knob A = [1, 2]\n// optune: reference plain\n"
+        "void lost(const float *x, float *y) { y[0] = x[0]; }\n"
+        "void plain(const float *x, float *y) { y[0] = z[0]; }\n",
+        1, "it cannot be compiled: lost.c:6:47: error: 'z' undeclared");
+    bad("taken.c",
+        "// optune: kernel taken(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+        "// optune: knob A = [1, 2]\n// optune: reference plain\n"
+        "int other(int N);\n"
+        "void taken(const float *x, float *y) { y[0] = x[0]; }\n"
+        "void plain(const float *x, float *y) { y[0] = x[0]; }\n",
+        1, "(some code has another use for the name of this macro: #define N 64)");
+    bad("word.c",
+        "// optune: kernel word(x: f32[N], out y: f32[N])\n// optune: size N = 64\n"
+        "// optune: knob A = [ij, ji]\nvoid word(const float *x, float *y) { y[0] = x[0]; }\n",
+        2, "word.c:3:22: 'ij' has no value here; a word is written in quotes");
+}
+
 /* What the reference does not write is told of, and to be left by every config; what it writes is
  * to be written, also where that is what a buffer is full of before. */
 static void references_that_leave_something(void **state)
@@ -251,6 +292,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inputs_within_a_range),
+        cmocka_unit_test(references_with_flags),
         cmocka_unit_test(references_that_leave_something),
         cmocka_unit_test(what_files_say),
         cmocka_unit_test(kernels_that_are_wrong),

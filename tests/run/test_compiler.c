@@ -220,6 +220,16 @@ static void what_went_wrong(void **state)
         assert_string_equal(line, said[i][1]);
     }
     assert_null(ot_compiler_error("warning: all is well\n", &(size_t){0}));
+    size_t n = 0;
+    const char *macro =
+        ot_compiler_macro("k.c:1:11: error: expected ')' before numeric constant\n"
+                          "   12 | #define N 64\n      |           ^~\n",
+                          &n);
+    assert_non_null(macro);
+    assert_int_equal(n, strlen("#define N 64"));
+    assert_memory_equal(macro, "#define N 64", n);
+    assert_null(ot_compiler_macro("a.c:1:2: error: no\n    1 | int f(\n", &n));
+    assert_null(ot_compiler_macro("a.c:1:2: error: no", &n));
 }
 
 int main(int argc, char **argv)
