@@ -300,6 +300,8 @@ int ot_answer_call_at(optune *o, const optune_call *call, const char *const *pol
 int ot_selection_of(optune *o, const optune_call *call, const char *const *policies,
                     optune_selection **selection, optune_err *err);
 void ot_answer_drop(const ot_answer *answer);           /* NULL is fine */
+/* Memory that is at hand for the next answers of the process goes with its last answer. */
+void ot_kept_close(void);
 optune_result *ot_result_new(char *text, json_t *json); /* result.c; takes both */
 /* More text, and more members of its document (taken; those of the same name are replaced). */
 void ot_result_extend(optune_result *result, const char *text, json_t *more);

@@ -92,6 +92,7 @@ void ot_answers_close(struct ot_answers *all)
     if (!all)
         return;
     clear(all);
+    ot_kept_close();
     ot_setting_drop(all->place);
     ot_forms_close(all->forms);
     ot_arena_release(&(ot_arena){atomic_load(&all->scratch)});

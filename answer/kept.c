@@ -33,8 +33,8 @@ enum { UNIT = 16, LEAST = 1024, CACHE_LINE = 64 };
 /* ---- shelves ----------------------------------------------------------------------------- */
 
 /* Memory of several answers, got in one piece and all its pages at once: to meet a new page takes
- * as long as half an answer, to get sixteen in one call little more. Answers are cut from it one
- * behind the other; it goes when the last of them has gone. */
+ * as long as half an answer, to get some in one call little more. Answers are cut from it one
+ * behind the other; it goes when the last of them has gone, so one that is held keeps a shelf. */
 typedef struct shelf {
     atomic_int users;
     int n_cut;
@@ -47,7 +47,14 @@ typedef struct owner {
     _Alignas(16) shelf *shelf; /* NULL: it is on the heap */
 } owner;
 
-enum { SHELF = (64 << 10) - 64, MOST_CUT = 8 << 10, SHELF_OPEN = 1 << 20 };
+enum { SHELF = (16 << 10) - 64, SHELF_OPEN = 1 << 20 };
+
+/* Sanitizers are to see each piece by itself, and when it goes. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { MOST_CUT = 0 };
+#else
+enum { MOST_CUT = 4 << 10 };
+#endif
 
 static shelf lent;               /* says that a thread has it at the moment */
 static _Atomic(shelf *) current; /* the process's; NULL: none */
@@ -109,6 +116,16 @@ static void *get(size_t size)
         piece->shelf = NULL;
     }
     return piece + 1;
+}
+
+void ot_kept_close(void)
+{
+    shelf *s = atomic_load(&current);
+    while (s && s != &lent)
+        if (atomic_compare_exchange_weak(&current, &s, NULL)) {
+            leave(s, SHELF_OPEN - s->n_cut);
+            return;
+        }
 }
 
 static void put_back(void *memory)

@@ -86,7 +86,8 @@ conv2d_shape conv2d_window(const optune_call *call);
 conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
                             const optune_tensor *out, int64_t kh, int64_t kw);
 
-/* How far apart the first and the last tap of a window look, in pixels of the plane. */
+/* How far from the first tap of a window the one behind the last looks, in pixels of the plane: it
+ * is pointed at, too, and not read. */
 static inline int64_t conv2d_taps_apart(const conv2d_shape *s)
 {
     return s->kh * s->dh * s->w + (s->kw - 1) * s->dw;

@@ -145,7 +145,9 @@ static void check_same(optune *o, const char *db, const optune_call *call, bool 
     int n = 0, n_known = 0;
     const optune_task task = {call, &o->target, &o->device};
     check_ok(ot_context_choose(o, &task, NULL, &arena, &fact, &n, &all, &err));
+    const unsigned turn = ot_context_enter(o);
     check_ok(ot_context_decide(o, &task, NULL, NULL, &arena, &n_known, NULL, &deciding, &err));
+    ot_context_leave(o, turn);
     assert_true(n_known <= n && !n_known == !n);
     assert_int_equal(all.winner, deciding.winner);
     assert_int_equal(all.tier, deciding.tier);
