@@ -93,7 +93,6 @@ enum { UNSEEN, OPEN, PLACED }; /* OPEN: those that make what it reads are placed
 typedef struct ordering {
     char *state; /* of each node */
     int *stack, n;
-    bool cycle;
 } ordering;
 
 static void await(ot_onnx *m, const char *name, int node, void *to)
@@ -103,7 +102,6 @@ static void await(ot_onnx *m, const char *name, int node, void *to)
     const int *maker = *name ? ot_names_find(&m->at->makers, name) : NULL;
     if (maker && o->state[*maker] == UNSEEN)
         o->stack[o->n++] = *maker;
-    o->cycle = o->cycle || (maker && o->state[*maker] == OPEN);
 }
 
 static void find_makers(ot_onnx *m)
@@ -120,8 +118,7 @@ static void find_makers(ot_onnx *m)
 }
 
 /* Nodes stand behind those that make what they read, otherwise as in the file, which tools that
- * convert models leave out of order. One with a cycle stays as it is: who reads its nodes names
- * it. */
+ * convert models leave out of order. Only a node of a cycle may read what one further on makes. */
 static void order_nodes(ot_onnx *m)
 {
     ot_onnx_scope *at = m->at;
@@ -147,7 +144,7 @@ static void order_nodes(ot_onnx *m)
             o.n--;
         }
     }
-    if (!o.cycle && n > 0 && memcmp(order, at->nodes.row, n * sizeof *order) != 0) {
+    if (n > 0 && memcmp(order, at->nodes.row, n * sizeof *order) != 0) {
         memcpy(at->nodes.row, order, n * sizeof *order);
         find_makers(m);
     }
@@ -179,6 +176,19 @@ static void count_use(ot_onnx *m, const char *name, int node, void *to)
     at->use[*place].node = node;
 }
 
+/* Whether a node makes what is read and another makes, too: either may be meant. */
+static bool is_second(ot_onnx *m, int i)
+{
+    const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
+    bool second = false;
+    for (size_t k = 0; k < node->n_output; k++) {
+        const int *maker = ot_names_find(&m->at->makers, node->output[k]);
+        second =
+            second || (maker && *maker != i && ot_names_find(&m->at->used, node->output[k]));
+    }
+    return second;
+}
+
 /* Marks what nothing reads as done, so that exporters' left-overs are neither read nor readers. */
 static void drop_unread(ot_onnx *m)
 {
@@ -194,6 +204,8 @@ static void drop_unread(ot_onnx *m)
         if (!at->done[i])
             each_read(m, node, i, want, NULL);
     }
+    for (int i = 0; i < at->nodes.n; i++)
+        at->done[i] = at->done[i] && !is_second(m, i);
     ot_names_release(&at->used);
     at->used = (ot_names){0};
 }
