@@ -341,11 +341,11 @@ static bool is_resized(const line *l)
     return l->out != l->in || l->scale != 1;
 }
 
-/* What is between whole numbers is computed as float64, which holds them, and cut off. */
+/* What is between whole numbers is computed as floats, which hold these numbers, and cut off:
+ * float32 for those of 16 bits, as its rounding makes up for that of positions, in double. */
 static int widen(ot_onnx_node *n, how *h, value **x)
 {
-    static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
-    const optune_dtype dtype = ot_onnx_type(n->m, *x)->dtype;
+    optune_dtype dtype = ot_onnx_type(n->m, *x)->dtype;
     if (*h->mode == 'n' || ot_onnx_floating(n, *x))
         return OPTUNE_OK;
     if (*h->mode != 'l' || h->smooth || dtype.code == OPTUNE_DTYPE_BOOL)
@@ -355,7 +355,9 @@ static int widen(ot_onnx_node *n, how *h, value **x)
         return ot_onnx_refuse(n, "mode '%s' of integers of %d bits, more than a float holds",
                               h->mode, dtype.bits);
     h->cut_off = true;
-    *x = ot_onnx_as(n, *x, f64);
+    dtype.code = OPTUNE_DTYPE_FLOAT;
+    dtype.bits = dtype.bits <= 16 ? 32 : 64;
+    *x = ot_onnx_as(n, *x, dtype);
     return *x ? OPTUNE_OK : n->err->status;
 }
 
