@@ -23,6 +23,7 @@ typedef struct how {
     bool exclude;
     bool smooth;   /* where an axis shrinks, what lies between its elements counts, too */
     bool outwards; /* up where an axis shrinks: opset 10 does not say so, its examples do */
+    bool cut_off;  /* of integers: a sum of equal numbers may not be a little less than them */
 } how;
 
 typedef struct line {
@@ -191,7 +192,7 @@ static value *column(ot_onnx_node *n, optune_dtype dtype, int64_t elements, int 
 static value *resize_axis(ot_onnx_node *n, const how *h, value *x, int axis, const line *l)
 {
     const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
-    value *index[MOST_TAPS], *weight[MOST_TAPS], *sum = NULL;
+    value *index[MOST_TAPS], *weight[MOST_TAPS], *first = NULL, *sum = NULL;
     const optune_tensor *type = ot_onnx_type(n->m, x);
     const optune_dtype dtype = type->dtype;
     int64_t at[MOST_TAPS];
@@ -213,9 +214,12 @@ static value *resize_axis(ot_onnx_node *n, const how *h, value *x, int axis, con
     for (int t = 0; t < n_taps; t++) {
         value *part =
             ot_onnx_call(n, "take", 2, (value *const[]){x, index[t]}, "axis=%d", axis);
-        if (n_taps > 1)
-            part = part ? ot_onnx_2(n, "multiply", part, weight[t]) : NULL;
-        sum = !t ? part : sum && part ? ot_onnx_2(n, "add", sum, part) : NULL;
+        first = t ? first : part;
+        if (h->cut_off && t) /* the first, and by its weight what the second is more */
+            part = ot_onnx_2(n, "subtract", part, first);
+        if (n_taps > 1 && !(h->cut_off && !t))
+            part = ot_onnx_2(n, "multiply", part, weight[t]);
+        sum = t ? ot_onnx_2(n, "add", sum, part) : part;
     }
     return sum;
 }
@@ -332,8 +336,14 @@ static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int
     return ot_onnx_transpose(n, x, rank, order);
 }
 
-/* What is between whole numbers is computed as floats, which hold these numbers, and cut off. */
-static int widen(ot_onnx_node *n, const how *h, value **x)
+static bool is_resized(const line *l)
+{
+    return l->out != l->in || l->scale != 1;
+}
+
+/* What is between whole numbers is computed as floats, which hold these numbers, and cut off:
+ * float32 for those of 16 bits, as its rounding makes up for that of positions, in double. */
+static int widen(ot_onnx_node *n, how *h, value **x)
 {
     optune_dtype dtype = ot_onnx_type(n->m, *x)->dtype;
     if (*h->mode == 'n' || ot_onnx_floating(n, *x))
@@ -341,6 +351,10 @@ static int widen(ot_onnx_node *n, const how *h, value **x)
     if (*h->mode != 'l' || h->smooth || dtype.code == OPTUNE_DTYPE_BOOL)
         return ot_onnx_refuse(n, "mode '%s'%s is for floating types", h->mode,
                               h->smooth ? " with antialias" : "");
+    if (dtype.bits > 32)
+        return ot_onnx_refuse(n, "mode '%s' of integers of %d bits, more than a float holds",
+                              h->mode, dtype.bits);
+    h->cut_off = true;
     dtype.code = OPTUNE_DTYPE_FLOAT;
     dtype.bits = dtype.bits <= 16 ? 32 : 64;
     *x = ot_onnx_as(n, *x, dtype);
@@ -352,24 +366,25 @@ static int resize(ot_onnx_node *n)
     value *x = ot_onnx_need(n, 0);
     int64_t dim[OPTUNE_MAX_RANK];
     line l[OPTUNE_MAX_RANK];
-    const how h = how_of(n);
+    how h = how_of(n);
     if (!x || !ot_onnx_dims_at(n, x, 0, dim) || check_how(n, &h) < 0)
         return n->err->status;
     const optune_tensor *type = ot_onnx_type(n->m, x);
     const optune_dtype dtype = type->dtype;
     const int rank = type->rank;
-    if (widen(n, &h, &x) < 0)
-        return n->err->status;
     for (int d = 0; d < rank; d++)
         l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1};
     if (lines_of(n, x, rank, l) < 0)
         return n->err->status;
+    bool resized = false;
+    for (int d = 0; d < rank; d++)
+        resized = resized || is_resized(&l[d]);
+    if (resized && widen(n, &h, &x) < 0)
+        return n->err->status;
     for (int d = 0; d < rank && x; d++) {
         if (l[d].in < 0 && l[d].scale != 1)
             x = repeat_axis(n, &h, x, rank, d, &l[d]);
-        if (l[d].in < 0)
-            continue;
-        if (l[d].out == l[d].in && l[d].scale == 1)
+        if (l[d].in < 0 || !is_resized(&l[d]))
             continue;
         if (l[d].in < 1)
             return ot_onnx_refuse(n, "there is nothing along axis %d", d);

@@ -167,7 +167,7 @@ static int check_inputs(const ot_onnx_node *n)
         if (!value && maker)
             return optune_fail(
                 n->err, OPTUNE_EDAMAGED,
-                "input '%.100s' is made by a node further on, '%.60s': nodes form "
+                "input '%.100s' is made by '%.60s', which depends on this node: nodes form "
                 "a cycle; export the model again",
                 name, ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)));
         if (!value)
@@ -184,10 +184,17 @@ static int check_outputs(const ot_onnx_node *n)
 {
     if (!n->proto->n_output)
         return optune_fail(n->err, OPTUNE_EDAMAGED, "it has no output");
-    for (size_t i = 0; i < n->proto->n_output; i++)
-        if (*n->proto->output[i] && named_here(n->m, n->proto->output[i]))
-            return optune_fail(n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already",
-                               n->proto->output[i]);
+    for (size_t i = 0; i < n->proto->n_output; i++) {
+        const char *name = n->proto->output[i];
+        if (!*name || !named_here(n->m, name))
+            continue;
+        const int *maker = ot_names_find(&n->m->at->makers, name);
+        const bool other = maker && *maker != n->index;
+        return optune_fail(
+            n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already%s%.60s%s", name,
+            other ? ": '" : "", other ? ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)) : "",
+            other ? "' makes it, too" : "");
+    }
     return OPTUNE_OK;
 }
 

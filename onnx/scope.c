@@ -9,25 +9,72 @@
 /* Every name that a node reads, those in its bodies among them, which may name what is around. */
 typedef void reading(ot_onnx *m, const char *name, int node, void *to);
 
-static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, int node, reading *read,
-                         void *to);
+/* What a body has itself, whatever is called so around it. */
+typedef struct inside {
+    const struct inside *around; /* NULL: no body */
+    ot_names own;
+} inside;
+
+static bool is_inside(const inside *in, const char *name)
+{
+    for (; in; in = in->around)
+        if (ot_names_find(&in->own, name))
+            return true;
+    return false;
+}
+
+static void own(inside *in, const char *name)
+{
+    if (*name)
+        ot_names_add(&in->own, name, 0);
+}
+
+static void own_names(inside *in, const ot_onnx_graph *body)
+{
+    for (size_t i = 0; i < body->n_input; i++)
+        own(in, ot_onnx_text_of(body->input[i]->name));
+    for (size_t i = 0; i < body->n_initializer; i++)
+        own(in, ot_onnx_text_of(body->initializer[i]->name));
+    for (size_t i = 0; i < body->n_sparse_initializer; i++)
+        if (body->sparse_initializer[i]->values)
+            own(in, ot_onnx_text_of(body->sparse_initializer[i]->values->name));
+    for (size_t i = 0; i < body->n_node; i++)
+        for (size_t k = 0; k < body->node[i]->n_output; k++)
+            own(in, body->node[i]->output[k]);
+}
+
+static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, const inside *around, int node,
+                         reading *read, void *to);
+
+static void each_from(ot_onnx *m, const ot_onnx_proto *proto, const inside *in, int node,
+                      reading *read, void *to)
+{
+    for (size_t k = 0; k < proto->n_input; k++)
+        if (!is_inside(in, proto->input[k]))
+            read(m, proto->input[k], node, to);
+    for (size_t k = 0; k < proto->n_attribute; k++)
+        if (proto->attribute[k]->g)
+            each_in_body(m, proto->attribute[k]->g, in, node, read, to);
+}
+
+static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, const inside *around, int node,
+                         reading *read, void *to)
+{
+    inside in = {.around = around};
+    own_names(&in, body);
+    for (size_t i = 0; i < body->n_node; i++)
+        each_from(m, body->node[i], &in, node, read, to);
+    for (size_t i = 0; i < body->n_output; i++) {
+        const char *name = ot_onnx_text_of(body->output[i]->name);
+        if (!is_inside(&in, name))
+            read(m, name, node, to);
+    }
+    ot_names_release(&in.own);
+}
 
 static void each_read(ot_onnx *m, const ot_onnx_proto *proto, int node, reading *read, void *to)
 {
-    for (size_t k = 0; k < proto->n_input; k++)
-        read(m, proto->input[k], node, to);
-    for (size_t k = 0; k < proto->n_attribute; k++)
-        if (proto->attribute[k]->g)
-            each_in_body(m, proto->attribute[k]->g, node, read, to);
-}
-
-static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, int node, reading *read,
-                         void *to)
-{
-    for (size_t i = 0; i < body->n_node; i++)
-        each_read(m, body->node[i], node, read, to);
-    for (size_t i = 0; i < body->n_output; i++)
-        read(m, ot_onnx_text_of(body->output[i]->name), node, to);
+    each_from(m, proto, NULL, node, read, to);
 }
 
 static void count_one(ot_onnx *m, const char *name, int node, void *to)
@@ -46,7 +93,6 @@ enum { UNSEEN, OPEN, PLACED }; /* OPEN: those that make what it reads are placed
 typedef struct ordering {
     char *state; /* of each node */
     int *stack, n;
-    bool cycle;
 } ordering;
 
 static void await(ot_onnx *m, const char *name, int node, void *to)
@@ -56,7 +102,6 @@ static void await(ot_onnx *m, const char *name, int node, void *to)
     const int *maker = *name ? ot_names_find(&m->at->makers, name) : NULL;
     if (maker && o->state[*maker] == UNSEEN)
         o->stack[o->n++] = *maker;
-    o->cycle = o->cycle || (maker && o->state[*maker] == OPEN);
 }
 
 static void find_makers(ot_onnx *m)
@@ -73,8 +118,7 @@ static void find_makers(ot_onnx *m)
 }
 
 /* Nodes stand behind those that make what they read, otherwise as in the file, which tools that
- * convert models leave out of order. One with a cycle stays as it is: who reads its nodes names
- * it. */
+ * convert models leave out of order. Only a node of a cycle may read what one further on makes. */
 static void order_nodes(ot_onnx *m)
 {
     ot_onnx_scope *at = m->at;
@@ -100,7 +144,7 @@ static void order_nodes(ot_onnx *m)
             o.n--;
         }
     }
-    if (!o.cycle && n > 0 && memcmp(order, at->nodes.row, n * sizeof *order) != 0) {
+    if (n > 0 && memcmp(order, at->nodes.row, n * sizeof *order) != 0) {
         memcpy(at->nodes.row, order, n * sizeof *order);
         find_makers(m);
     }
@@ -132,6 +176,19 @@ static void count_use(ot_onnx *m, const char *name, int node, void *to)
     at->use[*place].node = node;
 }
 
+/* Whether a node makes what is read and another makes, too: either may be meant. */
+static bool is_second(ot_onnx *m, int i)
+{
+    const ot_onnx_proto *node = ot_onnx_proto_at(m, i);
+    bool second = false;
+    for (size_t k = 0; k < node->n_output; k++) {
+        const int *maker = ot_names_find(&m->at->makers, node->output[k]);
+        second =
+            second || (maker && *maker != i && ot_names_find(&m->at->used, node->output[k]));
+    }
+    return second;
+}
+
 /* Marks what nothing reads as done, so that exporters' left-overs are neither read nor readers. */
 static void drop_unread(ot_onnx *m)
 {
@@ -147,6 +204,8 @@ static void drop_unread(ot_onnx *m)
         if (!at->done[i])
             each_read(m, node, i, want, NULL);
     }
+    for (int i = 0; i < at->nodes.n; i++)
+        at->done[i] = at->done[i] && !is_second(m, i);
     ot_names_release(&at->used);
     at->used = (ot_names){0};
 }

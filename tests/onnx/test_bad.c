@@ -89,7 +89,7 @@ static void wrong_graphs(void **state)
     onnx_node(&g, "Add", "right", "x left", "right", NULL);
     onnx_node(&g, "Add", "end", "left right", "y", NULL);
     onnx_model(&g, 13, &model);
-    REFUSED(&model, OPTUNE_EDAMAGED, "Add 'left'", "'right'", "cycle");
+    REFUSED(&model, OPTUNE_EDAMAGED, "Add 'right': input 'left' is made by 'left'", "cycle");
     start(&g);
     onnx_node(&g, "Add", "sum", "x weight", "y", NULL);
     onnx_model(&g, 13, &model);
@@ -98,7 +98,7 @@ static void wrong_graphs(void **state)
     onnx_node(&g, "Relu", "a", "x", "y", NULL);
     onnx_node(&g, "Relu", "b", "x", "y", NULL);
     onnx_model(&g, 13, &model);
-    REFUSED(&model, OPTUNE_EDAMAGED, "Relu 'b'", "'y' exists already");
+    REFUSED(&model, OPTUNE_EDAMAGED, "Relu 'b'", "'y' exists already: 'a' makes it, too");
     start(&g);
     onnx_model(&g, 13, &model);
     REFUSED(&model, OPTUNE_EDAMAGED, "output 'y' is made by no node");
@@ -112,6 +112,55 @@ static void wrong_graphs(void **state)
     onnx_node(&g, "Add", "unlike", "x w", "y", NULL);
     onnx_model(&g, 13, &model);
     REFUSED(&model, OPTUNE_ETYPE, "Add 'unlike'", "f32[3]");
+}
+
+/* What is out of order and what no output needs is read, or not, beside a cycle, too: its nodes
+ * alone are named. */
+static void nodes_of_cycles_alone_are_named(void **state)
+{
+    (void)state;
+    ot_text g = {0}, model = {0};
+    optune_err err;
+    for (int needed = 0; needed < 2; needed++) {
+        start(&g);
+        onnx_node(&g, "Relu", "reader", "a", "p", NULL);
+        onnx_node(&g, "Neg", "maker", "x", "a", NULL);
+        onnx_node(&g, "Add", "front", "d p", "c", NULL);
+        onnx_node(&g, "Abs", "back", "c", "d", NULL);
+        onnx_node(&g, "Add", "end", needed ? "d p" : "a p", "y", NULL);
+        onnx_model(&g, 13, &model);
+        if (!needed) {
+            check_ok(read_bytes(ot_text_str(&model), model.n, &err));
+            ot_text_release(&model);
+            continue;
+        }
+        read_bytes(ot_text_str(&model), model.n, &err);
+        assert_null(strstr(err.text, "'reader'"));
+        assert_null(strstr(err.text, "'maker'"));
+        REFUSED(&model, OPTUNE_EDAMAGED, "1 of 5 nodes", "'back'", "'front'", "cycle");
+    }
+}
+
+/* Out of order, too, it is not known which of two is meant; of what nothing reads neither is. */
+static void two_that_make_one_name(void **state)
+{
+    (void)state;
+    ot_text g = {0}, model = {0};
+    optune_err err;
+    start(&g);
+    onnx_node(&g, "Add", "sum", "t u", "y", NULL);
+    onnx_node(&g, "Relu", "one", "x", "t", NULL);
+    onnx_node(&g, "Neg", "next", "t", "u", NULL);
+    onnx_node(&g, "Abs", "two", "x", "t", NULL);
+    onnx_model(&g, 13, &model);
+    REFUSED(&model, OPTUNE_EDAMAGED, "Abs 'two'", "'t' exists already: 'one' makes it, too");
+    start(&g);
+    onnx_node(&g, "Relu", "one", "x", "t", NULL);
+    onnx_node(&g, "Abs", "two", "x", "t", NULL);
+    onnx_node(&g, "Neg", "end", "x", "y", NULL);
+    onnx_model(&g, 13, &model);
+    check_ok(read_bytes(ot_text_str(&model), model.n, &err));
+    ot_text_release(&model);
 }
 
 /* One that says of which opset, if any, another domain's operators are. */
@@ -358,6 +407,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_that_is_missing_is_named),
         cmocka_unit_test(wrong_graphs),
+        cmocka_unit_test(nodes_of_cycles_alone_are_named),
+        cmocka_unit_test(two_that_make_one_name),
         cmocka_unit_test(operators_of_others_alone),
         cmocka_unit_test(wrong_elements),
         cmocka_unit_test(greedy_models),

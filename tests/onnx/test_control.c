@@ -423,6 +423,43 @@ static void nodes_out_of_order(void **state)
     ot_text_release(&to);
 }
 
+/* A body's names are its own: one that is called as its node's output, or as what is made of that
+ * further on, is no reader of it. The node stands in front of what its body does read. */
+static void names_inside_are_not_those_around(void **state)
+{
+    static const bool yes[] = {true};
+    static const int64_t three[] = {3};
+    static const float chosen[N] = {-3, -1, 0, 0}, turned[N] = {3, 1, -0.5f, -2};
+    const void *in[] = {x, yes};
+    ot_text g = {0}, a = {0}, b = {0}, attrs = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_input(&g, "c", ONNX_BOOL, "1");
+    onnx_node(&a, "Relu", "inside", "last", "t", NULL);
+    onnx_node(&a, "Neg", "end", "t", "y", NULL);
+    onnx_output(&a, "y");
+    body(&b, "Abs", "x");
+    choice(&g, "c", &a, &b);
+    onnx_node(&g, "Abs", "behind", "y", "t", NULL);
+    onnx_node(&g, "Neg", "front", "x", "last", NULL);
+    computes(&g, in, N, chosen);
+    onnx_input(&g, "x", ONNX_FLOAT, "4");
+    onnx_initializer(&g, "n", ONNX_INT64, "", three, sizeof three);
+    onnx_input(&a, "i", ONNX_INT64, "");
+    onnx_input(&a, "on", ONNX_BOOL, "");
+    onnx_input(&a, "t", ONNX_FLOAT, "4");
+    onnx_node(&a, "Identity", "same", "on", "go", NULL);
+    onnx_node(&a, "Neg", "inside", "t", "y", NULL);
+    onnx_output(&a, "go");
+    onnx_output(&a, "y");
+    attr_graph(&attrs, "body", &a);
+    onnx_node(&g, "Loop", "loop", "n - last", "y", &attrs);
+    onnx_output(&g, "y");
+    onnx_node(&g, "Abs", "behind", "y", "t", NULL);
+    onnx_node(&g, "Identity", "front", "x", "last", NULL);
+    computes(&g, in, N, turned);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +475,7 @@ int main(void)
         cmocka_unit_test(dims_are_bound_by_the_names_of_the_file),
         cmocka_unit_test(an_integer_may_be_bound),
         cmocka_unit_test(nodes_out_of_order),
+        cmocka_unit_test(names_inside_are_not_those_around),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
 }

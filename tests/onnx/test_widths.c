@@ -214,6 +214,58 @@ static void whole_images_grow(void **state)
     }
 }
 
+/* Where all is the same, it stays so, whatever weights by thirds add up to. */
+static void whole_images_stay_as_bright(void **state)
+{
+    enum { LEVELS = 127, SIDE = 5, LARGE = 3 * SIDE };
+    static const float factors[] = {1.5f, 3};
+    static float x[LEVELS * SIDE * SIDE], want[LEVELS * LARGE * LARGE];
+    (void)state;
+    for (int which = 0; which < OT_COUNT(factors); which++) {
+        const float factor = factors[which], scales[] = {1, 1, factor, factor};
+        const int side = (int)(SIDE * factor), n = LEVELS * side * side;
+        ot_text g = {0}, attrs = {0};
+        for (int i = 0; i < LEVELS * SIDE * SIDE; i++)
+            x[i] = (float)(i / (SIDE * SIDE) + 1);
+        for (int i = 0; i < n; i++)
+            want[i] = (float)(i / (side * side) + 1);
+        onnx_initializer(&g, "scales", ONNX_FLOAT, "4", scales, sizeof scales);
+        attr_text(&attrs, "mode", "linear");
+        between(&g, "1,127,5,5", ONNX_FLOAT, INT8, "Resize", "h - scales", &attrs);
+        cast(&g, "a", "y", ONNX_FLOAT);
+        onnx_gives(&g, 13, x, n, want, 0);
+    }
+}
+
+static int resize_long(const float scales[2], optune_graph **made, optune_err *err)
+{
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_INT64, "1,2");
+    onnx_initializer(&g, "scales", ONNX_FLOAT, "2", scales, 2 * sizeof *scales);
+    attr_text(&attrs, "mode", "linear");
+    onnx_node(&g, "Resize", "only", "x - scales", "y", &attrs);
+    return onnx_read(&g, 13, made, err);
+}
+
+/* No float holds integers of 64 bits: they are refused, but where nothing becomes of them. */
+static void long_integers_are_not_resized(void **state)
+{
+    static const int64_t x[] = {INT64_MAX, (1LL << 53) + 1};
+    const void *in = x;
+    optune_err err = {0};
+    optune_graph *g = NULL;
+    optune_values *values = NULL;
+    (void)state;
+    check_ok(resize_long((const float[]){1, 1}, &g, &err));
+    check_ok(optune_graph_evaluate(g, &in, NULL, &values, &err));
+    assert_memory_equal(optune_values_data(values, 0), x, sizeof x);
+    optune_values_free(values);
+    optune_graph_close(g);
+    g = NULL;
+    assert_int_equal(resize_long((const float[]){1, 2}, &g, &err), OPTUNE_EUNSUPPORTED);
+    check_contains(err.text, "integers of 64 bits");
+}
+
 /* Since opset 23 the quotient is of the scale's type: -80.508 is -80.5 there, and rounds to -80. */
 static void quotients_are_narrow(void **state)
 {
@@ -286,6 +338,8 @@ int main(void)
         cmocka_unit_test(of_no_integers),
         cmocka_unit_test(old_images_shrink),
         cmocka_unit_test(whole_images_grow),
+        cmocka_unit_test(whole_images_stay_as_bright),
+        cmocka_unit_test(long_integers_are_not_resized),
         cmocka_unit_test(quotients_are_narrow),
         cmocka_unit_test(cut_before_it_wraps),
         cmocka_unit_test(halves_of_integers_are_refused),
