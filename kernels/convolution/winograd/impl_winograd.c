@@ -297,31 +297,49 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const int64_t lanes = conv2d_lanes(task, &s);
     int64_t rows[MOST_ROWS];
     const int n = block_rows(&s, rows);
-    choice best = {0};
-    double least = 1e300;
-    bool good[TILES][TILES];
-    for (int i = 0; i < TILES * TILES; i++)
-        good[i / TILES][i % TILES] = precise(&s, tile_sizes[i / TILES], tile_sizes[i % TILES]);
-    for (int i = 0; i < n * TILES * TILES; i++) {
-        choice c = {.tile_h = tile_sizes[i % TILES],
-                    .tile_w = tile_sizes[i / TILES % TILES],
-                    .rows = rows[i / (TILES * TILES)],
-                    .tile_p = 1,
-                    .tile_co = 1};
-        const int64_t tiles = c.rows * host_ceil(s.ow, c.tile_w);
-        if (c.rows > s.n * host_ceil(s.oh, c.tile_h) || !good[i % TILES][i / TILES % TILES])
-            continue;
-        best_tile(task, &s, tiles, &c.tile_p, &c.tile_co, SHARED);
-        for (c.chunk = 1; c.chunk <= 4; c.chunk += 3) {
-            if (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes))
+    enum { EACH = TILES * 2 }; /* tile_h, and chunks of one panel and of four */
+    int64_t tile_p[MOST_ROWS * TILES], tile_co[MOST_ROWS * TILES];
+    double cycles[MOST_ROWS * TILES][EACH];
+    for (int i = 0; i < n * TILES; i++) {
+        choice c = {.tile_w = tile_sizes[i % TILES], .rows = rows[i / TILES]};
+        c.tile_p = c.tile_co = 1;
+        best_tile(task, &s, c.rows * host_ceil(s.ow, c.tile_w), &c.tile_p, &c.tile_co, SHARED);
+        tile_p[i] = c.tile_p;
+        tile_co[i] = c.tile_co;
+        for (int k = 0; k < EACH; k++) {
+            c.tile_h = tile_sizes[k / 2];
+            c.chunk = k % 2 ? 4 : 1;
+            cycles[i][k] = INFINITY;
+            if (c.rows > s.n * host_ceil(s.oh, c.tile_h) ||
+                (c.chunk > 1 && c.chunk > host_ceil(s.co, c.tile_co * lanes)))
                 continue;
             const sizes z = sizes_of(task, &s, c.tile_h, c.tile_w, c.rows, c.tile_co, c.chunk);
-            const double cycles = fits(&s, &z) ? cost(task, &s, &c) : INFINITY;
-            if (cycles < least) {
-                least = cycles;
-                best = c;
+            if (fits(&s, &z))
+                cycles[i][k] = cost(task, &s, &c);
+        }
+    }
+    choice best = {0};
+    bool bad[TILES][TILES] = {0}; /* to know costs more than all else: the best are asked */
+    for (int tile_h = -1, tile_w = 0; tile_h != TILES;) {
+        double least = INFINITY;
+        tile_h = TILES;
+        for (int i = 0; i < n * TILES * EACH; i++) {
+            const int at = i / EACH, k = i % EACH;
+            if (cycles[at][k] < least && !bad[k / 2][at % TILES]) {
+                least = cycles[at][k];
+                tile_h = k / 2;
+                tile_w = at % TILES;
+                best = (choice){.tile_h = tile_sizes[tile_h],
+                                .tile_w = tile_sizes[tile_w],
+                                .rows = rows[at / TILES],
+                                .tile_p = tile_p[at],
+                                .tile_co = tile_co[at],
+                                .chunk = k % 2 ? 4 : 1};
             }
         }
+        if (tile_h == TILES || precise(&s, best.tile_h, best.tile_w))
+            break;
+        bad[tile_h][tile_w] = true;
     }
     optune_config_choose_int(config, space, "tile_h", best.tile_h);
     optune_config_choose_int(config, space, "tile_w", best.tile_w);

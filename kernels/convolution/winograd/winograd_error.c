@@ -2,6 +2,8 @@
 /* What kernels/convolution/winograd/winograd_error.h declares. */
 #include "kernels/convolution/winograd/winograd_error.h"
 
+#include <string.h>
+
 /* Taps that are multiplied as they are: each output adds `taps` products. */
 static void winograd_plain(winograd_way *w, int taps)
 {
@@ -43,7 +45,7 @@ void winograd_points(winograd_way *w, const double *finite, int taps, int all)
     }
 }
 
-winograd_way winograd_three(int64_t tile, int64_t stride)
+static winograd_way three_of(int64_t tile, int64_t stride)
 {
     static const double f2[] = {0, 1, -1}, f4[] = {0, POINT_P, -POINT_P, POINT_Q, -POINT_Q};
     static const double f4_even[] = {0, 1, -1, 2};
@@ -61,6 +63,15 @@ winograd_way winograd_three(int64_t tile, int64_t stride)
         winograd_plain(&w, 1);
     }
     return w;
+}
+
+winograd_way winograd_three(int64_t tile, int64_t stride)
+{
+    static _Thread_local winograd_way known[WINOGRAD_MOST_TILE][2];
+    winograd_way *const w = &known[tile][stride - 1];
+    if (w->tile == 0)
+        *w = three_of(tile, stride);
+    return *w;
 }
 
 /* ln E[exp(-s |u v|)] of u and v uniform in [-1, 1). */
@@ -164,4 +175,22 @@ double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
             }
     }
     return wrong;
+}
+
+bool winograd_three_precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
+{
+    enum { UNASKED, PRECISE, TOO_ROUGH };
+    static _Thread_local conv2d_shape of;
+    static _Thread_local unsigned char known[WINOGRAD_MOST_TILE][WINOGRAD_MOST_TILE];
+    if (memcmp(&of, s, sizeof of) != 0) {
+        of = *s;
+        memset(known, UNASKED, sizeof known);
+    }
+    unsigned char *const it = &known[tile_h][tile_w];
+    if (*it == UNASKED) {
+        const winograd_way down = winograd_three(tile_h, s->sh);
+        const winograd_way along = winograd_three(tile_w, s->sw);
+        *it = winograd_wrong(s, &down, &along, 1) <= WINOGRAD_MOST_WRONG ? PRECISE : TOO_ROUGH;
+    }
+    return *it == PRECISE;
 }

@@ -50,12 +50,8 @@ winograd_way winograd_three(int64_t tile, int64_t stride);
 double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
                       const winograd_way *along, int sums);
 
-/* Whether 3x3 tiles of so many rows and columns keep the error bound. */
-static inline bool winograd_three_precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
-{
-    const winograd_way down = winograd_three(tile_h, s->sh);
-    const winograd_way along = winograd_three(tile_w, s->sw);
-    return winograd_wrong(s, &down, &along, 1) <= WINOGRAD_MOST_WRONG;
-}
+/* Whether 3x3 tiles of so many rows and columns keep the error bound. A thread remembers what it
+ * asked of the last shape: who chooses, checks and plans a config asks alike. */
+bool winograd_three_precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w);
 
 #endif
