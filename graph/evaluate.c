@@ -134,24 +134,15 @@ static int evaluate_call(optune_values *v, int id, optune_err *err)
     return status;
 }
 
-/* Both types, and the first dim whose size is out of its bounds. */
+/* Both types, and the dims whose sizes are out of their bounds. */
 static int say_misfit(const optune_values *v, int id, const optune_tensor *given,
                       optune_err *err)
 {
     const optune_tensor *type = &v->g->node[id].out[0];
     ot_text text = {0};
-    if (given->rank <= OPTUNE_MAX_RANK)
-        ot_tensor_print(given, &text);
-    ot_text_add(&text, given->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
-    ot_tensor_print(type, &text);
-    for (int d = 0; d < type->rank && type->rank == given->rank; d++) {
-        const optune_dim *dim = &type->dim[d], *is = &given->dim[d];
-        if (!optune_dim_known(is) || (is->min >= dim->min && is->min <= dim->max))
-            continue;
-        ot_text_printf(&text, ": '%s' (dim %d) is %lld, not %lld to %lld", optune_dim_text(dim),
-                       d, (long long)is->min, (long long)dim->min, (long long)dim->max);
-        break;
-    }
+    ot_graph_say_types(given, type, &text);
+    for (int d = 0; d < type->rank && type->rank == given->rank; d++)
+        ot_graph_say_bounds(given, type, d, &text);
     const int status = fail(v, id, OPTUNE_ETYPE, ot_text_str(&text), err);
     ot_text_release(&text);
     return status;

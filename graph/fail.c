@@ -54,3 +54,28 @@ int ot_graph_fail(const optune_graph *g, int node, int argument, int status, con
     snprintf(named, sizeof named, "node '%s': %.800s", g->node[node].name, reason);
     return ot_graph_fail_at(g, ot_graph_place(g, node, argument), status, named, err);
 }
+
+void ot_graph_say_types(const optune_tensor *given, const optune_tensor *type, ot_text *to)
+{
+    if (given->rank <= OPTUNE_MAX_RANK)
+        ot_tensor_print(given, to);
+    ot_text_add(to, given->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
+    ot_tensor_print(type, to);
+}
+
+bool ot_graph_say_bounds(const optune_tensor *given, const optune_tensor *type, int d,
+                         ot_text *to)
+{
+    const optune_dim *dim = &type->dim[d], *is = &given->dim[d];
+    const char *name = optune_dim_text(dim);
+    if (!optune_dim_known(is) || (is->min >= dim->min && is->min <= dim->max))
+        return false;
+    if (*name)
+        ot_text_printf(to, ": '%s' (dim %d)", name, d);
+    else
+        ot_text_printf(to, ": dim %d", d);
+    ot_text_printf(to, " is %lld, not %lld", (long long)is->min, (long long)dim->min);
+    if (!optune_dim_known(dim))
+        ot_text_printf(to, " to %lld", (long long)dim->max);
+    return true;
+}

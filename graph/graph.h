@@ -156,6 +156,12 @@ int ot_graph_fail(const optune_graph *g, int node, int argument, int status, con
                   optune_err *err);
 int ot_graph_fail_at(const optune_graph *g, ot_text_spot place, int status, const char *reason,
                      optune_err *err);
+/* "f32[9,2] is not f32[?m:1..8,2]" */
+void ot_graph_say_types(const optune_tensor *given, const optune_tensor *type, ot_text *to);
+/* ": 'm' (dim 0) is 9, not 1 to 8"; false: dim `d`, which both have, is within its bounds, or its
+ * size is not known. */
+bool ot_graph_say_bounds(const optune_tensor *given, const optune_tensor *type, int d,
+                         ot_text *to);
 /* ---- build.c ----------------------------------------------------------------------------- */
 optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */

@@ -110,7 +110,7 @@ static bool dim_fits(const given *all, const optune_dim *dim, const optune_dim *
     return !dim->name[0] || (of_given(all, dim->name, &same) && same.min == is->min);
 }
 
-/* What is wrong with the size of a dim that has a name: its range, or what others make of it. */
+/* What others make of the size of a dim that has a name. */
 static void say_misfit(const given *all, const optune_dim *dim, const optune_dim *is,
                        ot_text *to)
 {
@@ -119,10 +119,7 @@ static void say_misfit(const given *all, const optune_dim *dim, const optune_dim
     optune_dim same = *dim;
     if (!*text || !optune_dim_known(is) || dim_fits(all, dim, is))
         return;
-    if (is->min < dim->min || is->min > dim->max)
-        ot_text_printf(to, ": '%s' is %lld, not %lld to %lld", text, size, (long long)dim->min,
-                       (long long)dim->max);
-    else if (!ot_dim_computed(dim))
+    if (!ot_dim_computed(dim))
         ot_text_printf(to, ": '%s' is %lld in an input before", text,
                        of_given(all, dim->name, &same) ? (long long)same.min : size);
     else if (ot_dim_settle(&same, of_given, all) && optune_dim_known(&same))
@@ -143,13 +140,11 @@ static int check_given(const given *all, int id, const optune_tensor *is, optune
     if (fits)
         return OPTUNE_OK;
     ot_text text = {0};
-    if (is->rank <= OPTUNE_MAX_RANK)
-        ot_tensor_print(is, &text);
-    ot_text_add(&text, is->rank <= OPTUNE_MAX_RANK ? " is not " : "what was given is not ");
-    ot_tensor_print(type, &text);
+    ot_graph_say_types(is, type, &text);
     ot_text_add(&text, " with one size for each name");
     for (int d = 0; d < type->rank && type->rank == is->rank; d++)
-        say_misfit(all, &type->dim[d], &is->dim[d], &text);
+        if (!ot_graph_say_bounds(is, type, d, &text))
+            say_misfit(all, &type->dim[d], &is->dim[d], &text);
     const int status = ot_graph_fail(all->g, id, -1, OPTUNE_ETYPE, ot_text_str(&text), err);
     ot_text_release(&text);
     return status;
@@ -178,7 +173,22 @@ static bool settle_group(optune_program *p, const ot_group *group, optune_call *
     return true;
 }
 
-/* What follows from the inputs' sizes alone, and of the rest how large it can be at most. */
+/* Outputs that values decide, as large as they can be. */
+static void take_bounds(optune_program *p)
+{
+    const optune_graph *g = p->partition->graph;
+    const ot_groups *groups = &p->partition->groups;
+    for (int i = 0; i < groups->n; i++) {
+        const int last = groups->group[i].node[groups->group[i].n_nodes - 1];
+        for (int o = 0; o < g->node[last].n_out && !p->settled[i]; o++) {
+            p->type[last][o] = g->node[last].out[o];
+            for (int d = 0; d < p->type[last][o].rank; d++)
+                p->type[last][o].dim[d] = optune_dim_of(p->type[last][o].dim[d].max);
+        }
+    }
+}
+
+/* What follows from the inputs' sizes alone. */
 static void settle(optune_program *p)
 {
     if (!p->settled)
@@ -197,23 +207,16 @@ static void settle(optune_program *p)
         settled[last] = !ot_group_is_open(g, group) || settle_group(p, group, call, settled);
         p->settled[i] = settled[last];
         p->sized[i] = false;
-        for (int o = 0; o < g->node[last].n_out && !settled[last]; o++) {
-            p->type[last][o] = g->node[last].out[o];
-            for (int d = 0; d < p->type[last][o].rank; d++)
-                p->type[last][o].dim[d] = optune_dim_of(p->type[last][o].dim[d].max);
-        }
     }
     free(call);
     free(settled);
 }
 
-/* Whether the inputs are as large as the last time, and all else follows from that. */
-static bool is_settled(const optune_program *p, const optune_tensor *types)
+/* Whether the inputs are as large as the last time, and so all that follows from their sizes. */
+static bool same_sizes(const optune_program *p, const optune_tensor *types)
 {
     const optune_graph *g = p->partition->graph;
     bool same = p->settled != NULL;
-    for (int i = 0; i < p->partition->groups.n && same; i++)
-        same = p->settled[i];
     for (int id = 0; id < g->n && same; id++) {
         const optune_tensor *is = p->type[id];
         if (g->node[id].kind != OT_NODE_VAR)
@@ -232,8 +235,10 @@ int optune_program_resize(optune_program *p, const optune_tensor *types, optune_
     const optune_graph *g = p->partition->graph;
     const given all = {g, types};
     int status = OPTUNE_OK, n = 0;
-    if (is_settled(p, types))
+    if (same_sizes(p, types)) {
+        take_bounds(p);
         return OPTUNE_OK;
+    }
     for (int id = 0; id < g->n && status >= 0; id++)
         if (g->node[id].kind == OT_NODE_VAR)
             status = check_given(&all, id, &types[n++], err);
@@ -245,7 +250,9 @@ int optune_program_resize(optune_program *p, const optune_tensor *types, optune_
             for (int d = 0; d < to->rank; d++)
                 to->dim[d] = optune_dim_of(to->dim[d].min);
         }
-    if (status >= 0)
+    if (status >= 0) {
         settle(p);
+        take_bounds(p);
+    }
     return status;
 }

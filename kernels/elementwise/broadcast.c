@@ -88,8 +88,6 @@ static bool join_dims(const optune_call *call, broadcast_open *open, char *why)
         if (is_one(&out->dim[d]))
             continue;
         if (l->rank == 0 || has != last) {
-            if (l->rank == OPTUNE_MAX_RANK)
-                return optune_refuse(why, "has more than %d loops", OPTUNE_MAX_RANK);
             for (int t = 0; t < l->tensors; t++)
                 open->stride[t][l->rank] = has >> t & 1 ? size[t] : (broadcast_extent){0, 0};
             open->extent[l->rank++] = (broadcast_extent){1, 0};

@@ -98,10 +98,6 @@ void batch_matmul_define(optune_plan *plan, int module, const batch_matmul_shape
     optune_plan_define(plan, module, "K_VARIES", s->k_varies);
     optune_plan_define(plan, module, "X_BATCH", s->x_shared ? 0 : s->m * s->k);
     optune_plan_define(plan, module, "Y_BATCH", s->y_shared ? 0 : s->n * s->k);
-    optune_plan_define(plan, module, "X_ROW", s->transpose_a ? 1 : s->k);
-    optune_plan_define(plan, module, "X_K", s->transpose_a ? s->m : 1);
-    optune_plan_define(plan, module, "Y_COL", s->transpose_b ? s->k : 1);
-    optune_plan_define(plan, module, "Y_K", s->transpose_b ? 1 : s->n);
 }
 
 optune_stage batch_matmul_stage(int module)

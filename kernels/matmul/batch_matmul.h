@@ -46,8 +46,7 @@ static inline int64_t batch_matmul_elem(const batch_matmul_shape *s)
 }
 
 /* B M N K (the most) and what of them varies (B_VARIES ...); where nothing does, X_BATCH and
- * Y_BATCH (elements from one batch to the next; 0, always, for a shared matrix), X_ROW X_K and
- * Y_COL Y_K (elements from one row, column or step of depth to the next). */
+ * Y_BATCH (elements from one batch to the next; 0, always, for a shared matrix). */
 void batch_matmul_define(optune_plan *plan, int module, const batch_matmul_shape *s);
 
 /* The timed stage of x, y and the output: a module's function `matmul`. */

@@ -99,6 +99,10 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const bool depth = along_depth(&s);
     const int module = optune_plan_module(plan);
     batch_matmul_define(plan, module, &s);
+    optune_plan_define(plan, module, "X_ROW", s.transpose_a ? 1 : s.k);
+    optune_plan_define(plan, module, "X_K", s.transpose_a ? s.m : 1);
+    optune_plan_define(plan, module, "Y_COL", s.transpose_b ? s.k : 1);
+    optune_plan_define(plan, module, "Y_K", s.transpose_b ? 1 : s.n);
     optune_plan_define(plan, module, "YI",
                        host_min(optune_config_split(config, "tile_y")[1], s.m));
     optune_plan_define(plan, module, "XI", x);

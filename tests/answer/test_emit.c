@@ -392,6 +392,19 @@ static void test_two_in_one_program(void **state)
     ot_text_release(&text);
 }
 
+/* A macro that is defined twice is no flag's to silence. */
+static void test_batched_product(void **state)
+{
+    (void)state;
+    char name[128], object[1400];
+    emit_fallback("batch_matmul(f32[2,16,32], f32[2,24,32], transpose_b=true)",
+                  "batch_matmul_gemm.cpu", "batched", name);
+    snprintf(object, sizeof object, "%s", tuning_path("batched.o"));
+    emitted_build(
+        "batched", name,
+        (const char *const[]){"-Wall", "-Wextra", "-Werror", "-c", "-o", object, NULL});
+}
+
 /* How many functions with kernels' arguments a text defines; each has a name of this kernel's. */
 static int named_functions(const char *text, const char *kernel)
 {
@@ -562,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_two_in_one_program), cmocka_unit_test(test_two_in_one_file),
         cmocka_unit_test(test_plan_json),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gpus_refused),       cmocka_unit_test(test_unused_functions),
+        cmocka_unit_test(test_batched_product),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

@@ -149,6 +149,11 @@ static void open_dims_are_bound_by_the_data(void **state)
                      OPTUNE_ETYPE);
     check_contains(err.text, "node 'x': f32[9,2] is not f32[?m:1..8,2]: 'm' (dim 0) is 9, "
                              "not 1 to 8");
+    type.dim[1] = optune_dim_of(3);
+    assert_int_equal(optune_graph_evaluate(g, (const void *const[]){x}, &type, &values, &err),
+                     OPTUNE_ETYPE);
+    check_contains(err.text, "f32[9,3] is not f32[?m:1..8,2]: 'm' (dim 0) is 9, not 1 to 8: "
+                             "dim 1 is 3, not 2\n");
     type.rank = 1;
     assert_int_equal(optune_graph_evaluate(g, (const void *const[]){x}, &type, &values, &err),
                      OPTUNE_ETYPE);
