@@ -15,7 +15,7 @@
 #define MOVE WORD_MOVE
 #include "kernels/quantized/panels.kernel.h"
 
-#define PIXEL (COPIED ? CI_G : CI) /* numbers from a column to the next */
+#define PIXEL ((i64)(COPIED ? CI_G : CI)) /* numbers from a column to the next */
 #define LINE (COPIED ? COLUMNS * (i64)CI_G : (i64)W * CI) /* from a line to the next */
 #define TILE (TILE_ROWS * TILE_COLS)
 #define LAST_COLS (OW % TILE_COLS)

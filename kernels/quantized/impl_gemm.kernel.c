@@ -55,7 +55,7 @@ INLINE void gather(number *to, const X_T *from, i64 y0, i64 x0)
 static __attribute__((noinline)) void lay_rows(u32 *to, const X_T *data, i64 p, i64 n)
 {
     for (i64 i = 0; i < n; i++, p++, to += WORDS) {
-        const i64 image = p / (OH * OW), oy = p / OW % OH, ox = p % OW;
+        const i64 image = p / ((i64)OH * OW), oy = p / OW % OH, ox = p % OW;
         gather((number *)to, data + image * ((i64)H * W * CI), oy * SH - PT, ox * SW - PL);
     }
 }

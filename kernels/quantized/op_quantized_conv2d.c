@@ -257,6 +257,8 @@ static const char *const samples[] = {
     "dilation=[1,2], zero=4)",
     "quantized_conv2d(i8[2,9,10,64], i16[6,32,3,3], i32[6], f32[6], groups=2, strides=[1,2], "
     "padding=[1,2,0,1], zero=-9, out_zero=-127, limits=[-100,77])",
+    "quantized_conv2d(u8[2,9,30,8], i8[20,8,3,3], i32[20], f32[20], strides=[2,1], zero=4)",
+    "quantized_conv2d(u8[2,9,31,64], i8[50,64,1,1], i32[50], f32[50], strides=[2,2], zero=4)",
     NULL,
 };
 

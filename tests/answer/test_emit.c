@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <math.h>
+#include <sys/mman.h>
 
 #include "answer/emit/source.h"
 #include "run/worker.h"
@@ -313,6 +314,61 @@ static void test_two_threads(void **state)
                    "cpu -threads=2", "two");
 }
 
+/* Outputs of a line whose last windows lie more than 2^31 bytes from its first one. */
+static void test_long_line(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 13631489, STRIDE = 1 << 20, CHANNELS = 256, OUTPUTS = 14, CO = 16 };
+    static int8_t weight[CO * CHANNELS];
+    static int32_t bias[CO];
+    static float scale[CO];
+    static uint8_t output[OUTPUTS * CO];
+    steered s;
+    optune_space *space = NULL;
+    optune_config config;
+    optune_err err = {0};
+    char name[128];
+    steer(&s, "long",
+          "quantized_conv2d(u8[1,1,13631489,256], i8[16,256,1,1], i32[16], "
+          "f32[16], strides=[1,1048576])",
+          "quantized_conv2d_direct.cpu", "cpu -threads=1");
+    if (!ot_impl_applies(s.impl, &s.task, NULL)) { /* lines are copied, which are too long */
+        optune_close(s.o);
+        skip();
+    }
+    check_ok(ot_space_open(&s.task, s.impl, &space, &err));
+    assert_true(ot_space_fallback(space, &config, NULL));
+    ot_space_close(space);
+    record(&s, &config, 1e-5);
+    emit(&s, "long", name);
+    optune_close(s.o);
+    const size_t bytes = (size_t)COLUMNS * CHANNELS;
+    uint8_t *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED)
+        skip();
+    for (size_t i = 0; i < OUTPUTS; i++)
+        data[i * STRIDE * CHANNELS] = (uint8_t)(2 * i + 1);
+    for (int i = 0; i < CO; i++) {
+        weight[i * CHANNELS] = (int8_t)(i % 4 + 1);
+        scale[i] = 1;
+    }
+    emitted k;
+    emitted_load(&k, "long", name);
+    void *workspace = aligned_alloc(64, (k.workspace() + 63) / 64 * 64 + 64);
+    assert_non_null(workspace);
+    const void *const in[] = {data, weight, bias, scale};
+    void *const out[] = {output};
+    k.init(workspace, in);
+    k.run(workspace, in, out);
+    k.close(workspace);
+    for (int i = 0; i < OUTPUTS * CO; i++)
+        assert_int_equal(output[i], (2 * (i / CO) + 1) * (i % CO % 4 + 1));
+    dlclose(k.object);
+    free(workspace);
+    munmap(data, bytes);
+}
+
 /* ---- together, and what is said ---------------------------------------------------------- */
 
 static void emit_fallback(const char *workload, const char *impl, const char *dir,
@@ -575,7 +631,7 @@ int main(void)
         cmocka_unit_test(test_two_in_one_program), cmocka_unit_test(test_two_in_one_file),
         cmocka_unit_test(test_plan_json),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_gpus_refused),       cmocka_unit_test(test_unused_functions),
-        cmocka_unit_test(test_batched_product),
+        cmocka_unit_test(test_batched_product),    cmocka_unit_test(test_long_line),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

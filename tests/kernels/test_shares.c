@@ -266,12 +266,42 @@ static void test_long_rows(void **state)
     }
 }
 
+/* Products by tiles come first where there are tiles, but what reads windows where they lie can win
+ * by measurement. */
+static void test_tiles(void **state)
+{
+    (void)state;
+    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    static optune_call call;
+    static ot_candidate candidate[OT_MAX_CANDIDATES];
+    optune_err err = {0};
+    check_ok(ot_call_parse("quantized_conv2d(u8[1,56,56,64], const i8[64,64,3,3], "
+                           "const i32[64], const f32[64], padding=[1,1])",
+                           &call, &err));
+    for (int tiles = 0; tiles < 2; tiles++) {
+        optune_device device = wide;
+        device.dots = OPTUNE_DOT_I8 | (tiles ? OPTUNE_DOT_TILE_I8 : 0);
+        const optune_task task = {&call, &target, &device};
+        int n = 0, plevel[2] = {0}; /* of the product; of windows where they lie */
+        check_ok(ot_candidates(&task, candidate, &n, &err));
+        for (int i = 0; i < n; i++)
+            if (candidate[i].refusal == OT_VALID) {
+                if (!strcmp(candidate[i].impl->name, "quantized_conv2d_gemm.cpu"))
+                    plevel[0] = candidate[i].plevel;
+                if (!strcmp(candidate[i].impl->name, "quantized_conv2d_direct.cpu"))
+                    plevel[1] = candidate[i].plevel;
+            }
+        assert_true(plevel[0] > 0 && plevel[1] > 0);
+        assert_int_equal(plevel[0] > plevel[1], tiles);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks),        cmocka_unit_test(test_quantized),
         cmocka_unit_test(test_pixels),          cmocka_unit_test(test_panels),
         cmocka_unit_test(test_narrower_panels), cmocka_unit_test(test_whole_panels),
-        cmocka_unit_test(test_long_rows)};
+        cmocka_unit_test(test_long_rows),       cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
