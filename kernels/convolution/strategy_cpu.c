@@ -42,7 +42,7 @@ static bool winograd(const optune_task *task, char *why)
 
 /* Whether saved multiply-adds pay for transforms, and for reading code that no other layer has:
  * each thread has enough of them, more where the stride is 2, which saves less. Of points, which
- * are four times as many as weights, each meets pixels enough. */
+ * are up to nine times as many as weights, each meets pixels enough. */
 static bool pays(const optune_task *task, char *why)
 {
     conv2d_shape s;

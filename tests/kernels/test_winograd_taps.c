@@ -141,15 +141,20 @@ static void test_memory(void **state)
 }
 
 /* Weights that are new in every run are transformed once in it, and what is used untuned keeps
- * points, which are faster in a loop. */
+ * points, which are faster in a loop, but for those of large weights, which fill memory. */
 static void test_choice(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         bool taps;
-    } want[] = {{"conv2d(f32[1,64,14,14], const f32[64,64,3,3], padding=[1])", true},
-                {"conv2d(f32[1,64,14,14], var f32[64,64,3,3], padding=[1])", false}};
+        const char *untuned;
+    } want[] = {
+        {"conv2d(f32[1,64,14,14], const f32[64,64,3,3], padding=[1])", true, "points"},
+        {"conv2d(f32[1,64,14,14], var f32[64,64,3,3], padding=[1])", false, "points"},
+        {"conv2d(f32[1,1280,16,16], const f32[1280,1280,3,3], padding=[1])", true, "taps"},
+        {"conv2d(f32[1,1280,16,16], var f32[1280,1280,3,3], padding=[1])", false, "points"},
+    };
     for (int i = 0; i < OT_COUNT(want); i++) {
         optune_err err = {0};
         static optune_call call;
@@ -159,7 +164,7 @@ static void test_choice(void **state)
         const optune_task task = {&call, &target, &device};
         check_ok(ot_space_open(&task, ot_impl_find("conv2d_winograd.cpu"), &space, &err));
         assert_true(ot_space_fallback(space, &config, NULL));
-        assert_string_equal(optune_config_word(&config, "keep"), "points");
+        assert_string_equal(optune_config_word(&config, "keep"), want[i].untuned);
         bool found = false;
         uint64_t rng = 3;
         for (int k = 0; k < 200 && !found; k++) {

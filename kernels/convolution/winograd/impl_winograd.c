@@ -23,6 +23,9 @@ typedef struct sizes {
 } sizes;
 
 enum { TILES = 4, MOST_ROWS = 32, MOST_P = 28 };
+/* Bytes of points that a call keeps untuned, where the weight is constant: of larger ones, which
+ * are up to nine times as many as weights, a model would hold more than it may have memory for. */
+enum { MOST_KEPT = 64 << 20 };
 static const int64_t tile_sizes[TILES] = {1, 2, 4, 7};
 
 /* Tile rows of a block: fractions of all rows, for every height of tile. */
@@ -350,8 +353,10 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "unroll", best.tile_p * best.tile_co > 16 ? 1 : 2);
     const sizes z =
         sizes_of(task, &s, best.tile_h, best.tile_w, best.rows, best.tile_co, best.chunk);
-    optune_config_choose_int(config, space, "prefetch",
-                             z.u * conv2d_elem(&s) > l2_of(task) / 2 ? 128 : 0);
+    const int64_t kept = z.u * conv2d_elem(&s);
+    optune_config_choose_int(config, space, "prefetch", kept > l2_of(task) / 2 ? 128 : 0);
+    if (task->call->input[CONV2D_WEIGHT].is_const && kept > MOST_KEPT)
+        optune_config_choose_word(config, space, "keep", "taps");
     optune_config_nearest(config, space);
 }
 
