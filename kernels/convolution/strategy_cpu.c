@@ -49,9 +49,16 @@ static bool pays(const optune_task *task, char *why)
     conv2d_most_of(task->call, &s);
     const double pixels = (double)(s.n * s.oh * s.ow), pairs = (double)s.ci * (double)s.co;
     const double sums = pixels * pairs * (double)(s.kh * s.kw) / (double)host_threads(task);
-    return (task->call->input[CONV2D_WEIGHT].is_const && pairs >= 256 && pixels >= 128 &&
-            sums >= (s.sh * s.sw > 1 ? 64e6 : 8e6)) ||
-           optune_refuse(why, "it is small, or transforms its weight in each run");
+    const double least = s.sh * s.sw > 1 ? 64e6 : 8e6;
+    if (!task->call->input[CONV2D_WEIGHT].is_const)
+        return optune_refuse(why, "it would transform its weight in each run");
+    if (pairs < 256)
+        return optune_refuse(why, "%.0f pairs of channels, of 256 that pay", pairs);
+    if (pixels < 128)
+        return optune_refuse(why, "%.0f pixels meet each weight, of 128 that pay", pixels);
+    return sums >= least ||
+           optune_refuse(why, "%.1f M multiply-adds a thread, of %.0f M that pay", sums / 1e6,
+                         least / 1e6);
 }
 
 static bool large_winograd(const optune_task *task, char *why)
@@ -115,9 +122,11 @@ static bool more_terms(const optune_task *task, char *why)
 static bool large_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (winograd_rows(task, why) && conv2d_most_of(task->call, &s) && s.kh >= 5 &&
-            s.kw >= 5 && !first_layer(task, why) && pays(task, why)) ||
-           optune_refuse(why, "it is no large convolution by a wide kernel");
+    return winograd_rows(task, why) &&
+           ((conv2d_most_of(task->call, &s) && s.kh >= 5 && s.kw >= 5 &&
+             !first_layer(task, why)) ||
+            optune_refuse(why, "it has no wide kernel, or a row of its own")) &&
+           pays(task, why);
 }
 
 static bool other_rows(const optune_task *task, char *why)

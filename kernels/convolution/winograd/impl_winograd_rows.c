@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conv2d_winograd_rows.cpu: winograd along rows only, for kernels of 3 and more columns, strides
- * of 1 or 2 and plain input. It is for the first layers of networks: with few input channels a
+ * of 1 or 2 and plain input: for first layers and wide kernels. With few input channels a
  * kernel's rows join them in one reduction, and the transforms stay cheap. A 7x7 kernel of
  * stride 2 takes 13 products for 4 outputs instead of 28.
  */
@@ -200,7 +200,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
 OPTUNE_IMPL(convolution_winograd, winograd_rows) = {
     WINOGRAD_IMPL,
     .name = "conv2d_winograd_rows.cpu",
-    .summary = "winograd along rows of NCHW, kernels of 3 to 7 columns, few input channels",
+    .summary = "winograd along rows of NCHW, kernels of 3 to 7 columns",
     .applies = applies,
     .space = space,
     .fallback = fallback,
