@@ -55,6 +55,11 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+static bool crops(const how *h)
+{
+    return *h->where == 't';
+}
+
 static int check_how(ot_onnx_node *n, const how *h)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
@@ -70,14 +75,11 @@ static int check_how(ot_onnx_node *n, const how *h)
                               h->where);
     if (!is_one_of(h->nearest, nearests))
         return ot_onnx_refuse(n, "nearest mode '%.40s' is not supported", h->nearest);
+    if (h->smooth && crops(h))
+        return ot_onnx_refuse(n, "antialias of a part is not supported");
     return h->smooth && *h->mode == 'n'
                ? ot_onnx_refuse(n, "antialias is for modes 'linear' and 'cubic'")
                : OPTUNE_OK;
-}
-
-static bool crops(const how *h)
-{
-    return *h->where == 't';
 }
 
 /* Of nearest neighbours in float32, as PyTorch and onnxruntime compute it: on which side of a step
@@ -340,8 +342,7 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
         const double part = (double)axis[k]->in * (axis[k]->to - axis[k]->from);
         const double out = n_scales ? floor((double)((float)part * (float)scale[k])) : size[k];
         if (!(axis[k]->scale > 0) || !(out >= 1) || out > OPTUNE_MAX_DIM)
-            return ot_onnx_refuse(n, "a scale of %g from %lld", axis[k]->scale,
-                                  (long long)axis[k]->in);
+            return ot_onnx_refuse(n, "a scale of %g from %g", axis[k]->scale, part);
         axis[k]->out = (int64_t)out;
     }
     return kept;
