@@ -106,9 +106,9 @@ static double position(const how *h, const line *l, int64_t i)
         return in_float(h, half + in_float(h, (double)l->in / 2 * beside));
     }
     if (crops(h))
-        return l->out < 2
-                   ? 0.5 * (l->from + l->to) * last
-                   : l->from * last + at * (l->to - l->from) * last / (double)(l->out - 1);
+        return in_float(h, l->out < 2 ? 0.5 * (l->from + l->to) * last
+                                      : l->from * last + at * (l->to - l->from) * last /
+                                                             (double)(l->out - 1));
     return half;
 }
 
@@ -309,6 +309,13 @@ static int take_parts(ot_onnx_node *n, int count, line *const *axis)
     return OPTUNE_OK;
 }
 
+/* In float32, too, as far as that counts. */
+static double scaled(double part, double scale)
+{
+    const double all = part * (double)(float)scale;
+    return all < 0x1p24 ? (double)(float)all : all;
+}
+
 /* Every axis's extents and scale. */
 static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, line *l)
 {
@@ -340,7 +347,7 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
         if (axis[k]->in < 0 && axis[k]->scale > 0)
             continue;
         const double part = (double)axis[k]->in * (axis[k]->to - axis[k]->from);
-        const double out = n_scales ? floor((double)((float)part * (float)scale[k])) : size[k];
+        const double out = n_scales ? floor(scaled(part, scale[k])) : size[k];
         if (!(axis[k]->scale > 0) || !(out >= 1) || out > OPTUNE_MAX_DIM)
             return ot_onnx_refuse(n, "a scale of %g from %g", axis[k]->scale, part);
         axis[k]->out = (int64_t)out;

@@ -202,27 +202,35 @@ static int check_inputs(const ot_onnx_node *n)
     return failed;
 }
 
+static int check_output(const ot_onnx_node *n, int i, ot_names *before)
+{
+    const char *name = n->proto->output[i];
+    const int *twin = ot_names_find(before, name);
+    if (twin)
+        return optune_fail(n->err, OPTUNE_EDAMAGED, "its outputs %d and %d are both '%.100s'",
+                           *twin + 1, i + 1, name);
+    ot_names_add(before, name, i);
+    if (!named_here(n->m, name))
+        return OPTUNE_OK;
+    const int *maker = ot_names_find(&n->m->at->makers, name);
+    const bool other = maker && *maker != n->index;
+    return optune_fail(n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already%s%.60s%s",
+                       name, other ? ": '" : "",
+                       other ? ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)) : "",
+                       other ? "' makes it, too" : "");
+}
+
 static int check_outputs(const ot_onnx_node *n)
 {
+    ot_names before = {0};
+    int status = OPTUNE_OK;
     if (!n->proto->n_output)
         return optune_fail(n->err, OPTUNE_EDAMAGED, "it has no output");
-    for (size_t i = 0; i < n->proto->n_output; i++) {
-        const char *name = n->proto->output[i];
-        for (size_t k = 0; k < i && *name; k++)
-            if (!strcmp(name, n->proto->output[k]))
-                return optune_fail(n->err, OPTUNE_EDAMAGED,
-                                   "its outputs %zu and %zu are both '%.100s'", k + 1, i + 1,
-                                   name);
-        if (!*name || !named_here(n->m, name))
-            continue;
-        const int *maker = ot_names_find(&n->m->at->makers, name);
-        const bool other = maker && *maker != n->index;
-        return optune_fail(
-            n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already%s%.60s%s", name,
-            other ? ": '" : "", other ? ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)) : "",
-            other ? "' makes it, too" : "");
-    }
-    return OPTUNE_OK;
+    for (size_t i = 0; i < n->proto->n_output && status >= 0; i++)
+        if (*n->proto->output[i])
+            status = check_output(n, (int)i, &before);
+    ot_names_release(&before);
+    return status;
 }
 
 /* The row of a node; NULL: its operator is not known. */

@@ -202,9 +202,8 @@ static char **unshaded_names(inlining *to, const scope *s, size_t n, char **name
                              const ot_onnx_shade *around)
 {
     char **to_names = room(to, n * sizeof *to_names);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         to_names[i] = ot_onnx_shaded(around, name[i]) ? name[i] : outside_name(to, s, name[i]);
-    }
     return to_names;
 }
 
