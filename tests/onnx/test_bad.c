@@ -174,8 +174,8 @@ static void choice(ot_text *g, ot_text *body)
     onnx_node(g, "If", "choice", "c", "y", &attrs);
 }
 
-/* A node inside, or the body itself, reads what is made of what its node gives; nodes of a body form
- * one where names around it are the same. */
+/* A node inside, or the body itself, reads what is made of what its node gives; nodes of a body
+ * form one where names around it are the same. */
 static void cycles_through_bodies(void **state)
 {
     (void)state;

@@ -411,7 +411,7 @@ static void rests_of_floats(void **state)
     onnx_gives(&g, 28, x, 5, want, 0);
 }
 
-/* A label that an input has twice is its diagonal; without an arrow it is no label of the result. */
+/* A label that an input has twice is its diagonal; without an arrow the result has not got it. */
 static void diagonals_of_sums(void **state)
 {
     static const float x[] = {1, 2, 3, 4, 10, 20, 30, 40}, m[] = {1, -1, 2, 5};

@@ -158,7 +158,7 @@ static void windows_that_are_deformed(void **state)
     check_contains(err.text, "4 offsets of 2 places for 2 groups of 1 channels");
 }
 
-/* Positions of nearest neighbours and lengths are float32's, as PyTorch and onnxruntime have them: 3
+/* Positions of nearest neighbours and lengths are float32's, as PyTorch and onnxruntime have it: 3
  * over 0.6 is 5, ten times 2.3 is 23, and what a scale of 4/7 makes of a half is one. */
 static void neighbours_by_scales_that_no_float_has(void **state)
 {
