@@ -159,6 +159,8 @@ bool ot_is_whole(const optune_call *call, int out_index);
  * output's dtype. False, and nothing written: what is right of it is in doubles. */
 bool ot_whole_reference(const optune_call *call, const void *const *in, int out_index,
                         const optune_region *region, uint64_t *out);
+/* Words of an integer's dtype as numbers, those beyond 2^53 rounded. */
+void ot_whole_numbers(optune_dtype dtype, int64_t n, const uint64_t *word, double *value);
 /* The word of a number in an integer's dtype. */
 uint64_t ot_whole_of(optune_dtype dtype, double value);
 /* What is fused behind a call whose output has 64-bit integers, over its region's words. */

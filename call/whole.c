@@ -30,6 +30,13 @@ uint64_t ot_whole_of(optune_dtype dtype, double value)
                              : (uint64_t)(int64_t)value;
 }
 
+void ot_whole_numbers(optune_dtype dtype, int64_t n, const uint64_t *word, double *value)
+{
+    for (int64_t i = 0; i < n; i++)
+        value[i] =
+            dtype.code == OPTUNE_DTYPE_INT ? (double)(int64_t)word[i] : (double)word[i];
+}
+
 /* An element's word; of a float, which is a condition, whether it is not 0. */
 static uint64_t word(const optune_tensor *type, const void *data, int64_t at)
 {

@@ -97,16 +97,17 @@ static int compute(const optune_call *call, const void *const *in, int output, h
         free(value);
         return OPTUNE_ENOMEM;
     }
+    uint64_t *word = (void *)magnitude; /* one or the other */
     ot_region_whole(type, &whole);
-    if (n > 0 && ot_dtype_is_long(type->dtype) &&
-        ot_whole_reference(call, in, output, &whole, own)) {
-        free(value);
-        free(magnitude);
-        return OPTUNE_OK;
-    }
-    if (n > 0)
+    const bool exact = n > 0 && ot_whole_reference(call, in, output, &whole, word);
+    if (exact)
+        ot_whole_numbers(type->dtype, n, word, value);
+    else if (n > 0)
         call->op->reference(call, in, output, &whole, value, magnitude);
-    ot_elements_set(type->dtype, own, 0, n, value);
+    if (exact && ot_dtype_is_long(type->dtype))
+        memcpy(own, word, (size_t)n * sizeof *word);
+    else
+        ot_elements_set(type->dtype, own, 0, n, value);
     free(value);
     free(magnitude);
     return OPTUNE_OK;

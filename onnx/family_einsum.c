@@ -54,9 +54,9 @@ static int read_term(ot_onnx_node *n, const char **at, int rank, int dots, term 
     }
     if (rank >= 0 && (t->n != rank || (!seen && stands != 0)))
         return ot_onnx_refuse(n, "its equation does not fit an input of %d dims", rank);
-    for (int i = 0; i < t->n; i++)
+    for (int i = 0; i < t->n && rank < 0; i++)
         if (find(t, t->label[i]) != i)
-            return ot_onnx_refuse(n, "a label that an input has twice is not supported");
+            return ot_onnx_refuse(n, "its result has a label twice");
     return seen ? stands : 0;
 }
 
@@ -129,6 +129,48 @@ static value *parted(ot_onnx_node *n, value *all, const term *to)
         return ot_onnx_reshape(n, all, to->n, to->dim);
     ot_onnx_refuse(n, "it has several dims that are open: bind all but one with --bind DIM=N");
     return NULL;
+}
+
+/* Of each label that an input has twice, its diagonal: both dims become one, of which every
+ * (extent + 1)-th element is on it. */
+static bool diagonals(ot_onnx_node *n, term *t)
+{
+    for (int k = 1; k < t->n && t->x; k++) {
+        const int i = find(t, t->label[k]), last = t->n - 2;
+        if (i == k)
+            continue;
+        const int64_t extent = t->dim[i];
+        if (extent < 0 || !same_extent(n, t, i, t, k)) {
+            if (n->err->status >= 0)
+                ot_onnx_ask(n, &ot_onnx_type(n->m, t->x)->dim[i], i);
+            return false;
+        }
+        term to = {.n = last + 1};
+        int axes[LABELS], left = 0;
+        for (int d = 0; d < t->n; d++)
+            if (d != i && d != k) {
+                to.label[left] = t->label[d];
+                to.dim[left] = t->dim[d];
+                axes[left++] = d;
+            }
+        axes[last] = i;
+        axes[last + 1] = k;
+        to.label[last] = t->label[i];
+        to.dim[last] = extent * extent;
+        value *x = parted(n, ot_onnx_transpose(n, t->x, t->n, axes), &to);
+        int64_t begin[LABELS] = {0}, end[LABELS], step[LABELS];
+        for (int d = 0; d <= last; d++) {
+            end[d] = OPTUNE_MAX_DIM;
+            step[d] = d < last ? 1 : extent + 1;
+        }
+        to.x = ot_onnx_call(n, "strided_slice", 1, &x, "begin=[%s], end=[%s], strides=[%s]",
+                            ot_onnx_text(n->m, to.n, begin), ot_onnx_text(n->m, to.n, end),
+                            ot_onnx_text(n->m, to.n, step));
+        to.dim[last] = extent;
+        *t = to;
+        k = 0;
+    }
+    return t->x;
 }
 
 /* A side of a product in its three dims, or the last two, of which one may be open. */
@@ -209,7 +251,8 @@ static void imply(const term *in, int n_in, int dots, term *out)
     for (int l = 'A'; l <= 'z'; l++) {
         int count = 0;
         for (int i = 0; i < n_in; i++)
-            count += find(&in[i], (unsigned char)l) >= 0;
+            for (int k = 0; k < in[i].n; k++)
+                count += in[i].label[k] == l;
         if (count == 1 && out->n < LABELS)
             out->label[out->n++] = (unsigned char)l;
     }
@@ -254,6 +297,9 @@ static int einsum(ot_onnx_node *n)
         if (!there)
             return ot_onnx_refuse(n, "its result has a label that no input has");
     }
+    for (int i = 0; i < n_in; i++)
+        if (!diagonals(n, &in[i]))
+            return n->err->status;
     for (int i = 1; i <= n_in; i++) {
         bool later[256] = {false};
         for (int k = 0; k < out.n; k++)

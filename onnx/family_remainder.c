@@ -24,7 +24,7 @@ static value *truncated(ot_onnx_node *n, value *x)
 }
 
 /* a - b round(a / b), rounded down, or with fmod towards 0; in double precision, where 53 bits hold
- * the numbers. */
+ * the numbers. Of floats it is rounded towards 0 first, so that infinity divides, too. */
 static int mod(ot_onnx_node *n)
 {
     value *a = ot_onnx_need(n, 0), *b = ot_onnx_need(n, 1);
@@ -33,14 +33,12 @@ static int mod(ot_onnx_node *n)
     const optune_dtype dtype = ot_onnx_type(n->m, a)->dtype;
     const bool real = ot_onnx_floating(n, a), fmod = ot_onnx_int(n, "fmod", 0);
     char name[16];
-    if (real && !fmod)
-        return ot_onnx_refuse(n, "of floats only fmod=1 is supported");
     if (!real && ot_onnx_divisor(n, b) < 0)
         return n->err->status;
     value *wide[2] = {ot_onnx_call(n, "cast", 1, &a, "dtype=f64"),
                       ot_onnx_call(n, "cast", 1, &b, "dtype=f64")};
     value *by = ot_onnx_call(n, "divide", 2, wide, NULL);
-    by = fmod ? truncated(n, by) : ot_onnx_1(n, "floor", by);
+    by = fmod || real ? truncated(n, by) : ot_onnx_1(n, "floor", by);
     value *rest =
         by ? ot_onnx_2(n, "subtract", wide[0], ot_onnx_2(n, "multiply", wide[1], by)) : NULL;
     if (real) { /* by infinity everything is its own rest, but for infinity itself */
@@ -48,6 +46,11 @@ static int mod(ot_onnx_node *n)
         far = far ? ot_onnx_2(n, "equal", far, ot_onnx_number(n, far, (double)INFINITY)) : NULL;
         value *same = ot_onnx_2(n, "add", wide[0], ot_onnx_2(n, "subtract", wide[0], wide[0]));
         rest = choose(n, far, same, rest);
+    }
+    if (real && !fmod) { /* of the divisor's sign */
+        value *sign = ot_onnx_2(n, "multiply", rest, wide[1]);
+        sign = sign ? ot_onnx_2(n, "less", sign, ot_onnx_number(n, sign, 0)) : NULL;
+        rest = choose(n, sign, ot_onnx_2(n, "add", rest, wide[1]), rest);
     }
     ot_print_dtype(dtype, name, sizeof name);
     return ot_onnx_give(n, 0, ot_onnx_call(n, "cast", 1, &rest, "dtype=%s", name));

@@ -29,6 +29,7 @@ typedef struct how {
 typedef struct line {
     int64_t in, out;
     double scale;
+    double from, to; /* of 1: the part that is resized, as tf_crop_and_resize counts it */
 } line;
 
 static how how_of(const ot_onnx_node *n)
@@ -54,11 +55,17 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+static bool crops(const how *h)
+{
+    return *h->where == 't';
+}
+
 static int check_how(ot_onnx_node *n, const how *h)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
-    static const char *const wheres[] = {"half_pixel",    "half_pixel_symmetric", "asymmetric",
-                                         "align_corners", "pytorch_half_pixel",   NULL};
+    static const char *const wheres[] = {
+        "half_pixel",         "half_pixel_symmetric", "asymmetric", "align_corners",
+        "pytorch_half_pixel", "tf_crop_and_resize",   NULL};
     static const char *const nearests[] = {"floor", "ceil", "round_prefer_floor",
                                            "round_prefer_ceil", NULL};
     if (!is_one_of(h->mode, modes))
@@ -68,37 +75,56 @@ static int check_how(ot_onnx_node *n, const how *h)
                               h->where);
     if (!is_one_of(h->nearest, nearests))
         return ot_onnx_refuse(n, "nearest mode '%.40s' is not supported", h->nearest);
+    if (h->smooth && crops(h))
+        return ot_onnx_refuse(n, "antialias of a part is not supported");
     return h->smooth && *h->mode == 'n'
                ? ot_onnx_refuse(n, "antialias is for modes 'linear' and 'cubic'")
                : OPTUNE_OK;
 }
 
+/* Of nearest neighbours in float32, as PyTorch and onnxruntime compute it: on which side of a step
+ * a position falls is in its last bit. */
+static double in_float(const how *h, double x)
+{
+    return *h->mode == 'n' ? (double)(float)x : x;
+}
+
 /* Where element i of the output lies in the input. */
 static double position(const how *h, const line *l, int64_t i)
 {
-    const double half = ((double)i + 0.5) / l->scale - 0.5;
+    const double scale = in_float(h, l->scale), at = (double)i, last = (double)(l->in - 1);
+    const double half = in_float(h, in_float(h, (at + 0.5) / scale) - 0.5);
     if (!strcmp(h->where, "asymmetric"))
-        return (double)i / l->scale;
+        return in_float(h, at / scale);
     if (!strcmp(h->where, "align_corners"))
-        return l->out < 2 ? 0
-                          : (double)i * (double)(l->in - 1) / (l->scale * (double)l->in - 1);
+        return l->out < 2 ? 0 : in_float(h, at * last / (l->scale * (double)l->in - 1));
     if (!strcmp(h->where, "pytorch_half_pixel"))
         return l->out < 2 ? 0 : half;
     if (!strcmp(h->where, "half_pixel_symmetric")) {
-        const double adjust = (double)l->out / (l->scale * (double)l->in);
-        return half + (double)l->in / 2 * (1 - adjust);
+        const double all = in_float(h, scale * (double)l->in);
+        const double beside = 1 - in_float(h, (double)l->out / all);
+        return in_float(h, half + in_float(h, (double)l->in / 2 * beside));
     }
+    if (crops(h))
+        return in_float(h, l->out < 2 ? 0.5 * (l->from + l->to) * last
+                                      : l->from * last + at * (l->to - l->from) * last /
+                                                             (double)(l->out - 1));
     return half;
 }
 
+/* As onnxruntime, by experiment, takes what is this close to the middle of two for the middle. */
+static const double middle = 1e-6;
+
 static double nearest(const how *h, const line *l, double x)
 {
+    const double low = floor(x);
     if (h->outwards && l->scale < 1)
         return ceil(x);
-    return !strcmp(h->nearest, "floor")               ? floor(x)
-           : !strcmp(h->nearest, "ceil")              ? ceil(x)
-           : !strcmp(h->nearest, "round_prefer_ceil") ? floor(x + 0.5)
-                                                      : ceil(x - 0.5);
+    if (!strcmp(h->nearest, "floor") || !strcmp(h->nearest, "ceil"))
+        return *h->nearest == 'f' ? low : ceil(x);
+    if (fabs(x - low - 0.5) <= middle)
+        return low + !strcmp(h->nearest, "round_prefer_ceil");
+    return floor(x + 0.5);
 }
 
 /* Cubic convolution's weight of an element this far away. */
@@ -266,8 +292,32 @@ static int keep_aspect(ot_onnx_node *n, int count, line *const *axis, double *si
     return OPTUNE_OK;
 }
 
+/* What part of each axis is resized: the first ends of all, then the last ones. */
+static int take_parts(ot_onnx_node *n, int count, line *const *axis)
+{
+    double part[2 * OPTUNE_MAX_RANK];
+    const value *roi = ot_onnx_need(n, 1);
+    if (!roi || !roi->data || optune_tensor_elements(&roi->type) != 2 * count)
+        return ot_onnx_refuse(n, "'roi' is not %d constant numbers", 2 * count);
+    ot_elements(roi->type.dtype, roi->data, 0, 2 * count, part);
+    for (int k = 0; k < count; k++) {
+        if (!isfinite(part[k]) || !isfinite(part[count + k]))
+            return ot_onnx_refuse(n, "'roi' has %g and %g", part[k], part[count + k]);
+        axis[k]->from = part[k];
+        axis[k]->to = part[count + k];
+    }
+    return OPTUNE_OK;
+}
+
+/* In float32, too, as far as that counts. */
+static double scaled(double part, double scale)
+{
+    const double all = part * (double)(float)scale;
+    return all < 0x1p24 ? (double)(float)all : all;
+}
+
 /* Every axis's extents and scale. */
-static int lines_of(ot_onnx_node *n, const value *x, int rank, line *l)
+static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, line *l)
 {
     const bool two = !strcmp(n->op->name, "Upsample") || n->m->opset < 11;
     double scale[OPTUNE_MAX_RANK], size[OPTUNE_MAX_RANK];
@@ -290,15 +340,16 @@ static int lines_of(ot_onnx_node *n, const value *x, int rank, line *l)
         axis[k] = &l[d];
         axis[k]->scale = n_scales ? scale[k] : size[k] / (double)l[d].in;
     }
-    const int kept = n_sizes ? keep_aspect(n, count, axis, size) : OPTUNE_OK;
+    int kept = n_sizes ? keep_aspect(n, count, axis, size) : OPTUNE_OK;
+    if (kept >= 0 && crops(h))
+        kept = take_parts(n, count, axis);
     for (int k = 0; k < count && kept >= 0; k++) {
         if (axis[k]->in < 0 && axis[k]->scale > 0)
             continue;
-        const double out =
-            n_scales ? floor((double)axis[k]->in * (double)(float)scale[k]) : size[k];
+        const double part = (double)axis[k]->in * (axis[k]->to - axis[k]->from);
+        const double out = n_scales ? floor(scaled(part, scale[k])) : size[k];
         if (!(axis[k]->scale > 0) || !(out >= 1) || out > OPTUNE_MAX_DIM)
-            return ot_onnx_refuse(n, "a scale of %g from %lld", axis[k]->scale,
-                                  (long long)axis[k]->in);
+            return ot_onnx_refuse(n, "a scale of %g from %g", axis[k]->scale, part);
         axis[k]->out = (int64_t)out;
     }
     return kept;
@@ -338,7 +389,7 @@ static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int
 
 static bool is_resized(const line *l)
 {
-    return l->out != l->in || l->scale != 1;
+    return l->out != l->in || l->scale != 1 || l->from != 0 || l->to != 1;
 }
 
 /* What is between whole numbers is computed as floats, which hold these numbers, and cut off:
@@ -361,6 +412,23 @@ static int widen(ot_onnx_node *n, how *h, value **x)
     return *x ? OPTUNE_OK : n->err->status;
 }
 
+/* What lies beyond the ends of what a part is cut from along an axis is one number. */
+static value *fill_beyond(ot_onnx_node *n, const how *h, value *x, int axis, const line *l)
+{
+    const optune_dtype boolean = {.code = OPTUNE_DTYPE_BOOL, .bits = 1, .lanes = 1};
+    value *inside = column(n, boolean, l->out, ot_onnx_rank(n, x) - axis);
+    bool some = false;
+    for (int64_t i = 0; inside && i < l->out; i++) {
+        const double at = position(h, l, i), is = at >= 0 && at <= (double)(l->in - 1);
+        ot_elements_set(boolean, inside->data, i, 1, &is);
+        some = some || !is;
+    }
+    value *beyond = ot_onnx_number(n, x, ot_onnx_real(n, "extrapolation_value", 0));
+    return some || !inside
+               ? ot_onnx_call(n, "where", 3, (value *const[]){inside, x, beyond}, NULL)
+               : x;
+}
+
 static int resize(ot_onnx_node *n)
 {
     value *x = ot_onnx_need(n, 0);
@@ -373,8 +441,8 @@ static int resize(ot_onnx_node *n)
     const optune_dtype dtype = type->dtype;
     const int rank = type->rank;
     for (int d = 0; d < rank; d++)
-        l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1};
-    if (lines_of(n, x, rank, l) < 0)
+        l[d] = (line){.in = dim[d], .out = dim[d], .scale = 1, .to = 1};
+    if (lines_of(n, &h, x, rank, l) < 0)
         return n->err->status;
     bool resized = false;
     for (int d = 0; d < rank; d++)
@@ -382,7 +450,7 @@ static int resize(ot_onnx_node *n)
     if (resized && widen(n, &h, &x) < 0)
         return n->err->status;
     for (int d = 0; d < rank && x; d++) {
-        if (l[d].in < 0 && l[d].scale != 1)
+        if (l[d].in < 0 && is_resized(&l[d]))
             x = repeat_axis(n, &h, x, rank, d, &l[d]);
         if (l[d].in < 0 || !is_resized(&l[d]))
             continue;
@@ -394,6 +462,8 @@ static int resize(ot_onnx_node *n)
         x = h.smooth && l[d].scale < 1 ? shrink_axis(n, &h, x, d, &l[d])
                                        : resize_axis(n, &h, x, d, &l[d]);
     }
+    for (int d = 0; d < rank && x && crops(&h); d++)
+        x = is_resized(&l[d]) ? fill_beyond(n, &h, x, d, &l[d]) : x;
     return ot_onnx_give(n, 0, ot_onnx_as(n, x, dtype));
 }
 

@@ -7,6 +7,9 @@
 
 typedef ot_onnx_value value;
 
+static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
+static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
+
 /* An identity matrix, as large as what is given, moved k columns to the right. */
 static int eye_like(ot_onnx_node *n)
 {
@@ -57,37 +60,67 @@ static int window(ot_onnx_node *n)
     return status < 0 ? status : ot_onnx_give(n, 0, made);
 }
 
-/* Shifts by constants: products and quotients by powers of two, 0 from all bits on. */
+/* The numbers at these places of a table, 0 to `last`. */
+static value *by_bits(ot_onnx_node *n, value *places, optune_dtype dtype, int last,
+                      const double *table)
+{
+    const optune_tensor type = {.dtype = dtype, .rank = 1, .dim = {optune_dim_of(last + 1)}};
+    value *all = NULL;
+    if (!places || ot_onnx_room(n->m, &type, &all, n->err) < 0)
+        return NULL;
+    ot_elements_set(dtype, all->data, 0, last + 1, table);
+    return ot_onnx_call(n, "take", 2, (value *const[]){all, places}, "axis=0");
+}
+
+/* x divided by powers of two, rounded down, in double precision, which has every number of 32 bits;
+ * of 64 the two halves go by themselves. */
+static value *quotient(ot_onnx_node *n, value *x, value *power)
+{
+    const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
+    value *part[2] = {x, NULL}, *all = NULL;
+    if (dtype.bits > 32) {
+        part[0] = ot_onnx_2(n, "bitwise_and", x, ot_onnx_number(n, x, UINT32_MAX));
+        part[1] = part[0] ? ot_onnx_2(n, "subtract", x, part[0]) : NULL;
+    }
+    for (int i = 0; i < 2 && power; i++) {
+        if (i && dtype.bits <= 32)
+            break;
+        value *q = part[i] ? ot_onnx_as(n, part[i], f64) : NULL;
+        q = q ? ot_onnx_1(n, "floor", ot_onnx_2(n, "divide", q, power)) : NULL;
+        q = q ? ot_onnx_as(n, q, dtype) : NULL;
+        all = i ? ot_onnx_2(n, "add", all, q) : q;
+    }
+    return all;
+}
+
+/* By how many bits is a place in a table: all of them for what is negative or more. */
 static int bit_shift(ot_onnx_node *n)
 {
-    value *x = ot_onnx_need(n, 0), *by = ot_onnx_need(n, 1), *factor = NULL;
+    value *x = ot_onnx_need(n, 0), *by = ot_onnx_need(n, 1);
     if (!x || !by)
         return n->err->status;
     const optune_dtype dtype = ot_onnx_type(n->m, x)->dtype;
-    const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
     const bool left = !strcmp(ot_onnx_word(n, "direction", ""), "LEFT");
+    const bool sign = dtype.code == OPTUNE_DTYPE_INT;
+    double power[64 + 1] = {0};
     if (!left && strcmp(ot_onnx_word(n, "direction", ""), "RIGHT"))
         return ot_onnx_refuse(n, "its direction is neither LEFT nor RIGHT");
-    if (!by->data)
-        return ot_onnx_refuse(n, "only shifts by a constant are supported");
-    if (dtype.code != OPTUNE_DTYPE_UINT || (!left && dtype.bits > 32))
-        return ot_onnx_refuse(n, "shifts of these integers are not supported");
-    const void *shift = ot_onnx_look(n, by);
-    optune_tensor type = by->type;
-    type.dtype = left ? dtype : f64;
-    if (!shift || ot_onnx_room(n->m, &type, &factor, n->err) < 0)
-        return n->err->status;
-    for (int64_t i = 0; i < optune_tensor_elements(&type); i++) {
-        double bits;
-        ot_elements(by->type.dtype, shift, i, 1, &bits);
-        const int bounded = bits < dtype.bits ? (int)bits : dtype.bits;
-        const double power = left && bounded == dtype.bits ? 0 : ldexp(1, bounded);
-        ot_elements_set(type.dtype, factor->data, i, 1, &power);
-    }
-    if (left)
-        return ot_onnx_give(n, 0, ot_onnx_2(n, "multiply", x, factor));
-    value *all = ot_onnx_1(n, "floor", ot_onnx_2(n, "divide", ot_onnx_as(n, x, f64), factor));
-    return ot_onnx_give(n, 0, all ? ot_onnx_as(n, all, dtype) : NULL);
+    if ((dtype.code != OPTUNE_DTYPE_UINT && !sign) || dtype.bits > 64)
+        return ot_onnx_refuse(n, "it is for integers");
+    by = ot_onnx_as(n, by, i64);
+    value *all = by ? ot_onnx_number(n, by, dtype.bits) : NULL;
+    value *const chosen[] = {by ? ot_onnx_2(n, "less", by, ot_onnx_number(n, by, 0)) : NULL,
+                             all, all ? ot_onnx_2(n, "minimum", by, all) : NULL};
+    by = ot_onnx_call(n, "where", 3, chosen, NULL);
+    for (int i = 0; i <= dtype.bits; i++)
+        power[i] = !left || i < dtype.bits ? ldexp(1, i) : 0;
+    if (left && sign) /* as its bits are read */
+        power[dtype.bits - 1] = -power[dtype.bits - 1];
+    value *factor = by_bits(n, by, left ? dtype : f64, dtype.bits, power);
+    return ot_onnx_give(n, 0,
+                        !factor ? NULL
+                        : left  ? ot_onnx_2(n, "multiply", x, factor)
+                                : quotient(n, x, factor));
 }
 
 /* -1 - x, modulo 2^bits */

@@ -153,49 +153,84 @@ static bool own_domain(const char *domain)
     return !domain || !*domain || !strcmp(domain, "ai.onnx");
 }
 
+/* What the innermost graph that has this name has it for. NULL: it is not there, and `*maker` is
+ * to make it; or NULL: nobody does. */
+static ot_onnx_value *find(const ot_onnx *m, const char *name, const ot_onnx_proto **maker)
+{
+    *maker = NULL;
+    for (const ot_onnx_scope *at = m->at; at; at = at->outer) {
+        const int *number = ot_names_find(&at->names, name);
+        const int *node = ot_names_find(&at->makers, name);
+        if (number)
+            return (ot_onnx_value *)(uintptr_t)m->values.row[*number];
+        if (node) {
+            *maker = at->nodes.row[*node];
+            break;
+        }
+    }
+    return NULL;
+}
+
+/* Nodes are read behind those that make their inputs, but where they form a cycle, which may lead
+ * through bodies. */
+static int say_missing(const ot_onnx *m, const char *what, const char *name,
+                       const ot_onnx_proto *maker, optune_err *err)
+{
+    return maker ? optune_fail(err, OPTUNE_EDAMAGED,
+                               "%s '%.100s' is made by '%.60s', which depends on this node%s: "
+                               "nodes form a cycle; export the model again",
+                               what, name, ot_onnx_node_name(maker),
+                               m->depth ? " or one around it" : "")
+                 : optune_fail(err, OPTUNE_EDAMAGED,
+                               "%s '%.100s' is missing: no initializer, no input of the model "
+                               "and no node's output has this name",
+                               what, name);
+}
+
 /* Whether all inputs are there: OK; 1: one was made by a node that failed; else a failure. */
 static int check_inputs(const ot_onnx_node *n)
 {
     bool failed = false;
     for (size_t i = 0; i < n->proto->n_input; i++) {
         const char *name = n->proto->input[i];
-        const ot_onnx_value *value = *name ? ot_onnx_named(n->m, name) : NULL;
-        if (!*name || (value && !value->failed))
-            continue;
-        failed = true;
-        const int *maker = ot_names_find(&n->m->at->makers, name);
-        if (!value && maker)
-            return optune_fail(
-                n->err, OPTUNE_EDAMAGED,
-                "input '%.100s' is made by '%.60s', which depends on this node: nodes form "
-                "a cycle; export the model again",
-                name, ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)));
-        if (!value)
-            return optune_fail(
-                n->err, OPTUNE_EDAMAGED,
-                "input '%.100s' is missing: no initializer, no input of the model "
-                "and no node's output has this name",
-                name);
+        const ot_onnx_proto *maker;
+        const ot_onnx_value *value = *name ? find(n->m, name, &maker) : NULL;
+        if (*name && !value)
+            return say_missing(n->m, "input", name, maker, n->err);
+        failed = failed || (value && value->failed);
     }
     return failed;
 }
 
+static int check_output(const ot_onnx_node *n, int i, ot_names *before)
+{
+    const char *name = n->proto->output[i];
+    const int *twin = ot_names_find(before, name);
+    if (twin)
+        return optune_fail(n->err, OPTUNE_EDAMAGED, "its outputs %d and %d are both '%.100s'",
+                           *twin + 1, i + 1, name);
+    ot_names_add(before, name, i);
+    if (!named_here(n->m, name))
+        return OPTUNE_OK;
+    const int *maker = ot_names_find(&n->m->at->makers, name);
+    const bool other = maker && *maker != n->index;
+    return optune_fail(n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already%s%.60s%s",
+                       name, other ? ": '" : "",
+                       other ? ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)) : "",
+                       other ? "' makes it, too" : "");
+}
+
 static int check_outputs(const ot_onnx_node *n)
 {
+    ot_names before = {0};
+    int status = OPTUNE_OK;
     if (!n->proto->n_output)
         return optune_fail(n->err, OPTUNE_EDAMAGED, "it has no output");
-    for (size_t i = 0; i < n->proto->n_output; i++) {
-        const char *name = n->proto->output[i];
-        if (!*name || !named_here(n->m, name))
-            continue;
-        const int *maker = ot_names_find(&n->m->at->makers, name);
-        const bool other = maker && *maker != n->index;
-        return optune_fail(
-            n->err, OPTUNE_EDAMAGED, "its output '%.100s' exists already%s%.60s%s", name,
-            other ? ": '" : "", other ? ot_onnx_node_name(ot_onnx_proto_at(n->m, *maker)) : "",
-            other ? "' makes it, too" : "");
-    }
-    return OPTUNE_OK;
+    for (size_t i = 0; i < n->proto->n_output && status >= 0; i++)
+        if (*n->proto->output[i])
+            status = check_output(n, (int)i, &before);
+    ot_names_release(&before);
+    return status;
 }
 
 /* The row of a node; NULL: its operator is not known. */
@@ -457,8 +492,14 @@ static int take_body(ot_onnx_node *n, int n_in, ot_onnx_value *const *in, int n_
         return status;
     ot_onnx_count_uses(m);
     status = take_initializers(m, n->err);
-    for (int i = 0; i < n_in && status >= 0; i++)
-        ot_onnx_name(m, ot_onnx_text_of(body->input[i]->name), in[i]);
+    for (int i = 0; i < n_in && status >= 0; i++) {
+        const char *name = ot_onnx_text_of(body->input[i]->name);
+        if (named_here(m, name))
+            status = optune_fail(n->err, OPTUNE_EDAMAGED,
+                                 "input '%.100s' of its body exists already", name);
+        else
+            ot_onnx_name(m, name, in[i]);
+    }
     const int failures = m->failures.nodes;
     for (int i = 0; i < m->at->nodes.n && status >= 0; i++)
         take_node(m, i);
@@ -466,10 +507,10 @@ static int take_body(ot_onnx_node *n, int n_in, ot_onnx_value *const *in, int n_
         return 1;
     for (int i = 0; i < n_out && status >= 0; i++) {
         const char *name = ot_onnx_text_of(body->output[i]->name);
-        out[i] = ot_onnx_named(m, name);
+        const ot_onnx_proto *maker;
+        out[i] = find(m, name, &maker);
         if (!out[i])
-            status = optune_fail(n->err, OPTUNE_EDAMAGED,
-                                 "output '%.100s' of its body is made by no node", name);
+            status = say_missing(m, "its body's output", name, maker, n->err);
         else if (out[i]->failed)
             return 1;
         else

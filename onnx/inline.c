@@ -194,32 +194,22 @@ static void resolve_attributes(inlining *to, const scope *s, ot_onnx_proto *node
     node->n_attribute = n;
 }
 
-/* Names that the bodies of a node have of their own, those around first. */
-typedef struct shade {
-    const struct shade *outer;
-    ot_names own;
-} shade;
-
 static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_graph *inner,
-                                   const shade *outer);
+                                   const ot_onnx_shade *outer);
 
 /* As `outside_names`, but those that bodies around have themselves. */
 static char **unshaded_names(inlining *to, const scope *s, size_t n, char **name,
-                             const shade *around)
+                             const ot_onnx_shade *around)
 {
     char **to_names = room(to, n * sizeof *to_names);
-    for (size_t i = 0; i < n; i++) {
-        const shade *at = around;
-        while (at && !ot_names_find(&at->own, name[i]))
-            at = at->outer;
-        to_names[i] = at ? name[i] : outside_name(to, s, name[i]);
-    }
+    for (size_t i = 0; i < n; i++)
+        to_names[i] = ot_onnx_shaded(around, name[i]) ? name[i] : outside_name(to, s, name[i]);
     return to_names;
 }
 
 /* What bodies of a node say of names around is said of them as they are called there. */
 static void outside_bodies(inlining *to, const scope *s, ot_onnx_proto *node,
-                           const shade *around)
+                           const ot_onnx_shade *around)
 {
     for (size_t i = 0; i < node->n_attribute; i++) {
         if (!node->attribute[i]->g)
@@ -231,34 +221,12 @@ static void outside_bodies(inlining *to, const scope *s, ot_onnx_proto *node,
     }
 }
 
-/* Each name that a graph gives: to its inputs, constants and what nodes make. */
-static void each_own_name(const ot_onnx_graph *g, void (*use)(void *to, const char *name),
-                          void *to)
-{
-    for (size_t i = 0; i < g->n_input; i++)
-        use(to, ot_onnx_text_of(g->input[i]->name));
-    for (size_t i = 0; i < g->n_initializer; i++)
-        use(to, ot_onnx_text_of(g->initializer[i]->name));
-    for (size_t i = 0; i < g->n_sparse_initializer; i++)
-        if (g->sparse_initializer[i]->values)
-            use(to, ot_onnx_text_of(g->sparse_initializer[i]->values->name));
-    for (size_t i = 0; i < g->n_node; i++)
-        for (size_t k = 0; k < g->node[i]->n_output; k++)
-            use(to, ot_onnx_text_of(g->node[i]->output[k]));
-}
-
-static void own_name(void *own, const char *name)
-{
-    if (!ot_names_find(own, name))
-        ot_names_add(own, name, 1);
-}
-
 static ot_onnx_graph *outside_body(inlining *to, const scope *s, const ot_onnx_graph *inner,
-                                   const shade *outer)
+                                   const ot_onnx_shade *outer)
 {
     ot_onnx_graph *body = room(to, sizeof *body);
-    shade own = {.outer = outer};
-    each_own_name(inner, own_name, &own.own);
+    ot_onnx_shade own = {.around = outer};
+    ot_onnx_shade_by(&own, inner);
     *body = *inner;
     body->node = room(to, inner->n_node * sizeof(ot_onnx_proto *));
     for (size_t i = 0; i < inner->n_node; i++) {
@@ -374,7 +342,8 @@ static void avoid(void *most, const char *name)
 static bool choose_prefix(inlining *to)
 {
     size_t marks = 0;
-    each_own_name(to->m->model->graph, avoid, &marks);
+    for (const ot_onnx_scope *at = to->m->at; at; at = at->outer)
+        ot_onnx_each_own(at->graph, avoid, &marks);
     if (marks + 2 > sizeof to->prefix)
         return false;
     memset(to->prefix, '_', marks + 1);

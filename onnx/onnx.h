@@ -239,6 +239,16 @@ int ot_onnx_shape(ot_onnx *m, const Onnx__TensorShapeProto *shape, const char *i
  * their readers. */
 void ot_onnx_count_uses(ot_onnx *m);
 void ot_onnx_leave(ot_onnx_scope *scope); /* frees what it holds */
+/* Each name that a graph gives: to its inputs, constants and what nodes make. */
+void ot_onnx_each_own(const ot_onnx_graph *g, void (*use)(void *to, const char *name),
+                      void *to);
+/* What bodies have themselves, whatever is called so around them; around NULL: the outermost. */
+typedef struct ot_onnx_shade {
+    const struct ot_onnx_shade *around;
+    ot_names own; /* to be released */
+} ot_onnx_shade;
+void ot_onnx_shade_by(ot_onnx_shade *shade, const ot_onnx_graph *body);
+bool ot_onnx_shaded(const ot_onnx_shade *by, const char *name); /* by NULL: it is not */
 
 /* ---- import.c: a model as a graph ------------------------------------------------------------ */
 int ot_onnx_read(const char *path, const optune_binding *bind, int n, bool partial,

@@ -9,64 +9,63 @@
 /* Every name that a node reads, those in its bodies among them, which may name what is around. */
 typedef void reading(ot_onnx *m, const char *name, int node, void *to);
 
-/* What a body has itself, whatever is called so around it. */
-typedef struct inside {
-    const struct inside *around; /* NULL: no body */
-    ot_names own;
-} inside;
-
-static bool is_inside(const inside *in, const char *name)
+void ot_onnx_each_own(const ot_onnx_graph *g, void (*use)(void *to, const char *name), void *to)
 {
-    for (; in; in = in->around)
-        if (ot_names_find(&in->own, name))
+    for (size_t i = 0; i < g->n_input; i++)
+        use(to, ot_onnx_text_of(g->input[i]->name));
+    for (size_t i = 0; i < g->n_initializer; i++)
+        use(to, ot_onnx_text_of(g->initializer[i]->name));
+    for (size_t i = 0; i < g->n_sparse_initializer; i++)
+        if (g->sparse_initializer[i]->values)
+            use(to, ot_onnx_text_of(g->sparse_initializer[i]->values->name));
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_output; k++)
+            use(to, ot_onnx_text_of(g->node[i]->output[k]));
+}
+
+static void own(void *to, const char *name)
+{
+    if (*name && !ot_names_find(to, name))
+        ot_names_add(to, name, 0);
+}
+
+void ot_onnx_shade_by(ot_onnx_shade *shade, const ot_onnx_graph *body)
+{
+    ot_onnx_each_own(body, own, &shade->own);
+}
+
+bool ot_onnx_shaded(const ot_onnx_shade *by, const char *name)
+{
+    for (; by; by = by->around)
+        if (ot_names_find(&by->own, name))
             return true;
     return false;
 }
 
-static void own(inside *in, const char *name)
-{
-    if (*name)
-        ot_names_add(&in->own, name, 0);
-}
+static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, const ot_onnx_shade *around,
+                         int node, reading *read, void *to);
 
-static void own_names(inside *in, const ot_onnx_graph *body)
-{
-    for (size_t i = 0; i < body->n_input; i++)
-        own(in, ot_onnx_text_of(body->input[i]->name));
-    for (size_t i = 0; i < body->n_initializer; i++)
-        own(in, ot_onnx_text_of(body->initializer[i]->name));
-    for (size_t i = 0; i < body->n_sparse_initializer; i++)
-        if (body->sparse_initializer[i]->values)
-            own(in, ot_onnx_text_of(body->sparse_initializer[i]->values->name));
-    for (size_t i = 0; i < body->n_node; i++)
-        for (size_t k = 0; k < body->node[i]->n_output; k++)
-            own(in, body->node[i]->output[k]);
-}
-
-static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, const inside *around, int node,
-                         reading *read, void *to);
-
-static void each_from(ot_onnx *m, const ot_onnx_proto *proto, const inside *in, int node,
+static void each_from(ot_onnx *m, const ot_onnx_proto *proto, const ot_onnx_shade *in, int node,
                       reading *read, void *to)
 {
     for (size_t k = 0; k < proto->n_input; k++)
-        if (!is_inside(in, proto->input[k]))
+        if (!ot_onnx_shaded(in, proto->input[k]))
             read(m, proto->input[k], node, to);
     for (size_t k = 0; k < proto->n_attribute; k++)
         if (proto->attribute[k]->g)
             each_in_body(m, proto->attribute[k]->g, in, node, read, to);
 }
 
-static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, const inside *around, int node,
-                         reading *read, void *to)
+static void each_in_body(ot_onnx *m, const ot_onnx_graph *body, const ot_onnx_shade *around,
+                         int node, reading *read, void *to)
 {
-    inside in = {.around = around};
-    own_names(&in, body);
+    ot_onnx_shade in = {.around = around};
+    ot_onnx_shade_by(&in, body);
     for (size_t i = 0; i < body->n_node; i++)
         each_from(m, body->node[i], &in, node, read, to);
     for (size_t i = 0; i < body->n_output; i++) {
         const char *name = ot_onnx_text_of(body->output[i]->name);
-        if (!is_inside(&in, name))
+        if (!ot_onnx_shaded(&in, name))
             read(m, name, node, to);
     }
     ot_names_release(&in.own);

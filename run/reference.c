@@ -227,11 +227,10 @@ static bool exact_block(const making *m, const void *const *in, const optune_reg
     }
     if (words && output == 0)
         ot_whole_fused(call, m->in, region, whole);
-    for (int64_t i = 0; i < n && !words; i++)
-        value[i] =
-            dtype.code == OPTUNE_DTYPE_INT ? (double)(int64_t)whole[i] : (double)whole[i];
     if (words)
         memcpy(value, whole, (size_t)n * sizeof *whole);
+    else
+        ot_whole_numbers(dtype, n, whole, value);
     memset(magnitude, 0, (size_t)n * sizeof *magnitude);
     free(whole);
     return true;

@@ -126,6 +126,26 @@ static void long_integers_are_exact(void **state)
     optune_graph_close(g);
 }
 
+/* What doubles have as one number. */
+static void long_integers_are_compared_exactly(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_graph *g = graph_of("x = var i64[3]\nz = var i64[3]\ne = equal(x, z)\n"
+                               "l = less(x, z)\nc = cast(x, dtype=i32)\noutput e, l, c\n");
+    const int64_t x[] = {(1ll << 53) + 1, -(1ll << 62) - 1, (1ll << 60) + 7};
+    const int64_t z[] = {1ll << 53, -(1ll << 62), (1ll << 60) + 7};
+    optune_values *values = NULL;
+    check_ok(optune_graph_evaluate(g, (const void *const[]){x, z}, NULL, &values, &err));
+    const bool *equal = optune_values_data(values, 0), *less = optune_values_data(values, 1);
+    const int32_t *low = optune_values_data(values, 2);
+    assert_true(!equal[0] && !equal[1] && equal[2]);
+    assert_true(!less[0] && less[1] && !less[2]);
+    assert_true(low[0] == 1 && low[1] == -1 && low[2] == 7);
+    optune_values_free(values);
+    optune_graph_close(g);
+}
+
 static void open_dims_are_bound_by_the_data(void **state)
 {
     (void)state;
@@ -210,6 +230,7 @@ int main(void)
         cmocka_unit_test(values_and_dtypes),
         cmocka_unit_test(a_wide_copy_is_exact),
         cmocka_unit_test(long_integers_are_exact),
+        cmocka_unit_test(long_integers_are_compared_exactly),
         cmocka_unit_test(open_dims_are_bound_by_the_data),
         cmocka_unit_test(shapes_may_depend_on_values),
         cmocka_unit_test(what_is_missing_is_said),

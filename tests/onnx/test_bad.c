@@ -163,6 +163,67 @@ static void two_that_make_one_name(void **state)
     ot_text_release(&model);
 }
 
+/* y = If(true): both branches are the body. */
+static void choice(ot_text *g, ot_text *body)
+{
+    ot_text attrs = {0}, again = {0};
+    onnx_initializer(g, "c", ONNX_BOOL, "", (const bool[]){true}, 1);
+    ot_text_add_n(&again, ot_text_str(body), body->n);
+    attr_graph(&attrs, "then_branch", body);
+    attr_graph(&attrs, "else_branch", &again);
+    onnx_node(g, "If", "choice", "c", "y", &attrs);
+}
+
+/* A node inside, or the body itself, reads what is made of what its node gives; nodes of a body
+ * form one where names around it are the same. */
+static void cycles_through_bodies(void **state)
+{
+    (void)state;
+    ot_text g = {0}, body = {0}, model = {0};
+    for (int itself = 0; itself < 2; itself++) {
+        start(&g);
+        if (!itself)
+            onnx_node(&body, "Relu", "inside", "w", "r", NULL);
+        onnx_output(&body, itself ? "w" : "r");
+        onnx_node(&g, "Neg", "back", "y", "w", NULL);
+        choice(&g, &body);
+        onnx_model(&g, 13, &model);
+        REFUSED(&model, OPTUNE_EDAMAGED, itself ? "If 'choice'" : "Relu 'inside'",
+                "'w' is made by 'back'", "cycle");
+    }
+    start(&g);
+    onnx_node(&g, "Relu", "around", "x", "a", NULL);
+    onnx_node(&body, "Neg", "one", "b", "a", NULL);
+    onnx_node(&body, "Abs", "two", "a", "b", NULL);
+    onnx_output(&body, "b");
+    choice(&g, &body);
+    onnx_model(&g, 13, &model);
+    REFUSED(&model, OPTUNE_EDAMAGED, "Abs 'two': input 'a' is made by 'one'", "cycle");
+}
+
+static void one_name_for_two_values(void **state)
+{
+    (void)state;
+    ot_text g = {0}, body = {0}, attrs = {0}, model = {0};
+    start(&g);
+    attr_int(&attrs, "axis", 1);
+    onnx_node(&g, "Split", "halves", "x", "y y", &attrs);
+    onnx_model(&g, 13, &model);
+    REFUSED(&model, OPTUNE_EDAMAGED, "Split 'halves': its outputs 1 and 2 are both 'y'");
+    start(&g);
+    onnx_input(&body, "i", ONNX_INT64, "");
+    onnx_input(&body, "s", ONNX_BOOL, "");
+    onnx_input(&body, "s", ONNX_FLOAT, "1,4");
+    onnx_node(&body, "Identity", "same", "s", "t", NULL);
+    onnx_output(&body, "s");
+    onnx_output(&body, "t");
+    attr_graph(&attrs, "body", &body);
+    onnx_initializer(&g, "n", ONNX_INT64, "", (const int64_t[]){1}, 8);
+    onnx_node(&g, "Loop", "turns", "n - x", "y", &attrs);
+    onnx_model(&g, 13, &model);
+    REFUSED(&model, OPTUNE_EDAMAGED, "Loop 'turns': input 's' of its body exists already");
+}
+
 /* One that says of which opset, if any, another domain's operators are. */
 static void without_opset(ot_text *graph, const char *domain, ot_text *model)
 {
@@ -409,6 +470,8 @@ int main(void)
         cmocka_unit_test(wrong_graphs),
         cmocka_unit_test(nodes_of_cycles_alone_are_named),
         cmocka_unit_test(two_that_make_one_name),
+        cmocka_unit_test(cycles_through_bodies),
+        cmocka_unit_test(one_name_for_two_values),
         cmocka_unit_test(operators_of_others_alone),
         cmocka_unit_test(wrong_elements),
         cmocka_unit_test(greedy_models),

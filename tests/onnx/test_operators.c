@@ -5,10 +5,13 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "graph/graph.h"
 #include "support/onnx_file.h"
+
+enum { INT32 = 6, UINT64 = 13 };
 
 /* The graph, emptied, as a model that is read. */
 static optune_graph *read_graph(ot_text *graph, int64_t opset)
@@ -359,9 +362,87 @@ static void pooled_behind_nothing(void **state)
     gives(read_graph(&g, 19), (const void *const[]){x}, 2, want);
 }
 
+/* By what is not known before it runs; all bits and more, and backwards, leave the sign. */
+static void shifts_of_integers(void **state)
+{
+    static const int64_t wide[] = {-(1ll << 62) - 1, 5, -1, 9, -(1ll << 40) - 1};
+    static const int32_t narrow[] = {-3, 5, 1, 7, -7};
+    static const uint64_t plain[] = {UINT64_MAX, 1ull << 63, 3, 9, (1ull << 53) + 1};
+    static const struct {
+        const char *direction;
+        int type;
+        const void *data;
+        float by[5], y[5];
+    } all[] = {
+        {"RIGHT", ONNX_INT64, wide, {62, 1, 70, -1, 0}, {-2, 2, -1, 0, -1099511627777.0f}},
+        {"RIGHT", INT32, narrow, {1, 2, 32, -1, 31}, {-2, 1, 0, 0, -1}},
+        {"LEFT", INT32, narrow, {1, 31, 32, -1, 4}, {-6, -2147483648.0f, 0, 0, -112}},
+        {"RIGHT", UINT64, plain, {63, 60, 1, 64, 53}, {1, 8, 1, 0, 1}},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "5");
+        onnx_initializer(&g, "v", all[i].type, "5", all[i].data,
+                         all[i].type == INT32 ? sizeof narrow : sizeof wide);
+        attr_int(&attrs, "to", all[i].type == UINT64 ? ONNX_INT64 : all[i].type);
+        onnx_node(&g, "Cast", "bits", "x", "signed", &attrs);
+        attr_int(&attrs, "to", all[i].type);
+        onnx_node(&g, "Cast", "bits", "signed", "by", &attrs);
+        attr_text(&attrs, "direction", all[i].direction);
+        onnx_node(&g, "BitShift", "shift", "v by", "z", &attrs);
+        attr_int(&attrs, "to", ONNX_FLOAT);
+        onnx_node(&g, "Cast", "end", "z", "y", &attrs);
+        onnx_gives(&g, 28, all[i].by, 5, all[i].y, 0);
+    }
+}
+
+/* Rests of floats with the divisor's sign; infinity leaves what has its own. */
+static void rests_of_floats(void **state)
+{
+    static const float x[] = {5.5f, -5.5f, 5.5f, -5.5f, 3},
+                       want[] = {1.5f, .5f, -.5f, -1.5f, 3};
+    static const float by[] = {2, 2, -2, -2, INFINITY};
+    ot_text g = {0};
+    (void)state;
+    onnx_input(&g, "x", ONNX_FLOAT, "5");
+    onnx_initializer(&g, "by", ONNX_FLOAT, "5", by, sizeof by);
+    onnx_node(&g, "Mod", "rest", "x by", "y", NULL);
+    onnx_gives(&g, 28, x, 5, want, 0);
+}
+
+/* A label that an input has twice is its diagonal; without an arrow the result has not got it. */
+static void diagonals_of_sums(void **state)
+{
+    static const float x[] = {1, 2, 3, 4, 10, 20, 30, 40}, m[] = {1, -1, 2, 5};
+    static const struct {
+        const char *equation, *dims;
+        int n;
+        float y[8];
+    } all[] = {{"bii->bi", "2,2,2", 4, {1, 4, 10, 40}},
+               {"ibi->ib", "2,2,2", 4, {1, 3, 20, 40}},
+               {"bii", "2,2,2", 2, {5, 50}},
+               {"iii->i", "2,2,2", 2, {1, 40}},
+               {"bii,ij->bj", "2,2,2", 4, {9, 19, 90, 190}},
+               {"ijij->j", "2,1,2,1", 1, {5}}};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        print_message("%s\n", all[i].equation);
+        onnx_input(&g, "x", ONNX_FLOAT, all[i].dims);
+        onnx_initializer(&g, "m", ONNX_FLOAT, "2,2", m, sizeof m);
+        attr_text(&attrs, "equation", all[i].equation);
+        onnx_node(&g, "Einsum", "sum", strchr(all[i].equation, ',') ? "x m" : "x", "y", &attrs);
+        onnx_gives(&g, 13, x, all[i].n, all[i].y, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shifts_of_integers),
+        cmocka_unit_test(rests_of_floats),
+        cmocka_unit_test(diagonals_of_sums),
         cmocka_unit_test(one_by_one),
         cmocka_unit_test(embeddings),
         cmocka_unit_test(shuffled),

@@ -158,9 +158,72 @@ static void windows_that_are_deformed(void **state)
     check_contains(err.text, "4 offsets of 2 places for 2 groups of 1 channels");
 }
 
+/* Positions of nearest neighbours and lengths are float32's, as PyTorch and onnxruntime have it: 3
+ * over 0.6 is 5, ten times 2.3 is 23, and what a scale of 4/7 makes of a half is one. */
+static void neighbours_by_scales_that_no_float_has(void **state)
+{
+    static const float x[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    static const float shrunk[] = {0, 1, 3, 5, 6, 8}, halves[] = {0, 2, 4, 5};
+    static const float grown[] = {0, 0, 0, 1, 1, 2, 2, 3, 3, 3, 4, 4,
+                                  5, 5, 6, 6, 6, 7, 7, 8, 8, 9, 9};
+    static const int64_t sizes[] = {1, 1, 4};
+    static const struct {
+        float scale; /* 0: by sizes */
+        const char *dims, *rounded;
+        int n;
+        const float *want;
+    } all[] = {{0.6f, "1,1,10", "floor", 6, shrunk},
+               {2.3f, "1,1,10", "floor", 23, grown},
+               {0, "1,1,7", "round_prefer_ceil", 4, halves}};
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        ot_text g = {0}, attrs = {0};
+        const float scales[] = {1, 1, all[i].scale};
+        onnx_input(&g, "x", ONNX_FLOAT, all[i].dims);
+        onnx_initializer(&g, "scales", ONNX_FLOAT, "3", scales, sizeof scales);
+        onnx_initializer(&g, "sizes", ONNX_INT64, "3", sizes, sizeof sizes);
+        attr_text(&attrs, "coordinate_transformation_mode", "asymmetric");
+        attr_text(&attrs, "nearest_mode", all[i].rounded);
+        onnx_node(&g, "Resize", "resize", all[i].scale > 0 ? "x - scales" : "x - - sizes", "y",
+                  &attrs);
+        onnx_gives(&g, 19, x, all[i].n, all[i].want, 0);
+    }
+}
+
+/* A part of a line that reaches beyond it, and one without an end. */
+static void parts_of_lines(void **state)
+{
+    static const float x[] = {0, 10, 20, 30}, roi[] = {0, 0, 0.5f, 1, 1, 1.5f};
+    static const float open[] = {0, 0, 0.5f, 1, 1, INFINITY};
+    static const int64_t sizes[] = {1, 1, 4};
+    static const float want[] = {15, 25, 7, 7};
+    (void)state;
+    for (int wrong = 0; wrong < 2; wrong++) {
+        ot_text g = {0}, attrs = {0};
+        optune_graph *read;
+        optune_err err = {0};
+        onnx_input(&g, "x", ONNX_FLOAT, "1,1,4");
+        onnx_initializer(&g, "roi", ONNX_FLOAT, "6", wrong ? open : roi, sizeof roi);
+        onnx_initializer(&g, "sizes", ONNX_INT64, "3", sizes, sizeof sizes);
+        attr_text(&attrs, "coordinate_transformation_mode", "tf_crop_and_resize");
+        attr_text(&attrs, "mode", "linear");
+        attr_real(&attrs, "extrapolation_value", 7);
+        onnx_node(&g, "Resize", "resize", "x roi - sizes", "y", &attrs);
+        if (!wrong) {
+            onnx_gives(&g, 19, x, 4, want, 1e-6f);
+            continue;
+        }
+        onnx_output(&g, "y");
+        assert_true(onnx_read(&g, 19, &read, &err) < 0);
+        check_contains(err.text, "'roi' has 0.5 and inf");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(neighbours_by_scales_that_no_float_has),
+        cmocka_unit_test(parts_of_lines),
         cmocka_unit_test(rows_at_places),
         cmocka_unit_test(boxes_of_a_plane),
         cmocka_unit_test(places_in_a_volume),
