@@ -452,15 +452,9 @@ static const struct {
 /* The place of what was said in an option is within that. Returns where it begins. */
 static const char *call_by_option(statement *s, const char *word)
 {
-    enum { MOST = 60 };
     skip(s);
-    const int n = (int)strcspn(s->p, "\n");
-    const bool command = strcmp(word, "run") == 0;
-    s->place.file = ot_arena_printf(&s->b->arena, "%s%s %.*s%s", command ? "" : "--",
-                                    command ? "the command" : word, n < MOST ? n : MOST, s->p,
-                                    n < MOST ? "" : "...");
-    s->place.line = 0;
-    s->place.column = 1 - (int)(s->p - s->text);
+    s->place = (ot_spot){
+        .file = ot_program_said(s->b, word), .column = 1 - (int)(s->p - s->text), .said = s->p};
     return s->p;
 }
 
@@ -615,7 +609,7 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
         const bool pragma = glued || line[strspn(line, " \t")] == '#';
         glued = pragma && from && b->language != OT_LANGUAGE_PROGRAM && is_glued(&open);
         line += length + (line[length] == '\n');
-        if (open.n && ((!goes_on(open.s) && !glued) || !from || !*line)) {
+        if (open.n && ((b->in_options || (!goes_on(open.s) && !glued)) || !from || !*line)) {
             s.text = s.p = ot_arena_copy(&b->arena, open.s);
             ot_text_clear(&open);
             status = read_statement(&s);
