@@ -172,7 +172,9 @@ int ot_t1_read(ot_brought *b, const char *text, optune_err *err);
 /* ---- program.c: programs ------------------------------------------------------------------ */
 /* What a message calls a statement, or the option that it was said in. */
 const char *ot_program_said(ot_brought *b, const char *word);
-bool ot_program_word(const char *word); /* it begins a statement of programs only */
+/* What begins a statement of programs only; ends with NULL. */
+extern const char *const ot_program_words[];
+bool ot_program_word(const char *word); /* it is one of them */
 int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err);
 /* Its folder, program and digest, and the body of its modules. */
 int ot_program_settle(ot_brought *b, optune_err *err);

@@ -458,9 +458,24 @@ static const char *call_by_option(statement *s, const char *word)
     return s->p;
 }
 
+static int no_such_statement(statement *s, const char *at, const char *word)
+{
+    enum { MOST = OT_COUNT(known) + OT_PROGRAM_TEXTS };
+    const bool program = s->b->language == OT_LANGUAGE_PROGRAM;
+    const char *names[MOST];
+    optune_err inner = {0};
+    int n = 0;
+    for (const char *const *p = ot_program_words; program && *p && n < MOST; p++)
+        names[n++] = *p;
+    for (int i = 0; i < OT_COUNT(known) && n < MOST; i++)
+        if (known[i].any || !program)
+            names[n++] = known[i].word;
+    ot_no_such(&inner, "statement", word, names, n);
+    return FAIL(s, at, "%s", inner.text);
+}
+
 static int read_statement(statement *s)
 {
-    const char *names[OT_COUNT(known)];
     optune_err inner = {0};
     skip(s);
     const char *at = s->p, *word = take_word(s, "a word like kernel, size or knob");
@@ -474,15 +489,13 @@ static int read_statement(statement *s)
                           : status;
     }
     for (int i = 0; i < OT_COUNT(known); i++) {
-        names[i] = known[i].word;
         if (strcmp(word, known[i].word) != 0)
             continue;
         if (s->b->language == OT_LANGUAGE_PROGRAM && !known[i].any)
             return FAIL(s, at, "'%s' is said of kernels, and this is a program", word);
         return known[i].read(s);
     }
-    ot_no_such(&inner, "statement", word, names, OT_COUNT(names));
-    return FAIL(s, at, "%s", inner.text);
+    return no_such_statement(s, at, word);
 }
 
 /* ---- finding statements ------------------------------------------------------------------ */

@@ -107,15 +107,16 @@ static int take_timeout(ot_brought *b, const char *rest, optune_err *err)
     return OPTUNE_OK;
 }
 
+const char *const ot_program_words[] = {"run",       "build",       "check",  "depends",
+                                        "env",       "read",        "folder", "timeout",
+                                        "objective", "same_output", NULL};
+
 bool ot_program_word(const char *word)
 {
-    static const char *const known[] = {"run",       "build",      "check",  "depends",
-                                        "env",       "read",       "folder", "timeout",
-                                        "objective", "same_output"};
-    for (int i = 0; i < OT_COUNT(known); i++)
-        if (strcmp(word, known[i]) == 0)
-            return true;
-    return false;
+    const char *const *known = ot_program_words;
+    while (*known && strcmp(word, *known) != 0)
+        known++;
+    return *known != NULL;
 }
 
 int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err)

@@ -387,6 +387,12 @@ static void read_as_a_file(void **state)
     ot_text_add(&text, "knob m = [1, 2 2]\n");
     command_write("programs/later.tune", ot_text_str(&text));
     refused(2, "optune: later.tune:6:16: ',' or ']' is expected", "tune", path);
+    command_write("programs/later.tune", "frobnicate\n");
+    refused(
+        2,
+        "later.tune:1:1: no statement 'frobnicate'; there are run, build, check, depends, env, "
+        "read, folder, timeout, objective, same_output, size, knob, where, name",
+        "tune", path);
     command_write("programs/later.tune", "knob n = [1]\nrun ./x {n}\nbuild cc {m}\n");
     refused(3, "optune: later.tune: build: {m} is the place of", "tune", path);
     command_write("programs/later.tune", "folder /not/there\nknob n = [1]\nrun ./x {n}\n");
