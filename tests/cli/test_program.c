@@ -391,7 +391,7 @@ static void read_as_a_file(void **state)
     refused(
         2,
         "later.tune:1:1: no statement 'frobnicate'; there are run, build, check, depends, env, "
-        "read, folder, timeout, objective, same_output, size, knob, where, name",
+        "read, folder, timeout, objective, same_output, size, knob and 2 more",
         "tune", path);
     command_write("programs/later.tune", "knob n = [1]\nrun ./x {n}\nbuild cc {m}\n");
     refused(3, "optune: later.tune: build: {m} is the place of", "tune", path);
