@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How failure is said: one line into an optune_err, one sentence into a `why`, and the names of
- * statuses and outcomes. Nothing here prints. A message always fits on one line: control
- * characters become spaces, whatever a compiler or a driver put into it.
+ * statuses and outcomes. Nothing here prints. A message always fits on one line and is UTF-8:
+ * control characters become spaces, what is no character, or was cut, question marks, whatever a
+ * compiler or a driver put into it.
  */
 #include <assert.h>
 #include <stdarg.h>
@@ -12,6 +13,22 @@
 
 enum { LARGEST = OPTUNE_ERR_SIZE > OPTUNE_WHY_SIZE ? OPTUNE_ERR_SIZE : OPTUNE_WHY_SIZE };
 
+static void mend_characters(char *line)
+{
+    for (char *c = line; *c;) {
+        char letter[5] = "";
+        int n = 0;
+        do {
+            letter[n] = c[n];
+            n++;
+        } while (n < 4 && c[n] && !ot_text_is_utf8(letter));
+        if (ot_text_is_utf8(letter))
+            c += n;
+        else
+            *c++ = '?';
+    }
+}
+
 /* The arguments may point into the buffer that is written (an error that wraps an error), so
  * the text is made elsewhere first. */
 static void write_line(char *to, size_t size, const char *format, va_list list)
@@ -19,6 +36,8 @@ static void write_line(char *to, size_t size, const char *format, va_list list)
     char line[LARGEST];
     if (ot_format_list(line, size, format, list) < 0)
         line[0] = 0;
+    if (!ot_text_is_utf8(line))
+        mend_characters(line);
     for (char *c = line; *c; c++)
         memset(c, ' ', ot_text_obeyed(c));
     memcpy(to, line, strlen(line) + 1);

@@ -15,13 +15,40 @@ ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at)
     return here;
 }
 
+static bool within_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+enum { SHOWN = 64 }; /* bytes of a long text */
+
+/* The text, or what is around its byte `at`, in whole characters. */
+static void show_around(const char *text, size_t at, char *to, size_t size)
+{
+    const size_t n = strlen(text), most = n > SHOWN ? n - SHOWN : 0;
+    size_t from = at > SHOWN / 2 ? at - SHOWN / 2 : 0;
+    from = from < most ? from : most;
+    while (within_character(text[from]))
+        from++;
+    size_t end = from + SHOWN < n ? from + SHOWN : n;
+    while (within_character(text[end]))
+        end--;
+    snprintf(to, size, "%s%.*s%s", from ? "..." : "", (int)(end - from), text + from,
+             end < n ? "..." : "");
+}
+
 int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, ...)
 {
-    char text[OPTUNE_ERR_SIZE];
+    char text[OPTUNE_ERR_SIZE], around[SHOWN + 16];
     va_list args;
     va_start(args, format);
     ot_format_list(text, sizeof text, format, args);
     va_end(args);
+    if (place.said) {
+        show_around(place.said, (size_t)place.column - 1, around, sizeof around);
+        return optune_fail(err, status, "%s %s, column %d: %s", place.file, around,
+                           place.column, text);
+    }
     if (place.file && !place.line)
         return optune_fail(err, status, "%s, column %d: %s", place.file, place.column, text);
     return place.file ? optune_fail(err, status, "%s:%d:%d: %s", place.file, place.line,

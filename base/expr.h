@@ -19,6 +19,7 @@
 typedef struct ot_spot {
     const char *file;
     int line, column; /* from 1 */
+    const char *said; /* not in a file, but in this text, which `file` is a name for */
 } ot_spot;
 /* Where in a text that begins at the place its byte `at` is. */
 ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at);

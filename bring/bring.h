@@ -135,8 +135,9 @@ typedef struct ot_brought {
 int ot_rows_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                  optune_err *err);
 void ot_brought_free(ot_brought *b); /* one whose rows were not added */
-/* Whether the file can be read, by itself; its rows are not added. */
-int ot_brought_check(const char *path, optune_err *err);
+/* Whether what was said in a command's options, written there, can be read: messages name these.
+ * Its rows are not added. */
+int ot_brought_check_options(const char *path, optune_err *err);
 /* Whether it would be read as a kernel's file. */
 bool ot_is_brought_path(const char *path);
 /* What this process has read from that path, or as that operator; NULL: nothing. */
@@ -169,7 +170,11 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err);
 int ot_t1_read(ot_brought *b, const char *text, optune_err *err);
 
 /* ---- program.c: programs ------------------------------------------------------------------ */
-bool ot_program_word(const char *word); /* it begins a statement of programs only */
+/* What a message calls a statement, or the option that it was said in. */
+const char *ot_program_said(ot_brought *b, const char *word);
+/* What begins a statement of programs only; ends with NULL. */
+extern const char *const ot_program_words[];
+bool ot_program_word(const char *word); /* it is one of them */
 int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err);
 /* Its folder, program and digest, and the body of its modules. */
 int ot_program_settle(ot_brought *b, optune_err *err);

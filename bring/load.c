@@ -119,8 +119,7 @@ static const char *naming(const ot_brought *b)
 {
     const bool t1 = strcmp(strrchr(b->path, '.'), ".json") == 0;
     return t1                                   ? "the BenchmarkName '"
-           : b->in_options                      ? "--name '"
-           : b->language == OT_LANGUAGE_PROGRAM ? "a line 'name "
+           : b->language == OT_LANGUAGE_PROGRAM ? "--name, in a file a line 'name "
                                                 : "a line '// optune: name ";
 }
 
@@ -147,8 +146,9 @@ static int add_rows(const ot_brought *b, optune_err *err)
     return OPTUNE_OK;
 }
 
-/* A failure names the file, and leaves *to NULL. */
-static int read_brought(const char *path, bool add, ot_brought **to, optune_err *err)
+/* A failure names the file, and leaves *to NULL. What was said in options is read to be judged: its
+ * rows are not added. */
+static int read_brought(const char *path, bool in_options, ot_brought **to, optune_err *err)
 {
     char real[PATH_MAX];
     *to = NULL;
@@ -158,9 +158,10 @@ static int read_brought(const char *path, bool add, ot_brought **to, optune_err 
     b->absolute = b->relative = -1;
     b->path = ot_arena_copy(&b->arena, real);
     b->file = strrchr(b->path, '/') + 1;
+    b->in_options = in_options;
     int status = read_file(b, err);
     const ot_registry_mark mark = ot_registry_now();
-    if (status >= 0 && add && (status = add_rows(b, err)) < 0)
+    if (status >= 0 && !in_options && (status = add_rows(b, err)) < 0)
         ot_registry_rewind(mark);
     if (status >= 0) {
         *to = b;
@@ -174,10 +175,10 @@ static int read_brought(const char *path, bool add, ot_brought **to, optune_err 
     return status;
 }
 
-int ot_brought_check(const char *path, optune_err *err)
+int ot_brought_check_options(const char *path, optune_err *err)
 {
     ot_brought *b;
-    OT_RETURN_UNLESS_OK(read_brought(path, false, &b, err));
+    OT_RETURN_UNLESS_OK(read_brought(path, true, &b, err));
     ot_brought_free(b);
     return OPTUNE_OK;
 }
@@ -185,7 +186,7 @@ int ot_brought_check(const char *path, optune_err *err)
 static int bring(const char *path, optune_err *err)
 {
     ot_brought *b;
-    OT_RETURN_UNLESS_OK(read_brought(path, true, &b, err));
+    OT_RETURN_UNLESS_OK(read_brought(path, false, &b, err));
     pthread_mutex_lock(&lock);
     ot_rows_push(&all, b);
     pthread_mutex_unlock(&lock);

@@ -452,21 +452,30 @@ static const struct {
 /* The place of what was said in an option is within that. Returns where it begins. */
 static const char *call_by_option(statement *s, const char *word)
 {
-    enum { MOST = 60 };
     skip(s);
-    const int n = (int)strcspn(s->p, "\n");
-    const bool command = strcmp(word, "run") == 0;
-    s->place.file = ot_arena_printf(&s->b->arena, "%s%s %.*s%s", command ? "" : "--",
-                                    command ? "the command" : word, n < MOST ? n : MOST, s->p,
-                                    n < MOST ? "" : "...");
-    s->place.line = 0;
-    s->place.column = 1 - (int)(s->p - s->text);
+    s->place = (ot_spot){
+        .file = ot_program_said(s->b, word), .column = 1 - (int)(s->p - s->text), .said = s->p};
     return s->p;
+}
+
+static int no_such_statement(statement *s, const char *at, const char *word)
+{
+    enum { MOST = OT_COUNT(known) + OT_PROGRAM_TEXTS };
+    const bool program = s->b->language == OT_LANGUAGE_PROGRAM;
+    const char *names[MOST];
+    optune_err inner = {0};
+    int n = 0;
+    for (const char *const *p = ot_program_words; program && *p && n < MOST; p++)
+        names[n++] = *p;
+    for (int i = 0; i < OT_COUNT(known) && n < MOST; i++)
+        if (known[i].any || !program)
+            names[n++] = known[i].word;
+    ot_no_such(&inner, "statement", word, names, n);
+    return FAIL(s, at, "%s", inner.text);
 }
 
 static int read_statement(statement *s)
 {
-    const char *names[OT_COUNT(known)];
     optune_err inner = {0};
     skip(s);
     const char *at = s->p, *word = take_word(s, "a word like kernel, size or knob");
@@ -480,15 +489,13 @@ static int read_statement(statement *s)
                           : status;
     }
     for (int i = 0; i < OT_COUNT(known); i++) {
-        names[i] = known[i].word;
         if (strcmp(word, known[i].word) != 0)
             continue;
         if (s->b->language == OT_LANGUAGE_PROGRAM && !known[i].any)
             return FAIL(s, at, "'%s' is said of kernels, and this is a program", word);
         return known[i].read(s);
     }
-    ot_no_such(&inner, "statement", word, names, OT_COUNT(names));
-    return FAIL(s, at, "%s", inner.text);
+    return no_such_statement(s, at, word);
 }
 
 /* ---- finding statements ------------------------------------------------------------------ */
@@ -615,7 +622,7 @@ int ot_notation_read(ot_brought *b, const char *text, optune_err *err)
         const bool pragma = glued || line[strspn(line, " \t")] == '#';
         glued = pragma && from && b->language != OT_LANGUAGE_PROGRAM && is_glued(&open);
         line += length + (line[length] == '\n');
-        if (open.n && ((!goes_on(open.s) && !glued) || !from || !*line)) {
+        if (open.n && ((b->in_options || (!goes_on(open.s) && !glued)) || !from || !*line)) {
             s.text = s.p = ot_arena_copy(&b->arena, open.s);
             ot_text_clear(&open);
             status = read_statement(&s);

@@ -23,6 +23,13 @@ static const double TIMEOUT_S = 10, MOST_TIMEOUT_S = 600;
 
 /* ---- statements -------------------------------------------------------------------------- */
 
+const char *ot_program_said(ot_brought *b, const char *word)
+{
+    return !b->in_options             ? word
+           : strcmp(word, "run") == 0 ? "the command"
+                                      : ot_arena_printf(&b->arena, "--%s", word);
+}
+
 static int said_twice(const char *word, optune_err *err)
 {
     return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is said already", word);
@@ -100,15 +107,16 @@ static int take_timeout(ot_brought *b, const char *rest, optune_err *err)
     return OPTUNE_OK;
 }
 
+const char *const ot_program_words[] = {"run",       "build",       "check",  "depends",
+                                        "env",       "read",        "folder", "timeout",
+                                        "objective", "same_output", NULL};
+
 bool ot_program_word(const char *word)
 {
-    static const char *const known[] = {"run",       "build",       "check",  "depends",
-                                        "env",       "read",        "folder", "timeout",
-                                        "objective", "same_output", "options"};
-    for (int i = 0; i < OT_COUNT(known); i++)
-        if (strcmp(word, known[i]) == 0)
-            return true;
-    return false;
+    const char *const *known = ot_program_words;
+    while (*known && strcmp(word, *known) != 0)
+        known++;
+    return *known != NULL;
 }
 
 int ot_program_statement(ot_brought *b, const char *word, const char *rest, optune_err *err)
@@ -135,12 +143,7 @@ int ot_program_statement(ot_brought *b, const char *word, const char *rest, optu
         p->objective = ot_arena_copy(&b->arena, rest);
         return OPTUNE_OK;
     }
-    if (strcmp(word, "options") == 0) {
-        b->in_options = true;
-        b->file = ot_arena_printf(&b->arena, "%.*s", (int)strcspn(b->file, "."), b->file);
-    } else {
-        p->same_output = true;
-    }
+    p->same_output = true;
     return *rest ? optune_fail(err, OPTUNE_ESYNTAX, "nothing is expected behind '%s'", word)
                  : OPTUNE_OK;
 }
@@ -173,14 +176,17 @@ static bool meet(void *arg, const char *name, ot_text *to)
     return slot >= 0;
 }
 
-static int meet_words(const ot_words *words, places *met, optune_err *err)
+static int meet_words(ot_brought *b, const char *word, const ot_words *words, places *met,
+                      optune_err *err)
 {
+    optune_err inner = {0};
     ot_text text = {0};
     int status = OPTUNE_OK;
     for (int i = 0; i < words->n && status >= 0; i++)
-        status = ot_fill(words->word[i], meet, met, &text, err);
+        status = ot_fill(words->word[i], meet, met, &text, &inner);
     ot_text_release(&text);
-    return status;
+    return status < 0 ? optune_fail(err, status, "%s: %s", ot_program_said(b, word), inner.text)
+                      : status;
 }
 
 /* A word that is nothing but a place becomes the words of a value, which have to be such. */
@@ -220,10 +226,10 @@ static int meet_all(ot_brought *b, optune_err *err)
     ot_program *p = &b->program;
     places built = {.b = b}, run = {.b = b};
     const ot_words env = env_words(p);
-    OT_RETURN_UNLESS_OK(meet_words(&p->build, &built, err));
-    OT_RETURN_UNLESS_OK(meet_words(&p->run, &run, err));
-    OT_RETURN_UNLESS_OK(meet_words(&p->check, &run, err));
-    OT_RETURN_UNLESS_OK(meet_words(&env, &run, err));
+    OT_RETURN_UNLESS_OK(meet_words(b, "build", &p->build, &built, err));
+    OT_RETURN_UNLESS_OK(meet_words(b, "run", &p->run, &run, err));
+    OT_RETURN_UNLESS_OK(meet_words(b, "check", &p->check, &run, err));
+    OT_RETURN_UNLESS_OK(meet_words(b, "env", &env, &run, err));
     OT_RETURN_UNLESS_OK(check_values(b, &p->build, err));
     OT_RETURN_UNLESS_OK(check_values(b, &p->run, err));
     OT_RETURN_UNLESS_OK(check_values(b, &p->check, err));
@@ -286,8 +292,8 @@ static int digest_all(ot_brought *b, optune_err *err)
         if (is_file(path))
             digest_file(b, path, &text);
         else
-            status =
-                optune_fail(err, OPTUNE_ENOENT, "it depends on '%s', which is no file", path);
+            status = optune_fail(err, OPTUNE_ENOENT, "%s: it depends on '%s', which is no file",
+                                 ot_program_said(b, "depends"), path);
     }
     ot_digest_hex(ot_digest_of(ot_text_str(&text), text.n), b->digest);
     ot_text_release(&text);
@@ -315,6 +321,9 @@ static int find_program(ot_brought *b, optune_err *err)
     char path[PATH_MAX];
     const char *word = p->run.word[0];
     const char *place = strchr(word, '{');
+    if (!*word)
+        return optune_fail(err, OPTUNE_EUSAGE, "%s has an empty word for its program",
+                           ot_program_said(b, "run"));
     if (place && strchr(place, '}'))
         return optune_fail(
             err, OPTUNE_EUSAGE,
@@ -382,21 +391,37 @@ static bool objective_meaning(const void *arg, const char *name, ot_expr_value *
     return ot_program_measures(b, name) || slot_of(b, name) >= 0;
 }
 
+/* A name is a number of the run's or one that was chosen, not both. */
+static int check_meanings(const ot_brought *b, const ot_expr *expr, optune_err *err)
+{
+    const char *const *name;
+    const int n = ot_expr_names(expr, &name);
+    for (int i = 0; i < n; i++)
+        if (ot_program_measures(b, name[i]) && slot_of(b, name[i]) >= 0)
+            return optune_fail(err, OPTUNE_EUSAGE,
+                               "the objective '%s': '%s' is measured or read, and a knob or "
+                               "size, too: give that another name",
+                               b->program.objective, name[i]);
+    return OPTUNE_OK;
+}
+
 /* What is minimised is over what is measured, read, or chosen. */
 static int check_objective(ot_brought *b, optune_err *err)
 {
     ot_program *p = &b->program;
     ot_expr *expr;
     ot_text names = {0};
-    if (!p->objective)
+    const bool said = p->objective != NULL;
+    if (!said)
         p->objective = "time";
     const ot_spot place = {
         .file = ot_arena_printf(&b->arena, "the objective '%s'", p->objective), .column = 1};
     OT_RETURN_UNLESS_OK(ot_expr_parse(p->objective, &place, &expr, err));
     ot_brought_say_names(b, &names);
     ot_text_add(&names, "; a --read pattern names what it prints");
-    const int status =
-        ot_expr_check_names(expr, objective_meaning, b, ot_text_str(&names), err);
+    int status = ot_expr_check_names(expr, objective_meaning, b, ot_text_str(&names), err);
+    if (status >= 0 && said)
+        status = check_meanings(b, expr, err);
     ot_text_release(&names);
     ot_expr_free(expr);
     return status;

@@ -140,6 +140,7 @@ void ot_print_text(const char *text);
 void ot_print_result(const optune_result *result, bool json);
 /* The same for people: on a terminal lines are broken where its width ends (lines.c). */
 void ot_print_lines(const char *text);
+void ot_print_lines_within(const char *text, int width);
 /* Columns that a table on stdout may have: the terminal's; 0: it is none, as wide as it wants. */
 int ot_output_width(void);
 /* What a command takes whose one option is --json. */

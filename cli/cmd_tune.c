@@ -50,7 +50,7 @@ static const ot_option options[] = {
      .argument = "FILE",
      .help = "an edit of it makes records stale, too; may be repeated",
      .files = true},
-    OF_PROGRAM("timeout", timeout, OT_OPTION_SECONDS, "S", "of one run (default 10)"),
+    OF_PROGRAM("timeout", timeout, OT_OPTION_SECONDS, "S", "of one run, up to 600 (default 10)"),
     OF_PROGRAM("name", name, OT_OPTION_TEXT, "NAME", "the operator's (default the program's)"),
     {.name = "format",
      .type = OT_OPTION_TEXT,
@@ -171,7 +171,7 @@ static int find_subject(const ot_cli *cli, subject *what)
     if (v->knobs.n)
         return declare(cli, what);
     if (v->build || v->check || v->objective || v->name || v->same_output || v->env.n ||
-        v->reads.n || v->where.n || v->sizes.n || v->depends.n || v->timeout > 0)
+        v->reads.n || v->where.n || v->sizes.n || v->depends.n || v->timeout != 0)
         return ot_say_usage(cli->cmd, "these options are of a program, which has knobs: --knob "
                                       "'threads=1,2,4' -- ./app --threads {threads}");
     if (snprintf(what->path, sizeof what->path, "%s", cli->words[0]) >= (int)sizeof what->path)

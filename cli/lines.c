@@ -64,8 +64,8 @@ static void print_line(const char *line, int n, int width)
         lead++;
     printf("%*s", lead, "");
     for (int at = lead, room = width - lead; at < n; room = width - further) {
-        const int m = columns_of(line + at, n - at) <= room ? n - at
-                                                            : piece(line + at, n - at, room);
+        const int m =
+            columns_of(line + at, n - at) <= room ? n - at : piece(line + at, n - at, room);
         int end = m; /* without the blanks in front of what goes on */
         while (end > 0 && line[at + end - 1] == ' ')
             end--;
@@ -81,10 +81,14 @@ static void print_line(const char *line, int n, int width)
 void ot_print_lines(const char *text)
 {
     const int width = ot_output_width();
-    if (!width) {
+    if (width)
+        ot_print_lines_within(text, width);
+    else
         ot_print_text(text);
-        return;
-    }
+}
+
+void ot_print_lines_within(const char *text, int width)
+{
     while (*text) {
         const int n = (int)strcspn(text, "\n");
         print_line(text, n, width);

@@ -278,10 +278,17 @@ const ot_cmd *ot_cmd_find(const char *name, optune_err *err)
 
 /* ---- rows to help ------------------------------------------------------------------------ */
 
-/* On a terminal at blanks, further lines beginning where the first one does. */
+/* Help is read by people wherever it goes: through a pager it has the usual width. */
+static int help_width(void)
+{
+    const int width = ot_output_width();
+    return width ? width : 80;
+}
+
+/* At blanks, further lines beginning where the first one does. */
 static void print_within(const char *text, int indent)
 {
-    const int width = ot_output_width(), room = width >= indent + 16 ? width - indent : 0;
+    const int width = help_width(), room = width >= indent + 16 ? width - indent : 0;
     while (room && strlen(text) > (size_t)room) {
         int n = room;
         while (n > 0 && text[n] != ' ')
@@ -318,17 +325,44 @@ static void print_options(const char *title, const ot_option *rows)
     }
 }
 
+/* Paragraphs are filled anew; a line that begins with a blank stays one. */
+static void print_notes(const char *notes)
+{
+    char *text = strdup(notes);
+    for (char *line = text; line && *line;) {
+        char *end = line + strcspn(line, "\n");
+        const bool paragraph = !strchr(" \n", *line);
+        while (paragraph && *end && end[1] && !strchr(" \n", end[1])) {
+            *end = ' ';
+            end += strcspn(end, "\n");
+        }
+        char *next = end + (*end == '\n');
+        *end = '\0';
+        if (paragraph)
+            print_within(line, 0);
+        else if (*line)
+            ot_print_lines_within(line, help_width());
+        else
+            printf("\n");
+        line = next;
+    }
+    free(text);
+}
+
 void ot_help_cmd(const ot_cmd *cmd)
 {
-    printf("usage: optune %s%s%s%s\n\n", cmd->name, *cmd->arguments ? " " : "", cmd->arguments,
-           cmd->options ? " [options]" : "");
+    char usage_line[512];
+    snprintf(usage_line, sizeof usage_line, "usage: optune %s%s%s%s", cmd->name,
+             *cmd->arguments ? " " : "", cmd->arguments, cmd->options ? " [options]" : "");
+    print_within(usage_line, 0);
+    printf("\n");
     print_within(cmd->summary, 0);
     if (cmd->options)
         print_options("options", cmd->options);
     print_options("options of every command", ot_global_options);
     if (cmd->notes) {
         printf("\n");
-        ot_print_lines(cmd->notes);
+        print_notes(cmd->notes);
     }
 }
 
@@ -342,7 +376,7 @@ void ot_help_all(void)
     print_row("help COMMAND", "what one command accepts");
     print_options("options of every command", ot_global_options);
     printf("\n");
-    ot_print_lines(
+    print_notes(
         "A WORKLOAD is an operator with its types, as text; what is at its default may be "
         "left\n"
         "out: 'dense(f32[128,768], const f32[3072,768])'.\n"

@@ -58,12 +58,14 @@ static int refused(gzFile file, const char *path, optune_err *err)
 {
     int fault = Z_OK;
     const char *why = gzerror(file, &fault);
+    if (strncmp(why, "<fd:", 4) == 0) /* zlib's name for it, in front of what it says */
+        why += strcspn(why, ">") + strspn(why + strcspn(why, ">"), ">: ");
     if (fault == Z_BUF_ERROR)
         return optune_fail(err, OPTUNE_ESYNTAX,
                            "'%s' is truncated: its compressed text has no end (%s)", path, why);
     if (fault == Z_DATA_ERROR)
-        return optune_fail(err, OPTUNE_ESYNTAX, "'%s' is damaged: its compressed text is none (%s)",
-                           path, why);
+        return optune_fail(err, OPTUNE_ESYNTAX,
+                           "'%s' is damaged: its compressed text is none (%s)", path, why);
     return fault == Z_OK ? OPTUNE_OK
                          : optune_fail(err, OPTUNE_EIO, "cannot read '%s': %s", path,
                                        fault == Z_ERRNO ? strerror(errno) : why);

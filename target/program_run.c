@@ -236,8 +236,6 @@ void ot_program_last_line(const ot_text *printed, char *line, size_t size)
     while (start > text && start[-1] != '\n')
         start--;
     snprintf(line, size, "%.*s", (int)(end - start), start);
-    for (char *p = line; *p; p++)
-        *p = *p >= ' ' && *p <= '~' ? *p : '?';
 }
 
 int ot_program_check_end(const ot_program_end *end, const char *what, double limit_s,

@@ -412,6 +412,9 @@ static int read_printed(module *m, const ot_pattern *pattern, const ot_text *pri
     const char *end;
     if (!ot_pattern_find(pattern, ot_text_str(printed), number, &end)) {
         ot_program_last_line(printed, last, sizeof last);
+        if (!*last)
+            return optune_fail(err, OPTUNE_EIO, "it printed nothing: there is no '%s'",
+                               pattern->text);
         return optune_fail(err, OPTUNE_EIO,
                            "it printed nothing like '%s'; its last line is '%s'%s",
                            pattern->text, last, comma_note(last));

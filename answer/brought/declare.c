@@ -118,8 +118,7 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     if (!getcwd(folder, sizeof folder))
         return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
     ot_text_add(to,
-                "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n"
-                "options\n");
+                "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
     OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));
     OT_RETURN_UNLESS_OK(add_command(p, to, err));
     OT_RETURN_UNLESS_OK(add_line("build", p->build, to, err));
@@ -132,8 +131,9 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     OT_RETURN_UNLESS_OK(add_lines("read", p->reads, true, to, err));
     OT_RETURN_UNLESS_OK(add_lines("depends", p->depends, true, to, err));
     OT_RETURN_UNLESS_OK(add_line("objective", p->objective, to, err));
-    ot_format(timeout, sizeof timeout, "%.9g", p->timeout);
-    OT_RETURN_UNLESS_OK(add_line("timeout", p->timeout > 0 ? timeout : NULL, to, err));
+    /* Below 0 it is what is refused when it is read, as a file's `timeout 0` is. */
+    ot_format(timeout, sizeof timeout, "%.9g", p->timeout > 0 ? p->timeout : 0);
+    OT_RETURN_UNLESS_OK(add_line("timeout", p->timeout != 0 ? timeout : NULL, to, err));
     ot_text_add(to, p->same_output ? "same_output\n" : "");
     return OPTUNE_OK;
 }
@@ -223,7 +223,7 @@ static int put(const char *path, const ot_text *text, optune_err *err)
     snprintf(at, sizeof at, "%s/%s", folder, file);
     int status = ot_write_file(at, text->s, text->n, err);
     if (status >= 0)
-        status = ot_brought_check(at, err);
+        status = ot_brought_check_options(at, err);
     if (status >= 0 && rename(at, path) != 0)
         status = optune_fail(err, OPTUNE_EIO, "cannot write '%s': %s", path, strerror(errno));
     ot_remove_tree(folder);

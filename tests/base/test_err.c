@@ -36,6 +36,21 @@ static void long_messages_are_cut(void **state)
     assert_false(optune_refuse(NULL, "nobody listens"));
 }
 
+/* Whoever cuts a text by bytes may do so within a character. */
+static void is_utf8(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune_fail(&err, OPTUNE_EIO, "'%.3s' \xe9t\xe9 '%s'", "\u00e9\u00e9", "\u20ac");
+    assert_string_equal(err.text, "'\u00e9?' ?t? '\u20ac'");
+    char word[OPTUNE_WHY_SIZE + 2], why[OPTUNE_WHY_SIZE];
+    for (int i = 0; i < OPTUNE_WHY_SIZE; i += 2)
+        memcpy(word + i, "\u00e9", 3);
+    assert_false(optune_refuse(why, "%s", word));
+    assert_true(ot_text_is_utf8(why));
+    assert_int_equal(strlen(why), OPTUNE_WHY_SIZE - 1);
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -56,6 +71,7 @@ int main(void)
         cmocka_unit_test(one_line),
         cmocka_unit_test(wraps_itself),
         cmocka_unit_test(long_messages_are_cut),
+        cmocka_unit_test(is_utf8),
         cmocka_unit_test(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

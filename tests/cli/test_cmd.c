@@ -35,7 +35,8 @@ static const contract commands[] = {
     {"export", "export [OP]", {"--best", "-o", "--json"}},
     {"graph",
      "graph FILE",
-     {"--bind", "--partial", "--grad", "--plain", "--groups", "--execute", "--profile", "--json"}},
+     {"--bind", "--partial", "--grad", "--plain", "--groups", "--execute", "--profile",
+      "--json"}},
     {"impls", "impls [OP]", {"--json"}},
     {"import", "import FILE-or-https-URL...", {"--json"}},
     {"list", "list [OP]", {"--impl", "--json", "--csv", "--markdown", "--names"}},
@@ -90,6 +91,13 @@ static void every_command_has_help_with_all_its_options(void **state)
     release(&all);
 }
 
+static void fits_a_page(const char *text)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        if (strcspn(line, "\n") > 80)
+            fail_msg("longer than 80 columns: %.*s", (int)strcspn(line, "\n"), line);
+}
+
 /* Every command of the table, also one that was added: the help of all lists it, its own help says
  * how it is used, it refuses an option that nobody knows, and shells complete it. */
 static void every_command_keeps_the_contract(void **state)
@@ -113,11 +121,15 @@ static void every_command_keeps_the_contract(void **state)
         refused(2, "no option '--frobnicate'", name, "--frobnicate");
         snprintf(word, sizeof word, "%s|", name);
         check_contains(ot_text_str(&bash.out), word);
-        line += 1 + strcspn(line + 1, "\n");
+        do
+            line += 1 + strcspn(line + 1, "\n");
+        while (strncmp(line, "\n   ", 4) == 0); /* what goes on */
+        fits_a_page(ot_text_str(&after.out));
         release(&after);
         release(&before);
     }
     assert_true(n >= OT_COUNT(commands));
+    fits_a_page(ot_text_str(&all.out));
     release(&all);
     release(&bash);
 }

@@ -16,6 +16,9 @@
 #define TUNE "tune", "--threads", "1", "--time", "60"
 #define COST "--read", "cost {time}"
 
+#define E4 "\u00e9\u00e9\u00e9\u00e9"
+#define E9 E4 E4 "\u00e9"
+
 static char script[512];
 
 static void write_script(const char *text)
@@ -195,6 +198,8 @@ static void configs_that_fail(void **state)
     (void)state;
     ends("echo broken; exit 3", "1 runtime", "it ended with exit status 3: broken");
     ends("kill -SEGV $$", "1 crash", "it was ended by signal 11");
+    ends("echo 'nicht m\u00f6glich'; exit 3", "1 runtime", "exit status 3: nicht m\u00f6glich");
+    ends("exit 0", "1 runtime", "it printed nothing: there is no 'cost {time}'");
     ends("echo nothing; exit 0", "1 runtime",
          "it printed nothing like 'cost {time}'; its last line is 'nothing'");
     ends("echo cost 7", "1 runtime", "more than once, with 7 and 1");
@@ -304,8 +309,8 @@ static void words_that_are_wrong(void **state)
     write_script("#!/bin/sh\necho cost 1\n");
     refused(2, "knob 'n' has no place: write {n} in the command", "tune", "--knob", "n=1,2",
             "--", script);
-    refused(3, "{m} is the place of a knob or size that is not declared", "tune", "--knob",
-            "n=1,2", "--", script, "{n}", "{m}");
+    refused(3, "optune: the command: {m} is the place of a knob or size that is not declared",
+            "tune", "--knob", "n=1,2", "--", script, "{n}", "{m}");
     refused(2, "'n' is no knob: NAME=VALUE,VALUE", "tune", "--knob", "n", "--", script, "{n}");
     refused(3, "no program 'not-there-at-all' on PATH", "tune", "--knob", "n=1", "--",
             "not-there-at-all", "{n}");
@@ -317,6 +322,10 @@ static void words_that_are_wrong(void **state)
             "the objective '1/rate', column 3: nothing is called 'rate' here; there are time, "
             "wall, cpu, memory, n; a --read pattern names what it prints",
             "tune", "--knob", "n=1", "--objective", "1/rate", "--", script, "{n}");
+    refused(2, "the objective '2 * time': 'time' is measured or read, and a knob or size, too",
+            "tune", "--knob", "time=1", "--objective", "2 * time", "--", script, "{time}");
+    refused(2, "the command has an empty word for its program", "tune", "--knob", "n=1", "--",
+            "", "{n}");
     /* The place is in what was said, not in a file that nobody wrote. */
     refused(2, "optune: --build cc 'x, column 1: a quote has no end", "tune", "--knob", "n=1",
             "--build", "cc 'x", "--", script, "{n}");
@@ -326,12 +335,26 @@ static void words_that_are_wrong(void **state)
             "n=1,1", "--", script, "{n}");
     refused(2, "optune: --size k, column 2: '=' is expected", "tune", "--knob", "n=1", "--size",
             "k", "--", script, "{n}");
+    refused(3, "optune: --build: {m} is the place of a knob or size", "tune", "--knob", "n=1",
+            "--build", "cc {m}", "--", script, "{n}");
+    refused(2, "optune: --knob n = [1,2, column 9: ',' or ']' is expected", "tune", "--knob",
+            "n=[1,2", "--knob", "m=1", "--", script, "{n}");
+    refused(2, "optune: --timeout 0, column 1: a timeout is seconds, above 0 and up to 600",
+            "tune", "--knob", "n=1", "--timeout", "0", "--", script, "{n}");
+    /* Of a long text what is around the place, in whole characters. */
+    refused(3,
+            "optune: --where ..." E9 E4 "' and mm > 1 and n < '" E4 E4
+            "..., column 78: no size "
+            "or knob 'mm'",
+            "tune", "--knob", "n=1", "--where",
+            "n<99 and n != '" E9 E9 E9 "\u00e9' and mm > 1 and n < '" E9 E9 E9 "'", "--",
+            script, "{n}");
     refused(3, "optune: there is no program '/not/there'", "tune", "--knob", "n=1", "--",
             "/not/there", "{n}");
-    refused(3, "optune: own: none of its 1 configs is valid: 'n > 1'", "tune", "--knob", "n=1",
-            "--where", "n > 1", "--", script, "{n}");
-    refused(1, "already; --name 'my_dense' gives it another name", "tune", "--knob", "n=1",
-            "--name", "dense", "--", script, "{n}");
+    refused(3, "optune: own.tune: none of its 1 configs is valid: 'n > 1'", "tune", "--knob",
+            "n=1", "--where", "n > 1", "--", script, "{n}");
+    refused(1, "already; --name, in a file a line 'name my_dense' gives it another name",
+            "tune", "--knob", "n=1", "--name", "dense", "--", script, "{n}");
     outcome o = optune(TUNE, "--knob", "n=1", "--build", "not-there {n}", "--", script, "{n}");
     expect("build", &o, 1,
            "own.program: error: the build command ended with exit status 127: "
@@ -341,13 +364,40 @@ static void words_that_are_wrong(void **state)
             "end: it's",
             "tune", "--knob", "n=1,it's", "--", script, "{n}");
     refused(2, "is no NAME=VALUE", "tune", "--knob", "n=1", "--env", "{n}", "--", script);
-    refused(3, "which is no file", "tune", "--knob", "n=1", "--depends", "/not/there", "--",
-            script, "{n}");
+    refused(3, "optune: --depends: it depends on '/not/there', which is no file", "tune",
+            "--knob", "n=1", "--depends", "/not/there", "--", script, "{n}");
     refused(2, "these options are of a program, which has knobs", "tune", "--build", "make",
             "--", script);
     refused(2, "tune needs a file", "tune", "--knob", "n=1,2");
     refused(3, "none of its 2 configs is valid", "tune", "--knob", "n=1,2", "--where", "n > 2",
             "--", script, "{n}");
+}
+
+/* What options wrote is a file from then on: it names itself and its lines. */
+static void read_as_a_file(void **state)
+{
+    (void)state;
+    ot_text text = {0};
+    char path[512];
+    write_script("#!/bin/sh\necho cost $1\n");
+    outcome o = optune(TUNE, "--knob", "n=1", "--name", "later", COST, "--", script, "{n}");
+    expect("tune", &o, 0, "");
+    snprintf(path, sizeof path, "%s", command_path("programs/later.tune"));
+    command_slurp(path, &text);
+    ot_text_add(&text, "knob m = [1, 2 2]\n");
+    command_write("programs/later.tune", ot_text_str(&text));
+    refused(2, "optune: later.tune:6:16: ',' or ']' is expected", "tune", path);
+    command_write("programs/later.tune", "frobnicate\n");
+    refused(
+        2,
+        "later.tune:1:1: no statement 'frobnicate'; there are run, build, check, depends, env, "
+        "read, folder, timeout, objective, same_output, size, knob and 2 more",
+        "tune", path);
+    command_write("programs/later.tune", "knob n = [1]\nrun ./x {n}\nbuild cc {m}\n");
+    refused(3, "optune: later.tune: build: {m} is the place of", "tune", path);
+    command_write("programs/later.tune", "folder /not/there\nknob n = [1]\nrun ./x {n}\n");
+    refused(3, "optune: later.tune: there is no folder '/not/there' to run in", "tune", path);
+    ot_text_release(&text);
 }
 
 static void leave(const char *folder)
@@ -456,11 +506,17 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_number_wins),      cmocka_unit_test(a_build_command),
-        cmocka_unit_test(configs_that_fail),          cmocka_unit_test(what_is_right),
-        cmocka_unit_test(values_as_they_are_written), cmocka_unit_test(words_that_are_wrong),
-        cmocka_unit_test(an_objective_is_no_time),    cmocka_unit_test(edited_in_the_middle),
-        cmocka_unit_test(what_a_killed_one_left),     cmocka_unit_test(interrupted),
+        cmocka_unit_test(the_least_number_wins),
+        cmocka_unit_test(a_build_command),
+        cmocka_unit_test(configs_that_fail),
+        cmocka_unit_test(what_is_right),
+        cmocka_unit_test(values_as_they_are_written),
+        cmocka_unit_test(words_that_are_wrong),
+        cmocka_unit_test(an_objective_is_no_time),
+        cmocka_unit_test(edited_in_the_middle),
+        cmocka_unit_test(read_as_a_file),
+        cmocka_unit_test(what_a_killed_one_left),
+        cmocka_unit_test(interrupted),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }

@@ -25,7 +25,7 @@ INLINE void tiles(const DTYPE *a, const DTYPE *panel, i64 panel_k, DTYPE *to, i6
         gemm_mac(acc, GEMM_MR, CI_G, a + i, 1, A_K, panel, panel_k);
         gemm_store(acc, GEMM_MR, to + i * PIXELS, PIXELS, cols);
     }
-    for (; i < rows; i++) {
+    for (int left = (int)(rows % GEMM_MR); left > 0; left--, i++) { /* few, as gcc can see */
         gemm_acc acc;
         gemm_start(acc, 1, 0, cols);
         gemm_mac(acc, 1, CI_G, a + i, 1, A_K, panel, panel_k);
