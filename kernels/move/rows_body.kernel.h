@@ -7,6 +7,7 @@
 #ifndef OPTUNE_KERNELS_ROWS_BODY_H
 #define OPTUNE_KERNELS_ROWS_BODY_H
 
+#include "kernels/common/shares.shared.h"
 #include "kernels/common/stream.kernel.h"
 #include "kernels/common/times.kernel.h"
 #include "kernels/move/cut.kernel.h"
@@ -110,10 +111,11 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
     /* Rows whose elements alternate share the lines that are written: one task has all of them. */
     const i64 together = out_row < OUT_STRIDE(p, last) && rows <= LINE ? rows : 1;
     const i64 least = CEIL_DIV(length * together, (i64)TASK);
-    const i64 chunks = least > 1 ? even_pieces(least, others * (rows / together), length) : 1;
-    const i64 at_once = MAX(together, TASK / length);
-    const i64 groups = together < rows
-                           ? even_pieces(CEIL_DIV(rows, at_once), others * chunks, rows)
+    const i64 chunks =
+        least > 1 ? even_pieces(OT_THREADS, others * (rows / together), least, length) : 1;
+    const i64 at_once = MAX(together, TASK / length), some = CEIL_DIV(rows, at_once);
+    const i64 groups = together < rows && some * others * chunks > 1
+                           ? even_pieces(OT_THREADS, others * chunks, some, rows)
                            : 1;
     const ELEMENT *const from = arg[1 + MAX(INPUT(p), (i64)0)];
     PARALLEL_FOR
