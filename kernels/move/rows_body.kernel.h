@@ -100,6 +100,28 @@ INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const 
         row_by(out, in, n, step, to, mode);
 }
 
+/* out[i][r] of in[r][i]: compilers make shuffles of it where there are few rows. */
+INLINE void alternate(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, i64 in_row,
+                      const i64 rows)
+{
+    for (i64 i = 0; i < n; i++) {
+        UNROLL(4)
+        for (i64 r = 0; r < rows; r++)
+            out[i * rows + r] = in[r * in_row + i];
+    }
+}
+
+/* Whether it is that, of constants. */
+INLINE int alternates(const i64 *const p)
+{
+    const i64 last = RANK(p) - 1;
+    if (VARIES || MANY || MODE(p) == MODE_FILL || last < 1)
+        return 0;
+    const i64 rows = EXTENT(p, last - 1);
+    return rows > 1 && rows <= 4 && OUT_STRIDE(p, last - 1) == 1 &&
+           OUT_STRIDE(p, last) == rows && IN_STRIDE(p, last) == 1;
+}
+
 INLINE void move_rows(const i64 *const p, void *const *arg)
 {
     if (VARIES && outside(p, RANK(p)) == 0)
@@ -126,6 +148,11 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
         place(p, rank - 2, t / chunks / groups, &in, &out);
         in += at * IN_STRIDE(p, last) + first * in_row;
         out += at * OUT_STRIDE(p, last) + first * out_row;
+        if (alternates(p)) {
+            alternate((ELEMENT *)arg[0] + out, from + in,
+                      (t % chunks + 1) * length / chunks - at, in_row, rows);
+            continue;
+        }
         for (i64 r = first; r < end; r++) {
             if (chunks == 1)
                 row((ELEMENT *)arg[0] + out, from + in, length, IN_STRIDE(p, last),

@@ -72,10 +72,10 @@ static double done(const tasks *t, int threads, double slow)
 }
 
 /* Of threads as fast as each other, and where every second one takes 1.5 times as long, the time
- * is at most so many times what even shares would take. */
-static void check_shared(const tasks *t, const char *what, int threads, double most,
-                         double most_unlike)
+ * is near what even shares would take. Of many threads some have no whole task less than others. */
+static void check_shared(const tasks *t, const char *what, int threads)
 {
+    const double most = threads == 2 ? 1.1 : 1.35, most_unlike = threads == 2 ? 1.2 : 1.6;
     const double fast = (double)((threads + 1) / 2), slow = (double)(threads / 2);
     const double even = done(t, threads, 1) * threads / t->all;
     const double unlike = done(t, threads, 1.5) * (fast + slow / 1.5) / t->all;
@@ -141,7 +141,7 @@ static void test_quantized(void **state)
                 }
                 assert_true(untuned_plan(rows[i / 6], *text, &device, &config, &plan));
                 quantized_tasks(&plan, &device, &t);
-                check_shared(&t, *text, threads, 1.15, 1.25);
+                check_shared(&t, *text, threads);
             }
     }
 }
@@ -228,7 +228,7 @@ static void test_pools(void **state)
         assert_true(bands > 0);
         for (int64_t task = 0; task < planes * bands; task++)
             add(&t, (task / planes + 1) * oh / bands - task / planes * oh / bands);
-        check_shared(&t, text, threads, 1.15, 1.25);
+        check_shared(&t, text, threads);
     }
 }
 

@@ -59,7 +59,7 @@ static void check_op(const char *op)
     int found = 0, other = 0, limited = 0;
     for (int i = 0; i < CALLS; i++) {
         const double a = made_up(), b = made_up();
-        const double most = strcmp(op, "quantized_add") == 0 ? a + b : a * b * 200;
+        const double most = strcmp(op, "quantized_add") == 0 ? a + b : a * b * 400;
         const double scale = most * (0.4 + 5 * made_up()); /* of no round part */
         const int least = i % 3 ? -128 : drawn(128), most_of = i % 3 ? 255 : least + drawn(100);
         const int of[] = {drawn(2), drawn(2), drawn(2)};
@@ -67,7 +67,7 @@ static void check_op(const char *op)
                  "%s(%s[4], %s[4], a_scale=%.9g, a_zero=%d, b_scale=%.9g, b_zero=%d, "
                  "scale=%.9g, zero=%d, limits=[%d,%d], out_dtype=%s)",
                  op, dtype[of[0]], dtype[of[1]], a, drawn(256) - 128 * of[0], b,
-                 drawn(256) - 128 * of[1], scale, drawn(256) - 128 * of[2], least, most_of,
+                 drawn(256) - 128 * of[1], scale, 80 + drawn(96) - 128 * of[2], least, most_of,
                  dtype[of[2]]);
         check_ok(ot_call_parse(text, &call, &err));
         const qpair p = qpair_of(&call);
