@@ -100,26 +100,23 @@ INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const 
         row_by(out, in, n, step, to, mode);
 }
 
-/* out[i][r] of in[r][i]: compilers make shuffles of it where there are few rows. */
-INLINE void alternate(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, i64 in_row,
-                      const i64 rows)
+/* out[i][k] of in[k][i], few at once: compilers make shuffles of it. */
+INLINE void alternate(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, i64 apart,
+                      const i64 few)
 {
     for (i64 i = 0; i < n; i++) {
         UNROLL(4)
-        for (i64 r = 0; r < rows; r++)
-            out[i * rows + r] = in[r * in_row + i];
+        for (i64 k = 0; k < few; k++)
+            out[i * few + k] = in[k * apart + i];
     }
 }
 
-/* Whether it is that, of constants. */
-INLINE int alternates(const i64 *const p)
+/* Whether it is that, by constants, k being loop `few` and i loop `many`. */
+INLINE int alternates(const i64 *const p, i64 few, i64 many)
 {
-    const i64 last = RANK(p) - 1;
-    if (VARIES || MANY || MODE(p) == MODE_FILL || last < 1)
-        return 0;
-    const i64 rows = EXTENT(p, last - 1);
-    return rows > 1 && rows <= 4 && OUT_STRIDE(p, last - 1) == 1 &&
-           OUT_STRIDE(p, last) == rows && IN_STRIDE(p, last) == 1;
+    return !VARIES && !MANY && MODE(p) != MODE_FILL && EXTENT(p, few) > 1 &&
+           EXTENT(p, few) <= 4 && OUT_STRIDE(p, few) == 1 &&
+           OUT_STRIDE(p, many) == EXTENT(p, few) && IN_STRIDE(p, many) == 1;
 }
 
 INLINE void move_rows(const i64 *const p, void *const *arg)
@@ -148,7 +145,12 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
         place(p, rank - 2, t / chunks / groups, &in, &out);
         in += at * IN_STRIDE(p, last) + first * in_row;
         out += at * OUT_STRIDE(p, last) + first * out_row;
-        if (alternates(p)) {
+        if (rank > 1 && chunks == 1 && alternates(p, last, last - 1)) {
+            alternate((ELEMENT *)arg[0] + out, from + in, end - first, IN_STRIDE(p, last),
+                      length);
+            continue;
+        }
+        if (rank > 1 && alternates(p, last - 1, last)) {
             alternate((ELEMENT *)arg[0] + out, from + in,
                       (t % chunks + 1) * length / chunks - at, in_row, rows);
             continue;
@@ -158,9 +160,8 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
                 row((ELEMENT *)arg[0] + out, from + in, length, IN_STRIDE(p, last),
                     OUT_STRIDE(p, last), MODE(p));
             else
-                row((ELEMENT *)arg[0] + out, from + in,
-                    (t % chunks + 1) * length / chunks - at, IN_STRIDE(p, last),
-                    OUT_STRIDE(p, last), MODE(p));
+                row((ELEMENT *)arg[0] + out, from + in, (t % chunks + 1) * length / chunks - at,
+                    IN_STRIDE(p, last), OUT_STRIDE(p, last), MODE(p));
             in += in_row;
             out += out_row;
         }

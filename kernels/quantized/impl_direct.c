@@ -94,7 +94,7 @@ static qconv_work work_of(const direct *d)
         /* Each number is read once for all taps. */
         .gather = fmin(1, (double)(s->sh * s->sw) / (double)(s->kh * s->kw)) / 2,
         .beside = (double)meets / (double)step,
-        .weight = 4 / tiles,
+        .weight = 2 / tiles,
     };
 }
 

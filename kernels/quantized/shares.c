@@ -42,15 +42,21 @@ static double thread_time(const optune_task *task, const qconv_work *w, const qc
     return time_before(w, h, to) - time_before(w, h, from) + (double)panels * weight_time(w, h);
 }
 
+/* The first task of a thread where each takes `each` of the pieces that OpenMP makes of a loop. */
+static int64_t first_of(int64_t thread, int64_t each, int64_t threads, int64_t n)
+{
+    const int64_t piece = thread * each, pieces = threads * each;
+    return n / pieces * piece + host_min(n % pieces, piece);
+}
+
 static double time_of(const optune_task *task, const qconv_work *w, const qconv_shares *h)
 {
     const int64_t threads = host_threads(task), n = w->apart * h->parts * h->blocks;
+    const int64_t each = n < host_tasks(task) ? 1 : host_tasks(task) / threads;
     double most = 0;
-    for (int64_t t = 0, from = 0; t < threads; t++) { /* as OpenMP shares a loop */
-        const int64_t to = from + n / threads + (t < n % threads);
-        most = fmax(most, thread_time(task, w, h, from, to));
-        from = to;
-    }
+    for (int64_t t = 0; t < threads; t++)
+        most = fmax(most, thread_time(task, w, h, first_of(t, each, threads, n),
+                                      first_of(t + 1, each, threads, n)));
     const double panels = (double)host_ceil(w->panels, h->parts);
     const double tiles = (double)host_ceil(w->tiles, h->blocks);
     return most + host_wait(task, most, tiles * (panels + w->gather));
@@ -69,7 +75,7 @@ qconv_shares qconv_shares_of(const optune_task *task, const qconv_work *w, int64
         const int64_t apart = w->apart * parts;
         const int64_t some = host_min(w->tiles, host_max(least, host_ceil(tasks, apart)));
         const int64_t blocks[] = {least, host_even_pieces(task, apart, least, w->tiles),
-                                  host_even_pieces(task, apart, some, w->tiles)};
+                                  even_pieces(tasks, apart, some, w->tiles)};
         for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
             const qconv_shares h = {parts, blocks[i]};
             const double time = time_of(task, w, &h);
