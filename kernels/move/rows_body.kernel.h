@@ -160,8 +160,9 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
                 row((ELEMENT *)arg[0] + out, from + in, length, IN_STRIDE(p, last),
                     OUT_STRIDE(p, last), MODE(p));
             else
-                row((ELEMENT *)arg[0] + out, from + in, (t % chunks + 1) * length / chunks - at,
-                    IN_STRIDE(p, last), OUT_STRIDE(p, last), MODE(p));
+                row((ELEMENT *)arg[0] + out, from + in,
+                    (t % chunks + 1) * length / chunks - at, IN_STRIDE(p, last),
+                    OUT_STRIDE(p, last), MODE(p));
             in += in_row;
             out += out_row;
         }
