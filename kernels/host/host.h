@@ -114,7 +114,7 @@ static inline int64_t host_ceil(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* ---- loops that threads share: each takes some tasks at once, and is done when none is left ---- */
+/* ---- loops that threads share: each takes some tasks at once, until none is left ------------- */
 
 enum { HOST_THREAD_TASKS = 4 }; /* of a thread at least, so that a slower core does fewer */
 
