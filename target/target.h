@@ -73,7 +73,9 @@ typedef struct ot_cpu_team {
     /* Which of these calls this thread is in, and of how many; 0 of 1 elsewhere. */
     int (*number)(void);
     int (*count)(void);
-    /* Which of the n threads this is; 0 elsewhere. */
+    /* Which of the n threads this is, of the outermost run's where runs are within one another: a
+     * run within a part is all of the thread's that has the part, and asks for as many threads as
+     * the outermost one, or more. 0 elsewhere. */
     int (*thread)(void);
 } ot_cpu_team;
 void ot_cpu_team_give(void *module); /* from dlopen; nothing where it wants none */

@@ -72,13 +72,4 @@ int omp_get_thread_num(void);
 #define PARALLEL_FOR_N(k)
 #endif
 
-/* Pieces of an axis, `n` or some more, at most `most`, so that threads share
- * `times` axes of them evenly. One task of all remains one. */
-INLINE i64 even_pieces(i64 n, i64 times, i64 most)
-{
-    if (n * times <= 1 || times % OT_THREADS == 0)
-        return n;
-    return MAX(n, MIN(most, CEIL_DIV(n, OT_THREADS) * OT_THREADS));
-}
-
 #endif

@@ -15,6 +15,7 @@
  * (the slack takes the zeros that packing writes beyond a tile).
  */
 #include "kernels/common/epilogue.kernel.h"
+#include "kernels/common/shares.shared.h"
 #include "kernels/common/turn.kernel.h"
 #ifdef TILE
 #include "kernels/matmul/gemm.kernel.h"
@@ -184,9 +185,11 @@ void im2col(void *const *arg)
     const i64 rows = *(const i64 *)arg[5], size = *(const i64 *)arg[6];
     const i64 pitch = *(const i64 *)arg[7], panel = *(const i64 *)arg[8];
     const i64 most = *(const i64 *)arg[10], panels = CEIL_DIV(AREA, panel);
-    const i64 blocks = even_pieces(CEIL_DIV(panels, *(const i64 *)arg[9]), N * GROUPS, panels);
+    const i64 least = CEIL_DIV(panels, *(const i64 *)arg[9]), planes = (i64)N * GROUPS;
+    const i64 blocks =
+        least * planes > 1 ? even_pieces(OT_THREADS, planes, least, panels) : least;
     /* Fewer than threads: tasks share the pixels of a block between them. */
-    const i64 tiles = CEIL_DIV(CO_G, rows), all = (i64)N * GROUPS * blocks;
+    const i64 tiles = CEIL_DIV(CO_G, rows), all = planes * blocks;
     const i64 parts = MIN(tiles, CEIL_DIV(OT_THREADS, MAX((i64)1, all)));
     const i64 part_tiles = CEIL_DIV(tiles, parts);
     PARALLEL_FOR

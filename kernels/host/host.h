@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/common/shares.shared.h"
 #include "optune/define.h"
 
 enum { HOST_TYPE_TEXT = 192 };
@@ -111,6 +112,31 @@ static inline int64_t host_max(int64_t a, int64_t b)
 static inline int64_t host_ceil(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* ---- loops that threads share: each takes some tasks at once, until none is left ------------- */
+
+enum { HOST_THREAD_TASKS = 4 }; /* of a thread at least, so that a slower core does fewer */
+
+/* So many of a loop's; 1 where nobody shares. */
+static inline int64_t host_tasks(const optune_task *task)
+{
+    const int64_t threads = host_threads(task);
+    return threads == 1 ? 1 : HOST_THREAD_TASKS * threads;
+}
+
+/* Pieces of an axis, see even_pieces. */
+static inline int64_t host_even_pieces(const optune_task *task, int64_t turns, int64_t pieces,
+                                       int64_t most)
+{
+    return even_pieces(host_threads(task), turns, pieces, most);
+}
+
+/* What is waited at the end of a loop for a core that is slower, where the thread with most has
+ * `most` to do in tasks of `each`: half of what it takes at once. */
+static inline double host_wait(const optune_task *task, double most, double each)
+{
+    return host_threads(task) == 1 ? 0 : fmax(each, most / HOST_THREAD_TASKS) / 2;
 }
 
 /* The condition of generic rows: bodies are C for CPUs. */

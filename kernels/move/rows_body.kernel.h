@@ -7,6 +7,7 @@
 #ifndef OPTUNE_KERNELS_ROWS_BODY_H
 #define OPTUNE_KERNELS_ROWS_BODY_H
 
+#include "kernels/common/shares.shared.h"
 #include "kernels/common/stream.kernel.h"
 #include "kernels/common/times.kernel.h"
 #include "kernels/move/cut.kernel.h"
@@ -99,6 +100,25 @@ INLINE void row(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, const 
         row_by(out, in, n, step, to, mode);
 }
 
+/* out[i][k] of in[k][i], few at once: compilers make shuffles of it. */
+INLINE void alternate(ELEMENT *restrict out, const ELEMENT *restrict in, i64 n, i64 apart,
+                      const i64 few)
+{
+    for (i64 i = 0; i < n; i++) {
+        UNROLL(4)
+        for (i64 k = 0; k < few; k++)
+            out[i * few + k] = in[k * apart + i];
+    }
+}
+
+/* Whether it is that, by constants, k being loop `few` and i loop `many`. */
+INLINE int alternates(const i64 *const p, i64 few, i64 many)
+{
+    return !VARIES && !MANY && MODE(p) != MODE_FILL && EXTENT(p, few) > 1 &&
+           EXTENT(p, few) <= 4 && OUT_STRIDE(p, few) == 1 &&
+           OUT_STRIDE(p, many) == EXTENT(p, few) && IN_STRIDE(p, many) == 1;
+}
+
 INLINE void move_rows(const i64 *const p, void *const *arg)
 {
     if (VARIES && outside(p, RANK(p)) == 0)
@@ -110,10 +130,11 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
     /* Rows whose elements alternate share the lines that are written: one task has all of them. */
     const i64 together = out_row < OUT_STRIDE(p, last) && rows <= LINE ? rows : 1;
     const i64 least = CEIL_DIV(length * together, (i64)TASK);
-    const i64 chunks = least > 1 ? even_pieces(least, others * (rows / together), length) : 1;
-    const i64 at_once = MAX(together, TASK / length);
-    const i64 groups = together < rows
-                           ? even_pieces(CEIL_DIV(rows, at_once), others * chunks, rows)
+    const i64 chunks =
+        least > 1 ? even_pieces(OT_THREADS, others * (rows / together), least, length) : 1;
+    const i64 at_once = MAX(together, TASK / length), some = CEIL_DIV(rows, at_once);
+    const i64 groups = together < rows && some * others * chunks > 1
+                           ? even_pieces(OT_THREADS, others * chunks, some, rows)
                            : 1;
     const ELEMENT *const from = arg[1 + MAX(INPUT(p), (i64)0)];
     PARALLEL_FOR
@@ -124,6 +145,16 @@ INLINE void move_rows(const i64 *const p, void *const *arg)
         place(p, rank - 2, t / chunks / groups, &in, &out);
         in += at * IN_STRIDE(p, last) + first * in_row;
         out += at * OUT_STRIDE(p, last) + first * out_row;
+        if (rank > 1 && chunks == 1 && alternates(p, last, last - 1)) {
+            alternate((ELEMENT *)arg[0] + out, from + in, end - first, IN_STRIDE(p, last),
+                      length);
+            continue;
+        }
+        if (rank > 1 && alternates(p, last - 1, last)) {
+            alternate((ELEMENT *)arg[0] + out, from + in,
+                      (t % chunks + 1) * length / chunks - at, in_row, rows);
+            continue;
+        }
         for (i64 r = first; r < end; r++) {
             if (chunks == 1)
                 row((ELEMENT *)arg[0] + out, from + in, length, IN_STRIDE(p, last),

@@ -2,17 +2,15 @@
 /* What kernels/pool/schedules.h declares. */
 #include "kernels/pool/schedules.h"
 
-/* Bands of rows: tasks are one band of all planes, then the next. Where there are enough rows each
- * thread has one, as of convolutions of large planes, so that it reads what it wrote itself;
- * otherwise planes alone are tasks where these occupy the threads. */
+/* Bands of rows: tasks are one band of all planes, then the next, and as many as let a slower core
+ * do less. Where there are enough rows each thread has a band at least, as of convolutions of large
+ * planes, so that it reads what it wrote itself. */
 static int64_t pool_bands(const optune_task *task, const pool_shape *s)
 {
-    const int64_t threads = pool_threads(task), rows = s->y.out;
-    if (threads == 1 || rows >= 4 * threads)
-        return threads;
-    const int64_t bands =
-        s->planes >= 4 * threads ? 1 : (4 * threads + s->planes - 1) / s->planes;
-    return bands < rows ? bands : rows;
+    const int64_t tasks = host_tasks(task), rows = s->y.out;
+    const int64_t least = rows >= tasks ? host_threads(task) : 1;
+    const int64_t bands = host_max(least, host_ceil(tasks, host_max(1, s->planes)));
+    return host_even_pieces(task, s->planes, host_min(bands, rows), rows);
 }
 
 /* Vector lengths up to `most` elements, longest first; at least one. */

@@ -4,6 +4,7 @@
  * with what is padded.
  */
 #include "kernels/quantized/conv.h"
+#include "kernels/quantized/shares.h"
 
 enum { MOST_BYTES = 1 << 30, MOST_COPY = 16 << 20 };
 
@@ -14,7 +15,7 @@ typedef struct direct {
     int64_t passes, taps, run, run_words, words; /* of a window; see the body */
     int64_t nv, nr, panels;
     int64_t rows, cols; /* of a tile */
-    int64_t columns;    /* of a copied line */
+    int64_t units;      /* tiles of a lone line, or lines of tiles */
 } direct;
 
 static bool four(const optune_task *task)
@@ -52,7 +53,7 @@ static direct direct_of(const optune_task *task, const conv2d_shape *shape)
     d.nr = d.nv * lanes;
     d.panels = host_ceil(s->co_g, d.nr);
     tile_of(&d, task->device->vector_registers < 32 ? 5 : d.pairs ? 12 : 14);
-    d.columns = (s->ow - 1) * s->sw + (s->kw - 1) * s->dw + 1;
+    d.units = s->oh == 1 ? host_ceil(s->ow, d.cols) : host_ceil(s->oh, d.rows);
     return d;
 }
 
@@ -61,23 +62,40 @@ static int64_t words_bytes(const direct *d)
     return d->s.groups * d->panels * d->passes * d->words * d->nr * 4;
 }
 
-/* Outputs that meet all panels in turn: so many tiles of a lone line, or lines of tiles. */
-static void block_of(const direct *d, int64_t blocks, int64_t *rows, int64_t *cols)
-{
-    *cols = d->s.oh == 1 ? host_min(d->s.ow, d->cols * blocks) : d->s.ow;
-    *rows = d->s.oh == 1 ? 1 : host_min(d->s.oh, d->rows * blocks);
-}
-
-/* Of the data that a block meets, with what lies behind the last run. */
-static int64_t block_bytes(const direct *d, int64_t blocks)
+/* Of the data, from what a block's first output meets to what its last one does. */
+static int64_t block_columns(const direct *d, int64_t units)
 {
     const conv2d_shape *s = &d->s;
-    int64_t rows, cols;
-    block_of(d, blocks, &rows, &cols);
-    /* A copied line is as long as that of all columns. */
-    const int64_t columns = d->copied ? d->columns : cols * s->sw;
-    return (((rows - 1) * s->sh + (s->kh - 1) * s->dh + 1) * columns * s->ci_g + 4) *
-           (d->pairs ? 2 : 1);
+    const int64_t cols = s->oh == 1 ? host_min(s->ow, d->cols * units) : s->ow;
+    return (cols - 1) * s->sw + (s->kw - 1) * s->dw + 1;
+}
+
+/* Likewise, with what lies behind the last run. */
+static int64_t block_bytes(const direct *d, int64_t units)
+{
+    const conv2d_shape *s = &d->s;
+    const int64_t rows = s->oh == 1 ? 1 : host_min(s->oh, d->rows * units);
+    const int64_t lines = (rows - 1) * s->sh + (s->kh - 1) * s->dh + 1;
+    return (lines * block_columns(d, units) * s->ci_g + 4) * (d->pairs ? 2 : 1);
+}
+
+static qconv_work work_of(const direct *d)
+{
+    const conv2d_shape *s = &d->s;
+    const bool lone = s->oh == 1;
+    const double tiles = lone ? 1 : (double)host_ceil(s->ow, d->cols); /* of a unit */
+    const int64_t step = lone ? d->cols * s->sw : d->rows * s->sh;
+    const int64_t meets = lone ? (s->kw - 1) * s->dw : (s->kh - 1) * s->dh;
+    return (qconv_work){
+        .apart = s->groups * s->n,
+        .tiles = d->units,
+        .panels = d->panels,
+        .panel_bytes = d->passes * d->words * d->nr * 4,
+        /* Each number is read once for all taps. */
+        .gather = fmin(1, (double)(s->sh * s->sw) / (double)(s->kh * s->kw)) / 2,
+        .beside = (double)meets / (double)step,
+        .weight = 2 / tiles,
+    };
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -95,7 +113,7 @@ static bool applies(const optune_task *task, char *why)
 static void space(const optune_task *task, optune_space *space)
 {
     (void)task;
-    optune_space_ints(space, "blocks", 8, (const int64_t[]){1, 2, 4, 8, 16, 32, 64, 128});
+    qconv_blocks_knob(space);
 }
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
@@ -103,26 +121,21 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const direct d = direct_of(task, &s);
+    const qconv_work work = work_of(&d);
     const int64_t blocks = optune_config_int(config, "blocks");
-    int64_t rows, cols, less_rows, less_cols;
-    block_of(&d, blocks, &rows, &cols);
-    block_of(&d, blocks - 1, &less_rows, &less_cols);
-    if (blocks > 1 && rows == less_rows && cols == less_cols)
-        return optune_refuse(why, "a block of more outputs than there are");
+    if (!qconv_blocks_differ(task, &work, blocks, why))
+        return false;
     return blocks == 1 || block_bytes(&d, blocks) <= 4 << 20 ||
            optune_refuse(why, "a block of more than 4 MiB");
 }
 
-/* The most blocks of 2^n of which the data has room and each thread gets some. */
-static int64_t blocks_in(const direct *d, int64_t room, int64_t threads)
+/* The most units of which the data has room, 2^n. */
+static int64_t units_in(const direct *d, int64_t room)
 {
-    const int64_t units =
-        d->s.oh == 1 ? host_ceil(d->s.ow, d->cols) : host_ceil(d->s.oh, d->rows);
-    int64_t blocks = 1;
-    while (blocks < 128 && block_bytes(d, 2 * blocks) <= room &&
-           2 * blocks <= host_ceil(units, threads))
-        blocks *= 2;
-    return blocks;
+    int64_t units = 1;
+    while (units < d->units && block_bytes(d, 2 * units) <= room)
+        units *= 2;
+    return units;
 }
 
 /* Pixels that are read once: several tiles of them in the L1, by all weights in turn. Else as many
@@ -132,12 +145,13 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const direct d = direct_of(task, &s);
-    const int64_t l2 = host_l2(task), threads = host_threads(task);
+    const qconv_work work = work_of(&d);
+    const int64_t l2 = host_l2(task);
     const int64_t l1 = task->device->l1 > 0 ? task->device->l1 : 32 << 10;
-    int64_t blocks = s.kh * s.kw == 1 ? blocks_in(&d, l1 / 2, threads) : 1;
-    if (blocks < 4)
-        blocks = blocks_in(&d, l2 / (words_bytes(&d) > l2 / 2 ? 4 : 8), threads);
-    optune_config_choose_int(config, space, "blocks", blocks);
+    int64_t units = s.kh * s.kw == 1 ? units_in(&d, l1 / 2) : 1;
+    if (units < host_min(4, d.units))
+        units = units_in(&d, l2 / (words_bytes(&d) > l2 / 2 ? 4 : 8));
+    qconv_blocks_choose(task, &work, units, space, config);
     optune_config_nearest(config, space);
 }
 
@@ -147,23 +161,21 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     qconv_shape_of(task->call, &s);
     const direct d = direct_of(task, &s);
     const int m = optune_plan_module(plan);
-    const int64_t threads = host_threads(task), blocks = optune_config_int(config, "blocks");
-    int64_t rows, cols, parts = 1;
-    block_of(&d, blocks, &rows, &cols);
-    const int64_t tasks =
-        d.s.groups * d.s.n * host_ceil(d.s.oh, rows) * host_ceil(d.s.ow, cols);
-    while (tasks * parts % threads != 0 && tasks * parts < 8 * threads && parts < d.panels)
-        parts++;
-    const int64_t copy = host_ceil(block_bytes(&d, blocks), 64) * 16;
+    const qconv_work work = work_of(&d);
+    const qconv_shares shares =
+        qconv_shares_of(task, &work, optune_config_int(config, "blocks"));
+    const int64_t units = host_ceil(d.units, shares.blocks); /* of a block, at most */
+    const int64_t columns = block_columns(&d, units);
+    const int64_t copy = host_ceil(block_bytes(&d, units), 64) * 16;
     const struct {
         const char *name;
         int64_t value;
     } number[] = {
-        {"PAIRS", d.pairs},         {"COPIED", d.copied},   {"PASSES", d.passes},
-        {"WORDS", d.words},         {"TAPS", d.taps},       {"RUN", d.run},
-        {"RUN_WORDS", d.run_words}, {"COLUMNS", d.columns}, {"COPY", copy},
-        {"TILE_ROWS", d.rows},      {"TILE_COLS", d.cols},  {"BLOCK_ROWS", rows},
-        {"BLOCK_COLS", cols},       {"PARTS", parts},       {"DOT_NV", d.nv},
+        {"PAIRS", d.pairs},         {"COPIED", d.copied},      {"PASSES", d.passes},
+        {"WORDS", d.words},         {"TAPS", d.taps},          {"RUN", d.run},
+        {"RUN_WORDS", d.run_words}, {"COLUMNS", columns},      {"COPY", copy},
+        {"TILE_ROWS", d.rows},      {"TILE_COLS", d.cols},     {"UNITS", d.units},
+        {"PARTS", shares.parts},    {"BLOCKS", shares.blocks}, {"DOT_NV", d.nv},
     };
     qconv_define(plan, m, task, &d.s);
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
@@ -171,8 +183,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define_text(plan, m, "DTYPE", "int");
     const optune_arg packed =
         qconv_pack(task, plan, m, words_bytes(&d), d.s.groups * d.panels * d.nr);
-    const int buffer =
-        optune_plan_scratch(plan, "lines", d.copied ? copy * 4 * threads : 64, false);
+    const int buffer = optune_plan_scratch(
+        plan, "lines", d.copied ? copy * 4 * host_threads(task) : 64, false);
     optune_plan_stage(
         plan, &(optune_stage){.phase = OPTUNE_TIMED,
                               .module = m,

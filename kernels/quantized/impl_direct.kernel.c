@@ -3,8 +3,9 @@
  * quantized_conv2d_direct.cpu. Macros from the plan: the shape, PAIRS (words.kernel.h), PASSES,
  * WORDS, DOT_NV (panels.kernel.h), COPIED, TAPS (runs of a kernel's row), RUN (numbers of one),
  * RUN_WORDS, COLUMNS (of a copied line), COPY (words of a thread's copy), TILE_ROWS and TILE_COLS
- * (outputs of a tile; of several rows it has all columns), BLOCK_ROWS and BLOCK_COLS (outputs that
- * meet all panels in turn), PARTS (of a group's panels, tasks of their own).
+ * (outputs of a tile; of several rows it has all columns), UNITS (tiles of a lone line, or lines of
+ * tiles), BLOCKS (of them, which meet all panels of a part in turn), PARTS (of a group's panels,
+ * tasks of their own).
  *
  * The one idea: what a row of the kernel meets lies one behind the other in a line of the image, so
  * that it is words as it lies; outputs of a tile are at constant distances from the first. What a
@@ -131,36 +132,37 @@ void direct(void *const *arg)
 {
     const u32 *packed = arg[1];
     const int *start = (const int *)(packed + GROUPS * CHANNEL_PANELS * WEIGHT_WORDS);
-    PARALLEL_FOR_N(5)
+    PARALLEL_FOR_N(4)
     for (i64 g = 0; g < GROUPS; g++)
         for (i64 n = 0; n < N; n++)
-            for (i64 y = 0; y < OH; y += BLOCK_ROWS)
-                for (i64 x = 0; x < OW; x += BLOCK_COLS)
-                    for (i64 part = 0; part < PARTS; part++) {
-                        const i64 rows = MIN((i64)BLOCK_ROWS, OH - y);
-                        const i64 cols = MIN((i64)BLOCK_COLS, OW - x);
-                        const X_T *image =
-                            (const X_T *)arg[0] + n * ((i64)H * W * CI) + g * CI_G;
-                        BYTE_T *out =
-                            (BYTE_T *)arg[2] + ((n * OH + y) * OW + x) * CO + g * CO_G;
-                        const number *from = (const number *)image + (y * SH * W + x * SW) * CI;
-                        if (COPIED) {
-                            number *copy = (number *)((u32 *)arg[3] + THREAD * (i64)COPY);
-                            lay_lines(copy, image, y * SH - PT, x * SW - PL,
-                                      (rows - 1) * SH + (KH - 1) * DH + 1,
-                                      (cols - 1) * SW + (KW - 1) * DW + 1);
-                            from = copy;
-                        }
-                        for (i64 t = part * CHANNEL_PANELS / PARTS;
-                             t < (part + 1) * CHANNEL_PANELS / PARTS; t++) {
-                            const i64 at = g * CHANNEL_PANELS + t;
-                            if (t < CHANNEL_PANELS - 1 || LAST_CHANNELS == NR)
-                                panel(from, packed + at * WEIGHT_WORDS, start + at * NR,
-                                      out + t * NR, rows, cols, DOT_NV, NR);
-                            else
-                                panel(from, packed + at * WEIGHT_WORDS, start + at * NR,
-                                      out + t * NR, rows, cols, CEIL_DIV(LAST_CHANNELS, VLEN),
-                                      LAST_CHANNELS);
-                        }
+            for (i64 part = 0; part < PARTS; part++)
+                for (i64 block = 0; block < BLOCKS; block++) {
+                    const i64 first = block * UNITS / BLOCKS,
+                              end = (block + 1) * UNITS / BLOCKS;
+                    const i64 y = OH == 1 ? 0 : first * TILE_ROWS;
+                    const i64 x = OH == 1 ? first * TILE_COLS : 0;
+                    const i64 rows = OH == 1 ? 1 : MIN(end * TILE_ROWS, (i64)OH) - y;
+                    const i64 cols = OH == 1 ? MIN(end * TILE_COLS, (i64)OW) - x : OW;
+                    const X_T *image = (const X_T *)arg[0] + n * ((i64)H * W * CI) + g * CI_G;
+                    BYTE_T *out = (BYTE_T *)arg[2] + ((n * OH + y) * OW + x) * CO + g * CO_G;
+                    const number *from = (const number *)image + (y * SH * W + x * SW) * CI;
+                    if (COPIED) {
+                        number *copy = (number *)((u32 *)arg[3] + THREAD * (i64)COPY);
+                        lay_lines(copy, image, y * SH - PT, x * SW - PL,
+                                  (rows - 1) * SH + (KH - 1) * DH + 1,
+                                  (cols - 1) * SW + (KW - 1) * DW + 1);
+                        from = copy;
                     }
+                    for (i64 t = part * CHANNEL_PANELS / PARTS;
+                         t < (part + 1) * CHANNEL_PANELS / PARTS; t++) {
+                        const i64 at = g * CHANNEL_PANELS + t;
+                        if (t < CHANNEL_PANELS - 1 || LAST_CHANNELS == NR)
+                            panel(from, packed + at * WEIGHT_WORDS, start + at * NR,
+                                  out + t * NR, rows, cols, DOT_NV, NR);
+                        else
+                            panel(from, packed + at * WEIGHT_WORDS, start + at * NR,
+                                  out + t * NR, rows, cols, CEIL_DIV(LAST_CHANNELS, VLEN),
+                                  LAST_CHANNELS);
+                    }
+                }
 }

@@ -5,6 +5,7 @@
  */
 #include "kernels/matmul/dot.h"
 #include "kernels/quantized/conv.h"
+#include "kernels/quantized/shares.h"
 
 enum { TILE_PIXELS = 32, TILE_BYTES = 64, MOST_BYTES = 1 << 30 };
 
@@ -63,9 +64,24 @@ static gemm gemm_of(const optune_task *task, const conv2d_shape *s, qstep step)
     return g;
 }
 
+static int64_t panel_bytes(const gemm *g)
+{
+    return g->passes * g->words * g->nr * 4;
+}
+
 static int64_t words_bytes(const conv2d_shape *s, const gemm *g)
 {
-    return s->groups * g->panels * g->passes * g->words * g->nr * 4;
+    return s->groups * g->panels * panel_bytes(g);
+}
+
+static qconv_work work_of(const conv2d_shape *s, const gemm *g)
+{
+    return (qconv_work){.apart = s->groups,
+                        .tiles = host_ceil(g->pixels, g->rows),
+                        .panels = g->panels,
+                        .panel_bytes = panel_bytes(g),
+                        .gather = 0.5,
+                        .weight = 4};
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -88,7 +104,7 @@ static void space(const optune_task *task, optune_space *space)
     for (int i = 0; i <= (int)best; i++)
         words[i] = step_word[best - i];
     optune_space_words(space, "step", (int)best + 1, words);
-    optune_space_ints(space, "blocks", 8, (const int64_t[]){1, 2, 4, 8, 16, 32, 64, 128});
+    qconv_blocks_knob(space);
 }
 
 static qstep chosen(const optune_config *config)
@@ -102,9 +118,10 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const gemm g = gemm_of(task, &s, chosen(config));
+    const qconv_work work = work_of(&s, &g);
     const int64_t blocks = optune_config_int(config, "blocks");
-    if (blocks > 1 && g.rows * (blocks - 1) >= g.pixels)
-        return optune_refuse(why, "a block of more pixels than there are");
+    if (!qconv_blocks_differ(task, &work, blocks, why))
+        return false;
     return blocks == 1 || blocks * g.rows * g.words * 4 <= 4 << 20 ||
            optune_refuse(why, "a block of more than 4 MiB");
 }
@@ -114,53 +131,11 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     qconv_shape_of(task->call, &s);
     const gemm g = gemm_of(task, &s, chosen(config));
-    const int64_t l2 = host_l2(task), threads = host_threads(task);
-    const int64_t shares = host_ceil(host_ceil(g.pixels, g.rows), threads);
+    const qconv_work work = work_of(&s, &g);
+    const int64_t l2 = host_l2(task);
     const int64_t fit = (g.direct ? l2 / 4 : l2 / 16) / (g.rows * g.words * 4);
-    optune_config_choose_int(config, space, "blocks", host_max(1, host_min(shares, fit)));
+    qconv_blocks_choose(task, &work, fit, space, config);
     optune_config_nearest(config, space);
-}
-
-/* Tasks of a call: parts of each group's panels, in them blocks of pixels. */
-typedef struct shares {
-    int64_t parts, blocks;
-} shares;
-
-/* Tiles of pixels in front of task number i. */
-static int64_t tiles_before(const shares *h, int64_t tiles, int64_t i)
-{
-    return i / h->blocks * tiles + i % h->blocks * tiles / h->blocks;
-}
-
-/* What the thread takes that has most to do, in halves of a tile by a panel: about as much it takes
- * to gather a tile's rows, or to read those that others wrote, and twice as much to read a panel's
- * weights. */
-static int64_t share_cost(const shares *h, const gemm *g, int64_t groups, int64_t threads)
-{
-    const int64_t tiles = host_ceil(g->pixels, g->rows), n = groups * h->parts * h->blocks;
-    const int64_t panels = host_ceil(g->panels, h->parts);
-    int64_t most = 0;
-    for (int64_t t = 0, from = 0; t < threads; t++) { /* as OpenMP shares a loop */
-        const int64_t to = from + n / threads + (t < n % threads);
-        most = host_max(most, tiles_before(h, tiles, to) - tiles_before(h, tiles, from));
-        from = to;
-    }
-    return most * (2 * panels + 1) + 2 * panels;
-}
-
-/* Blocks of at most so many tiles of pixels. */
-static shares shares_of(const gemm *g, int64_t groups, int64_t threads, int64_t most)
-{
-    const int64_t tiles = host_ceil(g->pixels, g->rows), least = host_ceil(tiles, most);
-    shares best = {1, least};
-    for (int64_t parts = 1; parts <= host_min(threads, g->panels); parts++)
-        for (int even = 0; even < 2; even++) {
-            const int64_t blocks = even ? host_ceil(least, threads) * threads : least;
-            const shares h = {parts, host_min(tiles, blocks)};
-            if (share_cost(&h, g, groups, threads) < share_cost(&best, g, groups, threads))
-                best = h;
-        }
-    return best;
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -169,8 +144,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     qconv_shape_of(task->call, &s);
     const gemm g = gemm_of(task, &s, chosen(config));
     const int m = optune_plan_module(plan);
-    const int64_t threads = host_threads(task);
-    const shares share = shares_of(&g, s.groups, threads, optune_config_int(config, "blocks"));
+    const qconv_work work = work_of(&s, &g);
+    const qconv_shares share =
+        qconv_shares_of(task, &work, optune_config_int(config, "blocks"));
     const bool tiles = g.step == STEP_TILES;
     const struct {
         const char *name;
@@ -204,9 +180,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_arg packed =
         qconv_pack(task, plan, m, words_bytes(&s, &g), s.groups * g.panels * g.nr);
     /* Of what lies already, the last pixels alone are put together. */
-    const int64_t rows = g.direct ? 1 : host_ceil(host_ceil(g.pixels, g.rows), share.blocks);
-    const int buffer =
-        optune_plan_scratch(plan, "rows", rows * g.rows * g.words * 4 * threads, false);
+    const int64_t rows = g.direct ? 1 : host_ceil(work.tiles, share.blocks);
+    const int buffer = optune_plan_scratch(
+        plan, "rows", rows * g.rows * g.words * 4 * host_threads(task), false);
     optune_plan_stage(
         plan, &(optune_stage){.phase = OPTUNE_TIMED,
                               .module = m,

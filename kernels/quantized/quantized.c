@@ -18,5 +18,5 @@ void quantized_define(optune_plan *plan, int module, const optune_call *call, qu
 int64_t quantized_share(const optune_task *task, int64_t n)
 {
     enum { LINE = 64 };
-    return host_max(host_ceil(host_ceil(n, host_threads(task)), LINE), 1) * LINE;
+    return host_max(host_ceil(host_ceil(n, host_tasks(task)), LINE), 1) * LINE;
 }

@@ -7,15 +7,7 @@
 
 #include "strategy/inside.h"
 #include "support/check.h"
-
-static int64_t macro(const optune_plan *plan, const char *name)
-{
-    const ot_module *module = &plan->module[0];
-    for (int i = 0; i < module->n_defines; i++)
-        if (strcmp(ot_plan_text(plan, module->define[i].name), name) == 0)
-            return strtoll(ot_plan_text(plan, module->define[i].value), NULL, 10);
-    return 0;
-}
+#include "support/untuned.h"
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -25,20 +17,21 @@ static int64_t ceil_div(int64_t a, int64_t b)
 /* The pieces of one convolution, as its body cuts it. */
 static int64_t pieces(const optune_plan *p)
 {
-    const int64_t apart = macro(p, "N") * macro(p, "GROUPS"), co = macro(p, "CO_G");
-    if (macro(p, "BLOCKS"))
-        return macro(p, "GROUPS") * macro(p, "PARTS") * macro(p, "BLOCKS");
-    if (macro(p, "PIXELS")) {
-        const int64_t pixels = macro(p, "OH") * macro(p, "OW");
-        const int64_t panels = ceil_div(pixels, macro(p, "TV") * macro(p, "LANES"));
-        return apart * ceil_div(ceil_div(co, macro(p, "TM")), macro(p, "OT_CHUNK")) *
-               ceil_div(panels, macro(p, "PANELS"));
+    const int64_t apart = untuned_macro(p, "N") * untuned_macro(p, "GROUPS"),
+                  co = untuned_macro(p, "CO_G");
+    if (untuned_macro(p, "PIXELS")) {
+        const int64_t pixels = untuned_macro(p, "OH") * untuned_macro(p, "OW");
+        const int64_t panels =
+            ceil_div(pixels, untuned_macro(p, "TV") * untuned_macro(p, "LANES"));
+        return apart *
+               ceil_div(ceil_div(co, untuned_macro(p, "TM")), untuned_macro(p, "OT_CHUNK")) *
+               ceil_div(panels, untuned_macro(p, "PANELS"));
     }
     /* Beside the tile, loops are told numbers. */
     const optune_stage *timed = &p->stage[p->n_stages - 1];
     const int64_t each = p->stage[p->n_stages - 2].arg[2].value;
     return apart * ceil_div(ceil_div(co, each), timed->arg[8].value) *
-           ceil_div(macro(p, "OH"), timed->arg[9].value);
+           ceil_div(untuned_macro(p, "OH"), timed->arg[9].value);
 }
 
 /* At most this much of the threads' time is waited for the one that has most to do. */
@@ -53,27 +46,15 @@ static void check_even(const char *name, const char *workload, int threads, doub
                                   .l1 = 32 << 10,
                                   .l2 = 512 << 10,
                                   .l3 = 32 << 20};
-    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
-    static optune_call call;
     static optune_plan plan;
-    optune_err err = {0};
-    optune_space *space;
     optune_config config;
-    char why[OPTUNE_WHY_SIZE];
-    const optune_impl *impl = ot_impl_find(name);
-    check_ok(ot_call_parse(workload, &call, &err));
-    const optune_task task = {&call, &target, &device};
-    if (!ot_impl_applies(impl, &task, NULL))
+    if (!untuned_plan(name, workload, &device, &config, &plan))
         return;
-    check_ok(ot_space_open(&task, impl, &space, &err));
-    assert_true(ot_space_fallback(space, &config, why));
-    check_ok(ot_plan_make(&task, impl, &config, &plan, &err));
     const int64_t n = pieces(&plan);
     const double waited = (double)(ceil_div(n, threads) * threads) / (double)n - 1;
     if (waited > most)
         fail_msg("%s: %s cuts %s into %lld pieces for %d threads", name, "its fallback",
                  workload, (long long)n, threads);
-    ot_space_close(space);
 }
 
 static void test_networks(void **state)
@@ -89,25 +70,6 @@ static void test_networks(void **state)
                     check_even(rows[i], p->workloads[w], threads, threads <= 2 ? 0.15 : 0.35);
 }
 
-static void test_quantized(void **state)
-{
-    (void)state;
-    static const char *const of_bytes[] = {
-        "quantized_conv2d(u8[1,56,56,64], const i8[64,64,3,3], const i32[64], const f32[64], "
-        "padding=[1,1,1,1])",
-        "quantized_conv2d(u8[1,28,28,128], const i8[128,128,3,3], const i32[128], "
-        "const f32[128], padding=[1,1,1,1])",
-        "quantized_conv2d(u8[1,14,14,256], const i8[256,256,3,3], const i32[256], "
-        "const f32[256], padding=[1,1,1,1])",
-        "quantized_conv2d(u8[1,7,7,512], const i8[512,512,3,3], const i32[512], "
-        "const f32[512], padding=[1,1,1,1])",
-    };
-    for (int i = 0; i < OT_COUNT(of_bytes); i++)
-        for (int threads = 1; threads <= 8; threads *= 2)
-            check_even("quantized_conv2d_gemm.cpu", of_bytes[i], threads,
-                       threads <= 2 ? 0.15 : 0.35);
-}
-
 static const optune_device wide = {.key = "wide",
                                    .kind = "cpu",
                                    .cores = 2,
@@ -116,23 +78,10 @@ static const optune_device wide = {.key = "wide",
                                    .l1 = 48 << 10,
                                    .l2 = 2 << 20};
 
-/* What conv2d_1x1.cpu is untuned. */
 static void plan_on(const char *text, const optune_device *device, optune_config *config,
                     optune_plan *plan)
 {
-    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
-    static optune_call call;
-    optune_err err = {0};
-    optune_space *space;
-    check_ok(ot_call_parse(text, &call, &err));
-    const optune_task task = {&call, &target, device};
-    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
-    check_ok(ot_space_open(&task, impl, &space, &err));
-    if (!ot_space_fallback(space, config, NULL))
-        fail_msg("%s, %d threads, vectors of %d bytes: no fallback", text, device->threads,
-                 device->vector_bytes);
-    check_ok(ot_plan_make(&task, impl, config, plan, &err));
-    ot_space_close(space);
+    assert_true(untuned_plan("conv2d_1x1.cpu", text, device, config, plan));
 }
 
 static void plan_1x1(const char *text, int threads, optune_config *config, optune_plan *plan)
@@ -153,7 +102,7 @@ static void test_pixels(void **state)
     assert_string_equal(optune_config_word(&config, "vector"), "channels");
     assert_int_equal(optune_config_int(&config, "oc_chunk"), 16);
     assert_int_equal(pieces(&plan), 4);
-    assert_int_equal(macro(&plan, "OW"), 49);
+    assert_int_equal(untuned_macro(&plan, "OW"), 49);
 }
 
 /* Vectors lie along pixels where these fill them, in blocks that are equally large. */
@@ -185,10 +134,10 @@ static void test_panels(void **state)
         assert_int_equal(along, table[i].panels > 0);
         if (!along)
             continue;
-        assert_int_equal(macro(&plan, "TV"), 4);
-        assert_int_equal(macro(&plan, "TM"), 6);
-        assert_int_equal(macro(&plan, "PANELS"), table[i].panels);
-        assert_int_equal(macro(&plan, "OT_CHUNK"), table[i].chunk);
+        assert_int_equal(untuned_macro(&plan, "TV"), 4);
+        assert_int_equal(untuned_macro(&plan, "TM"), 6);
+        assert_int_equal(untuned_macro(&plan, "PANELS"), table[i].panels);
+        assert_int_equal(untuned_macro(&plan, "OT_CHUNK"), table[i].chunk);
     }
 }
 
@@ -200,14 +149,14 @@ static void test_narrower_panels(void **state)
     static optune_plan plan;
     optune_config config;
     plan_1x1("conv2d(f32[1,384,14,14], const f32[64,384,1,1])", 2, &config, &plan);
-    assert_int_equal(macro(&plan, "TV"), 3);
-    assert_int_equal(macro(&plan, "TM"), 8);
-    assert_int_equal(macro(&plan, "OT_CHUNK"), 4);
-    assert_int_equal(macro(&plan, "PANELS"), 5);
+    assert_int_equal(untuned_macro(&plan, "TV"), 3);
+    assert_int_equal(untuned_macro(&plan, "TM"), 8);
+    assert_int_equal(untuned_macro(&plan, "OT_CHUNK"), 4);
+    assert_int_equal(untuned_macro(&plan, "PANELS"), 5);
     plan_1x1("conv2d(f32[1,384,14,14], const f32[8,384,1,1])", 2, &config, &plan);
-    assert_int_equal(macro(&plan, "TV"), 3);
-    assert_int_equal(macro(&plan, "OT_CHUNK"), 1);
-    assert_int_equal(macro(&plan, "PANELS"), 3);
+    assert_int_equal(untuned_macro(&plan, "TV"), 3);
+    assert_int_equal(untuned_macro(&plan, "OT_CHUNK"), 1);
+    assert_int_equal(untuned_macro(&plan, "PANELS"), 3);
     assert_int_equal(pieces(&plan), 2);
 }
 
@@ -299,9 +248,9 @@ static void test_tiles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks),        cmocka_unit_test(test_quantized),
-        cmocka_unit_test(test_pixels),          cmocka_unit_test(test_panels),
-        cmocka_unit_test(test_narrower_panels), cmocka_unit_test(test_whole_panels),
-        cmocka_unit_test(test_long_rows),       cmocka_unit_test(test_tiles)};
+        cmocka_unit_test(test_networks),     cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_panels),       cmocka_unit_test(test_narrower_panels),
+        cmocka_unit_test(test_whole_panels), cmocka_unit_test(test_long_rows),
+        cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,17 +97,6 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_nearest(config, space);
 }
 
-/* `turns` of a loop that threads share, and how many pieces make that even: 1 where it is, or
- * nearly, `most` at most. */
-static int64_t even_pieces(const optune_task *task, int64_t turns, int64_t pieces, int64_t most)
-{
-    const int64_t threads = matmul_threads(task);
-    int64_t even = pieces;
-    while (turns * even % threads != 0)
-        even++;
-    return turns * pieces >= 8 * threads || even > most ? pieces : even;
-}
-
 /* Tasks of `block_co` panels and `block_pixel` blocks at most, and pieces of rows. */
 static void define_tasks(const optune_task *task, const optune_config *config,
                          const conv2d_shape *s, const dots_planes *p, optune_plan *plan,
@@ -120,10 +109,11 @@ static void define_tasks(const optune_task *task, const optune_config *config,
     const int64_t images = s->n * s->groups;
     optune_plan_define(plan, module, "CO_TASKS", channels);
     optune_plan_define(plan, module, "PIXEL_TASKS",
-                       even_pieces(task, images * channels, pixels, blocks));
+                       host_even_pieces(task, images * channels, pixels, blocks));
     optune_plan_define(plan, module, "ROW_PIECES",
-                       even_pieces(task, images * host_ceil(p->channel_words, TILE) * p->rows,
-                                   1, host_ceil(p->pitch, TILE)));
+                       host_even_pieces(task,
+                                        images * host_ceil(p->channel_words, TILE) * p->rows, 1,
+                                        host_ceil(p->pitch, TILE)));
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -122,12 +122,14 @@ static void space(const optune_task *task, optune_space *space)
     optune_space_ints(space, "unroll", 3, unroll);
 }
 
-/* Rows that the thread with most of them computes, those of the kernel that each block transforms
- * anew weighed as a quarter: they are no products. */
-static double share(const conv2d_shape *s, int64_t rows, int64_t threads)
+/* Rows that pass until all are done in blocks of so many, those of the kernel that each block
+ * transforms anew weighed as a quarter: they are no products. */
+static double share(const optune_task *task, const conv2d_shape *s, int64_t rows)
 {
-    const int64_t blocks = host_ceil(s->n * host_ceil(s->oh, rows), threads);
-    return (double)host_min(blocks * rows, s->n * s->oh) + (double)(blocks * (s->kh - 1)) / 4;
+    const int64_t blocks = host_ceil(s->n * host_ceil(s->oh, rows), host_threads(task));
+    const double beside = (double)(s->kh - 1) / 4;
+    const double most = (double)host_min(blocks * rows, s->n * s->oh) + (double)blocks * beside;
+    return most + host_wait(task, most, (double)host_min(rows, s->oh) + beside);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -152,8 +154,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     for (size_t i = 0; i < sizeof block_rows / sizeof block_rows[0]; i++)
         if (rows == 0 ||
             (sizes_with(task, &s, tile, co, block_rows[i]).v * conv2d_elem(&s) <= l2 / 2 &&
-             share(&s, block_rows[i], host_threads(task)) <=
-                 share(&s, rows, host_threads(task))))
+             share(task, &s, block_rows[i]) <= share(task, &s, rows)))
             rows = block_rows[i];
     optune_config_choose_int(config, space, "block_rows", rows);
     optune_config_nearest(config, space);
