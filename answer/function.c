@@ -16,6 +16,12 @@ struct optune_function {
     void *constant[OPTUNE_MAX_INPUTS]; /* what its shape function sees of constants */
 };
 
+/* What a caller hands over for input `i`: where nothing has elements it may be no list at all. */
+static const void *handed(const void *const *list, int i)
+{
+    return list ? list[i] : NULL;
+}
+
 /* The host's copy of what a shape function reads. */
 static int keep_constants(optune_function *f, const void *const *constants, optune_err *err)
 {
@@ -31,7 +37,8 @@ static int keep_constants(optune_function *f, const void *const *constants, optu
         f->constant[i] = ot_try_alloc(bytes + 1, "a constant", err);
         if (!f->constant[i])
             return OPTUNE_ENOMEM;
-        memcpy(f->constant[i], constants[i], bytes);
+        if (bytes)
+            memcpy(f->constant[i], constants[i], bytes);
     }
     return OPTUNE_OK;
 }
@@ -45,7 +52,7 @@ static int find_shape(optune_function *f, const void *const *inputs, optune_err 
     optune_call *call = ot_alloc(sizeof *call);
     *call = *f->kernel.session->task.call;
     for (int i = 0; i < optune_call_inputs(call); i++)
-        in[i] = f->constant[i] ? f->constant[i] : inputs[i];
+        in[i] = f->constant[i] ? f->constant[i] : handed(inputs, i);
     const int status = ot_call_shape(call, in, err);
     if (status >= 0)
         *f->shaped = *call;
@@ -79,8 +86,8 @@ static int make_buffers(optune_function *f, const void *const *constants, optune
             continue;
         }
         status = s->row->alloc(s->state, s->in_bytes[i], false, buffer, err);
-        if (status >= 0 && input->is_const)
-            status = constants && constants[i]
+        if (status >= 0 && input->is_const && s->in_bytes[i])
+            status = handed(constants, i)
                          ? s->row->write(s->state, *buffer, constants[i], s->in_bytes[i])
                          : optune_fail(err, OPTUNE_EUSAGE,
                                        "input %d of '%s' is a constant and has no elements",
@@ -142,7 +149,7 @@ int optune_function_run(optune_function *f, const void *const *inputs, void *con
     ot_session *s = f->kernel.session;
     int status = OPTUNE_OK;
     for (int i = 0; i < optune_call_inputs(s->task.call); i++)
-        if (!s->task.call->input[i].is_const && s->in_bytes[i] && (!inputs || !inputs[i]))
+        if (!s->task.call->input[i].is_const && s->in_bytes[i] && !handed(inputs, i))
             return optune_fail(err, OPTUNE_EUSAGE, "input %d has no elements", i + 1);
     for (int i = 0; i < s->task.call->n_outputs; i++)
         if (s->out_bytes[i] && (!outputs || !outputs[i]))
@@ -152,15 +159,18 @@ int optune_function_run(optune_function *f, const void *const *inputs, void *con
         if (s->task.call->input[i].is_const)
             continue;
         void **buffer = &s->in[OT_ALIGNED][i];
-        status = s->row->alias ? s->row->alias(s->state, buffer, (void *)(uintptr_t)inputs[i])
-                               : s->row->write(s->state, *buffer, inputs[i], s->in_bytes[i]);
+        const void *const in = handed(inputs, i);
+        status = s->row->alias    ? s->row->alias(s->state, buffer, (void *)(uintptr_t)in)
+                 : s->in_bytes[i] ? s->row->write(s->state, *buffer, in, s->in_bytes[i])
+                                  : OPTUNE_OK;
     }
     for (int i = 0; i < s->task.call->n_outputs && status >= 0 && s->row->alias; i++)
-        status = s->row->alias(s->state, &s->out[OT_ALIGNED][i], outputs[i]);
+        status = s->row->alias(s->state, &s->out[OT_ALIGNED][i], outputs ? outputs[i] : NULL);
     if (status >= 0)
         status = ot_kernel_run(&f->kernel, err);
     for (int i = 0; i < s->task.call->n_outputs && status >= 0 && !s->row->alias; i++)
-        status = s->row->read(s->state, s->out[OT_ALIGNED][i], outputs[i], s->out_bytes[i]);
+        if (s->out_bytes[i])
+            status = s->row->read(s->state, s->out[OT_ALIGNED][i], outputs[i], s->out_bytes[i]);
     return status;
 }
 

@@ -248,7 +248,8 @@ OPTUNE_API int optune_call_describe(const optune_call *call, struct optune_resul
  */
 
 /* The selected implementation of one call whose types are known. `constants`: the elements of its
- * constant inputs, by input, the others are not read; they are copied and packed. */
+ * constant inputs, by input, the others are not read; they are copied and packed. What has no
+ * elements may be NULL, here and below, and so may a list of nothing else. */
 typedef struct optune_function optune_function;
 OPTUNE_API int optune_function_open(struct optune *handle, const optune_call *call,
                                     const void *const *constants, optune_function **function,

@@ -20,7 +20,8 @@ void epilogue_stage(void *const *arg)
             const i64 end = r * RUN + MIN((c + 1) * CHUNK, RUN);
             for (; o + VLEN <= end; o += VLEN)
                 store(out + o, epilogue(load(out + o), arg, o, VLEN));
-            for (; o < end; o++)
-                out[o] = epilogue_one(out[o], arg, o);
+            const int rest = (int)(end - o);
+            for (int l = 0; l < rest; l++)
+                out[o + l] = epilogue_one(out[o + l], arg, o + l);
         }
 }

@@ -2,26 +2,42 @@
 /* What kernels/host/host.h declares. */
 #include "kernels/host/host.h"
 
+/* As the text of a workload has it. */
+static void dim_text(const optune_dim *dim, char *text, size_t size)
+{
+    if (optune_dim_known(dim)) {
+        snprintf(text, size, "%" PRId64, dim->min);
+        return;
+    }
+    const int n = snprintf(text, size, "?%.*s", OPTUNE_WORD_SIZE, optune_dim_text(dim));
+    if (dim->max != OPTUNE_DIM_MAX)
+        snprintf(text + n, size - (size_t)n, ":%" PRId64 "..%" PRId64, dim->min, dim->max);
+    else if (dim->min > 0)
+        snprintf(text + n, size - (size_t)n, ":%" PRId64 "..", dim->min);
+}
+
 const char *host_type_text(const optune_tensor *type, char text[HOST_TYPE_TEXT])
 {
-    static const char *const prefix[] = {"?", "f", "bf", "i", "u", "bool"};
+    enum { DIM_TEXT = OPTUNE_WORD_SIZE + 48, END = sizeof ",...]" };
+    static const char *const prefix[] = {"?", "f", "bf", "i", "u", "u"};
     const optune_dtype dtype = type->dtype;
+    const bool is_bool = dtype.code == OPTUNE_DTYPE_BOOL;
     int n = snprintf(text, HOST_TYPE_TEXT, "%s", prefix[dtype.code]);
-    if (dtype.code != OPTUNE_DTYPE_UNKNOWN && dtype.code != OPTUNE_DTYPE_BOOL)
-        n += snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "%d", dtype.bits);
+    if (dtype.code != OPTUNE_DTYPE_UNKNOWN)
+        n += snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "%d", is_bool ? 1 : dtype.bits);
+    if (dtype.lanes > 1)
+        n += snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "x%d", dtype.lanes);
     if (type->rank < 0)
         return text;
     text[n++] = '[';
-    for (int i = 0; i < type->rank && n < HOST_TYPE_TEXT - 48; i++) {
-        const optune_dim *dim = &type->dim[i];
-        if (i > 0)
-            text[n++] = ',';
-        if (optune_dim_known(dim))
-            n += snprintf(text + n, 24, "%" PRId64, dim->min);
-        else if (dim->max == OPTUNE_DIM_MAX)
-            n += snprintf(text + n, 24, "?%s", dim->name);
-        else
-            n += snprintf(text + n, 44, "?:%" PRId64 "..%" PRId64, dim->min, dim->max);
+    for (int i = 0; i < type->rank; i++) {
+        char dim[DIM_TEXT];
+        dim_text(&type->dim[i], dim, sizeof dim);
+        if (n + (int)strlen(dim) + END > HOST_TYPE_TEXT) {
+            n += snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, ",...");
+            break;
+        }
+        n += snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "%s%s", i > 0 ? "," : "", dim);
     }
     snprintf(text + n, HOST_TYPE_TEXT - (size_t)n, "]");
     return text;

@@ -121,10 +121,7 @@ INLINE void gemm_finish(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const i
     }
     UNROLL(1)
     for (int i = 0; i < rows; i++, c += ldc, o += ldc) {
-        UNROLL(64)
-        for (int j = 0; j < GEMM_NV; j++) {
-            if (j * VLEN >= cols)
-                break; /* gcc unrolls no loop with two conditions, and says so */
+        for (int j = 0; j < GEMM_NV && j * VLEN < cols; j++) {
             const int lanes = MIN(VLEN, cols - j * VLEN);
             const vec v = epilogue(done[i][j], arg, o + j * VLEN, lanes);
             if (lanes == VLEN)

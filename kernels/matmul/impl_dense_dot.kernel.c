@@ -62,13 +62,9 @@ INLINE void tile(const word_at *a, const u32 *panel, const OUT_T *bias, OUT_T *o
     }
     UNROLL(1)
     for (int i = 0; i < rows; i++) {
-        UNROLL(1)
-        for (int j = 0; j < DOT_NV; j++) {
-            if (j * VLEN >= cols)
-                break; /* see gemm_finish */
+        for (int j = 0; j < DOT_NV && j * VLEN < cols; j++)
             dot_store(out, o + i * N + j * VLEN, done[i][j], BIAS ? bias + j * VLEN : 0,
                       MIN(VLEN, cols - j * VLEN), arg);
-        }
     }
     return;
 #endif

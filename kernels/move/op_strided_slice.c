@@ -2,7 +2,7 @@
 /*
  * strided_slice: of each dim the elements begin, begin + stride ... before end (behind it, for
  * a negative stride). Negative positions count from the end, and what lies outside is cut off;
- * dims that the lists leave out are whole.
+ * dims that the lists leave out are whole; `begin` names as many as the others, or more.
  */
 #include <string.h>
 
@@ -155,6 +155,11 @@ static int types(optune_call *call, optune_err *err)
     for (int i = 0; i < strides->n; i++)
         if (strides->i[i] == 0)
             return optune_fail(err, OPTUNE_ETYPE, "a stride is 0");
+    if (optune_call_attr(call, "end")->n > n || strides->n > host_max(n, 1))
+        return optune_fail(
+            err, OPTUNE_ETYPE,
+            "'end' has %d numbers, 'strides' %d: no more than 'begin', which has %d",
+            optune_call_attr(call, "end")->n, strides->n, n);
     const int rank = in->rank >= 0 ? in->rank : out->rank;
     if (status < 0 || rank < 0)
         return status < 0 ? status : 1;

@@ -703,6 +703,27 @@ static void test_function(void **state)
     optune_close(o);
 }
 
+/* Memory of nothing is nowhere, and of nothing but that there need be no list. */
+static void test_nothing(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    optune *o = tuning_open("nothing");
+    optune_function *f = NULL;
+    float data[3] = {1, 2, 3}, sum = 7;
+    check_ok(optune_function_open_text(o, "dense(f32[1,3], const f32[0,3])", NULL, &f, &err));
+    check_ok(optune_function_run(f, (const void *const[]){data, NULL}, NULL, &err));
+    optune_function_close(f);
+    check_ok(optune_function_open_text(o, "sum(f32[0])", NULL, &f, &err));
+    check_ok(optune_function_run(f, NULL, (void *const[]){&sum}, &err));
+    assert_float_equal(sum, 0, 0);
+    optune_function_close(f);
+    check_ok(optune_function_open_text(o, "compress(const f32[0], bool[0])", NULL, &f, &err));
+    check_ok(optune_function_run(f, NULL, NULL, &err));
+    optune_function_close(f);
+    optune_close(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -712,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_places),         cmocka_unit_test(test_fused_behind_views),
         cmocka_unit_test(test_shared_scratch), cmocka_unit_test(test_clones),
         cmocka_unit_test(test_profile),        cmocka_unit_test(test_over),
+        cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, tuning_setup, tuning_teardown);
 }

@@ -362,13 +362,38 @@ static void test_zeros_of_bytes(void **state)
     }
 }
 
+/* Types in a relation's messages are as a workload writes them. */
+static void test_types_are_told(void **state)
+{
+    static const struct {
+        const char *text, *told;
+    } all[] = {
+        {"dense(f32x4[3,4], f32[5,4])", "data f32x4[3,4]"},
+        {"softmax(f32[?m:1..8,?k:2..,?,?(m+1)/2], axis=4)",
+         "f32[?m:1..8,?k:2..,?,?(m+1)/2:1..4]"},
+        {"gather(bool[?n,3], i32[2,5])", "u1[?n,3]"},
+        {"softmax(f32[?the_first_named:1..1099511627776,?the_second_name:2..1099511627776,"
+         "?the_third_named:3..1099511627776,?the_fourth_name:4..1099511627776,"
+         "?the_fifth_named:5..1099511627776,?the_sixth_named:6..1099511627776,7], axis=7)",
+         ",...] has no axis 7"},
+    };
+    (void)state;
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        optune_err err = {0};
+        optune_call call;
+        assert_int_equal(ot_call_parse(all[i].text, &call, &err), OPTUNE_ETYPE);
+        check_contains(err.text, all[i].told);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_causal_work),   cmocka_unit_test(test_presets),
-        cmocka_unit_test(test_partial_types), cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_narrow_sums),   cmocka_unit_test(test_zeros_of_bytes),
+        cmocka_unit_test(test_rows),           cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_causal_work),    cmocka_unit_test(test_presets),
+        cmocka_unit_test(test_partial_types),  cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_narrow_sums),    cmocka_unit_test(test_zeros_of_bytes),
+        cmocka_unit_test(test_types_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,10 @@ static void test_moves(void **state)
     check_output("strided_slice(f32[?n:2..9], begin=[7], end=[1], strides=[-2])",
                  "f32[?:0..3]");
     check_output("strided_slice(f32[?n], begin=[0], end=[3])", "f32[?:0..3]");
+    check_output("strided_slice(f32[3,4], begin=[1,0], end=[2])", "f32[1,4]");
+    check_refused("strided_slice(f32[3,4], begin=[1], end=[2,3])", "'end' has 2 numbers");
+    check_refused("strided_slice(f32[3,4], begin=[1], end=[2], strides=[1,2])",
+                  "'strides' 2: no more than 'begin', which has 1");
     check_output("concatenate(f32[?n:5..8], f32[?n:5..8])", "f32[?2*n:10..16]");
     check_output("concatenate(f32[?n:0..2], f32[3], f32[?m:1..4])", "f32[?m+n+3:4..9]");
     check_output("pad(f32[?n:5..8], before=[-2], after=[4])", "f32[?n+2:7..10]");

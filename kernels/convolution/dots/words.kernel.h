@@ -78,7 +78,6 @@ INLINE void put_pixels(OUT_T *out, i64 o, i64 p, vec sums, void *const *arg)
     DTYPE lane[2 * VLEN] __attribute__((aligned(VEC_BYTES)));
     *(vec *)lane = *(vec *)(lane + VLEN) = sums;
     i64 from = x, row = y;
-    UNROLL(1)
     for (i64 l = 0; l < VLEN && row < OH; l += PITCH - from, from = 0, row++) {
         const i64 at = o + row * OW + from;
         const int n = (int)MIN(VLEN - l, end - from);
