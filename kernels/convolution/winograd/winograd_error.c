@@ -33,10 +33,13 @@ void winograd_points(winograd_way *w, const double *finite, int taps, int all)
             b += poly[j] * poly[j];
             behind += poly[j] != 0 ? b : 0;
         }
-        for (int j = 0; j < taps; j++)
-            g += i ? pow(finite[i - 1], 2 * j) / (norm * norm) : j == 0;
-        for (int k = 0; k < w->tile; k++) {
-            const double out = i >= n ? 0 : i ? pow(finite[i - 1], 2 * k) : k == w->tile - 1;
+        const double square = i ? finite[i - 1] * finite[i - 1] : 0;
+        double power = 1;
+        for (int j = 0; j < taps; j++, power *= square)
+            g += i ? power / (norm * norm) : j == 0;
+        power = 1;
+        for (int k = 0; k < w->tile; k++, power *= square) {
+            const double out = i >= n ? 0 : i ? power : k == w->tile - 1;
             w->weight[k] += out * g * b;
             w->rounded[k] += out * g * (behind + (i ? b : 0)); /* infinity's weight is exact */
             sum[k] += out * g * b;
@@ -131,50 +134,117 @@ static double winograd_places(int64_t extent, int64_t stride, int64_t pads, int 
     return edge ? 2 * (double)beyond : (double)extent;
 }
 
-double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
-                      const winograd_way *along, int sums)
+/* Outputs whose kernel lies over as much of the input: inside, above and below, beside, corners. */
+typedef struct winograd_edge {
+    double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE]; /* of one plane */
+    double count;                                                     /* of all planes */
+    double n, added; /* products of an output, and how many meet before transforms */
+    double most;     /* outputs beyond the bound, as if all were as the worst one of a tile */
+} winograd_edge;
+
+typedef struct winograd_question {
+    const winograd_way *down, *along;
+    double planes, bound;
+    int sums;
+} winograd_question;
+
+static double winograd_roundings(const winograd_question *q, double added, int i, int k)
+{
+    const winograd_way *const down = q->down, *const along = q->along;
+    return down->weight[i] * along->weight[k] * (q->sums * added + 1) / 2 +
+           (down->rounded[i] + down->added[i]) * along->weight[k] +
+           down->weight[i] * (along->rounded[k] + along->added[k]);
+}
+
+/* The bound over the error. A rounding's variance is 0.045 eps^2; that of a product of factors
+ * 1/9. */
+static double winograd_reach(const winograd_question *q, double added, double roundings)
+{
+    return q->bound / sqrt(0.045 / 9 * added * roundings);
+}
+
+/* Any l is a bound of the chance, and for many products one is enough. */
+static double winograd_rough(double reach, double n)
+{
+    return 2 * exp(winograd_exponent(8, reach, n));
+}
+
+static bool winograd_sure(double outputs)
+{
+    return outputs < WINOGRAD_MOST_WRONG / 100;
+}
+
+static double winograd_edge_wrong(const winograd_question *q, const winograd_edge *e)
+{
+    double wrong = 0;
+    for (int i = 0; i < q->down->tile && wrong <= WINOGRAD_MOST_WRONG; i++)
+        for (int k = 0; k < q->along->tile && wrong <= WINOGRAD_MOST_WRONG; k++) {
+            const double reach =
+                winograd_reach(q, e->added, winograd_roundings(q, e->added, i, k));
+            const double rough = winograd_rough(reach, e->n);
+            wrong += q->planes * e->down_at[i] * e->along_at[k] *
+                     (winograd_sure(e->count * rough) ? rough : winograd_chance(reach, e->n));
+        }
+    return wrong;
+}
+
+/* The taps of a kernel that lie over the input at the outputs of an edge, in one direction. */
+static int64_t winograd_taps(int64_t extent, int64_t outs, int64_t stride, int64_t pad,
+                             int64_t kernel, bool edge)
+{
+    return edge ? host_min(winograd_over(0, stride, pad, kernel, extent),
+                           winograd_over(outs - 1, stride, pad, kernel, extent))
+                : host_min(kernel, extent);
+}
+
+static winograd_edge winograd_edge_of(const winograd_question *q, const conv2d_shape *s,
+                                      int64_t pads_y, int64_t pads_x, bool rows_add)
+{
+    const int64_t rows = winograd_taps(s->h, s->oh, s->sh, s->pt, s->kh, pads_y > 0);
+    const int64_t cols = winograd_taps(s->w, s->ow, s->sw, s->pl, s->kw, pads_x > 0);
+    winograd_edge e = {.n = (double)(s->ci * rows * cols),
+                       .added = (double)(s->ci * (rows_add ? host_max(rows, 1) : 1))};
+    e.count = q->planes *
+              winograd_places(s->oh, s->sh, pads_y, q->down->tile, pads_y > 0, e.down_at) *
+              winograd_places(s->ow, s->sw, pads_x, q->along->tile, pads_x > 0, e.along_at);
+    double worst = 0;
+    for (int i = 0; i < q->down->tile; i++)
+        for (int k = 0; k < q->along->tile; k++)
+            worst = fmax(worst, winograd_roundings(q, e.added, i, k));
+    e.most = e.count * winograd_rough(winograd_reach(q, e.added, worst), e.n);
+    return e;
+}
+
+bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
+                          const winograd_way *along, int sums)
 {
     static const winograd_way none = {.tile = 1, .weight = {1}};
     const double terms = (double)(s->ci * s->kh * s->kw);
-    const double bound = WINOGRAD_SCALE * fmin(terms, 2 * sqrt(terms) + 4);
-    const double planes = (double)s->images * (double)s->co;
-    const winograd_way *const up = down ? down : &none;
-    double wrong = 0;
-    for (int edge = 0; edge < 4; edge++) { /* inside, above and below, beside, corners */
-        const int64_t pads_y = host_max(s->pt, s->pb), pads_x = host_max(s->pl, s->pr);
-        const int64_t rows = edge & 1
-                                 ? host_min(winograd_over(0, s->sh, s->pt, s->kh, s->h),
-                                            winograd_over(s->oh - 1, s->sh, s->pt, s->kh, s->h))
-                                 : host_min(s->kh, s->h);
-        const int64_t cols = edge & 2
-                                 ? host_min(winograd_over(0, s->sw, s->pl, s->kw, s->w),
-                                            winograd_over(s->ow - 1, s->sw, s->pl, s->kw, s->w))
-                                 : host_min(s->kw, s->w);
-        if ((edge & 1 && !pads_y) || (edge & 2 && !pads_x))
+    const winograd_question q = {.down = down ? down : &none,
+                                 .along = along,
+                                 .planes = (double)s->images * (double)s->co,
+                                 .bound = WINOGRAD_SCALE * fmin(terms, 2 * sqrt(terms) + 4),
+                                 .sums = sums};
+    const int64_t pads_y = host_max(s->pt, s->pb), pads_x = host_max(s->pl, s->pr);
+    winograd_edge edge[4];
+    int n = 0;
+    double wrong = 0, little = 0; /* little: of those that are hardly worth a closer look */
+    for (int at = 0; at < 4; at++) {
+        if ((at & 1 && !pads_y) || (at & 2 && !pads_x))
             continue;
-        double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE];
-        const double count =
-            planes * winograd_places(s->oh, s->sh, pads_y, up->tile, edge & 1, down_at) *
-            winograd_places(s->ow, s->sw, pads_x, along->tile, edge & 2, along_at);
-        const double n = (double)(s->ci * rows * cols);
-        const double added = (double)(s->ci * (down ? 1 : host_max(rows, 1)));
-        for (int i = 0; i < up->tile && wrong <= WINOGRAD_MOST_WRONG; i++)
-            for (int k = 0; k < along->tile && wrong <= WINOGRAD_MOST_WRONG; k++) {
-                const double w = up->weight[i] * along->weight[k];
-                const double roundings = w * (sums * added + 1) / 2 +
-                                         (up->rounded[i] + up->added[i]) * along->weight[k] +
-                                         up->weight[i] * (along->rounded[k] + along->added[k]);
-                /* A rounding's variance is 0.045 eps^2; that of a product of factors 1/9. */
-                const double reach = bound / sqrt(0.045 / 9 * added * roundings);
-                /* Any l is a bound, and for many products one is enough. */
-                const double rough = 2 * exp(winograd_exponent(8, reach, n));
-                wrong +=
-                    planes * down_at[i] * along_at[k] *
-                    (count * rough < WINOGRAD_MOST_WRONG / 100 ? rough
-                                                               : winograd_chance(reach, n));
-            }
+        const winograd_edge e =
+            winograd_edge_of(&q, s, at & 1 ? pads_y : 0, at & 2 ? pads_x : 0, !down);
+        if (winograd_sure(e.most)) {
+            little += e.most;
+            edge[n++] = e;
+        } else {
+            wrong += winograd_edge_wrong(&q, &e);
+        }
     }
-    return wrong;
+    if (wrong + little > WINOGRAD_MOST_WRONG)
+        for (int i = 0; i < n; i++)
+            wrong += winograd_edge_wrong(&q, &edge[i]);
+    return wrong <= WINOGRAD_MOST_WRONG;
 }
 
 bool winograd_three_precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_w)
@@ -190,7 +260,7 @@ bool winograd_three_precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_
     if (*it == UNASKED) {
         const winograd_way down = winograd_three(tile_h, s->sh);
         const winograd_way along = winograd_three(tile_w, s->sw);
-        *it = winograd_wrong(s, &down, &along, 1) <= WINOGRAD_MOST_WRONG ? PRECISE : TOO_ROUGH;
+        *it = winograd_keeps_bound(s, &down, &along, 1) ? PRECISE : TOO_ROUGH;
     }
     return *it == PRECISE;
 }

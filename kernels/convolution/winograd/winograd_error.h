@@ -45,10 +45,10 @@ void winograd_points(winograd_way *w, const double *finite, int taps, int all);
  * 2, the even taps by interpolation and the odd one as it is. */
 winograd_way winograd_three(int64_t tile, int64_t stride);
 
-/* Expected outputs beyond the bound. `sums` products are added at a point for each input channel
- * and, where `down` is no transform (NULL), kernel row. */
-double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
-                      const winograd_way *along, int sums);
+/* Whether few enough outputs are expected beyond the bound. `sums` products are added at a point
+ * for each input channel and, where `down` is no transform (NULL), kernel row. */
+bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
+                          const winograd_way *along, int sums);
 
 /* Whether 3x3 tiles of so many rows and columns keep the error bound. A thread remembers what it
  * asked of the last shape: who chooses, checks and plans a config asks alike. */
