@@ -68,48 +68,54 @@ static winograd_way three_of(int64_t tile, int64_t stride)
     return w;
 }
 
-winograd_way winograd_three(int64_t tile, int64_t stride)
+/* Three taps of stride 1 or 2 in tiles of 1, 2, 4 or 7, as conv2d_winograd does them: with stride
+ * 2, the even taps by interpolation and the odd one as it is. */
+static const winograd_way *winograd_three(int64_t tile, int64_t stride)
 {
     static _Thread_local winograd_way known[WINOGRAD_MOST_TILE][2];
     winograd_way *const w = &known[tile][stride - 1];
     if (w->tile == 0)
         *w = three_of(tile, stride);
-    return *w;
+    return w;
 }
 
-/* ln E[exp(-s |u v|)] of u and v uniform in [-1, 1). */
-static double winograd_log_phi(double s)
+/* ln E[exp(-s |u v|)] of u and v uniform in [-1, 1), and its first two derivatives by ln s. */
+typedef struct winograd_phi {
+    double log, slope, bend;
+} winograd_phi;
+
+static winograd_phi winograd_phi_of(double s)
 {
+    const double e = s < 40 ? exp(-s) : 0;
     const double ein =
         s < 1 ? s * (1 - s / 4 * (1 - s * 2 / 9 * (1 - s * 3 / 16 * (1 - s * 4 / 25))))
-              : log(s) + 0.5772157 + exp(-s) * log1p(1 / s);
-    return log(ein / s);
+              : log(s) + 0.5772157 + (e > 0 ? e * log1p(1 / s) : 0);
+    const double by = (1 - e) / ein;
+    return (winograd_phi){.log = log(ein / s), .slope = by - 1, .bend = s * e / ein - by * by};
 }
 
-static double winograd_exponent(double l, double reach, double n)
-{
-    return l * l / 2 + n * winograd_log_phi(l * reach);
-}
-
-/* The chance that a normal error exceeds `reach` times the sum of n absolute products. */
+/* The chance that a normal error exceeds `reach` times the sum of n absolute products. The exponent
+ * is convex in ln l; its least l is at most sqrt(n), from where Newton's steps go down to it. */
 static double winograd_chance(double reach, double n)
 {
+    enum { MOST_STEPS = 20 };
+    const double lowest = 0.02, highest = 16;
     if (n < 1)
         return 1;
-    double lo = log(0.02), hi = log(16);
-    for (int i = 0; i < 20; i++) { /* the exponent is convex */
-        const double a = lo + (hi - lo) * 0.382, b = lo + (hi - lo) * 0.618;
-        if (winograd_exponent(exp(a), reach, n) < winograd_exponent(exp(b), reach, n))
-            hi = b;
-        else
-            lo = a;
+    double l = fmin(highest, sqrt(n)), slope = 0, bend = 0, exponent = 0;
+    for (int i = 0; i < MOST_STEPS; i++) {
+        const winograd_phi phi = winograd_phi_of(l * reach);
+        exponent = l * l / 2 + n * phi.log;
+        slope = l * l + n * phi.slope;
+        bend = 2 * l * l + n * phi.bend;
+        const double step = bend > 0 ? -slope / bend : slope > 0 ? -1 : 1;
+        const double next = fmax(lowest, fmin(highest, l * exp(fmax(-1, fmin(1, step)))));
+        if (fabs(next - l) < 1e-3 * l)
+            break;
+        l = next;
     }
-    const double l = exp((lo + hi) / 2), h = l / 50, least = winograd_exponent(l, reach, n);
-    const double bend =
-        (winograd_exponent(l + h, reach, n) - 2 * least + winograd_exponent(l - h, reach, n)) /
-        (h * h);
-    const double factor = l * sqrt(6.283185 * fmax(bend, 0.1));
-    return fmin(1, 2 * exp(least) / fmax(1, factor));
+    const double factor = sqrt(6.283185 * fmax(bend - slope, 0.1 * l * l));
+    return fmin(1, 2 * exp(exponent) / fmax(1, factor));
 }
 
 /* Kernel rows (or columns) over the input at output i. */
@@ -134,19 +140,22 @@ static double winograd_places(int64_t extent, int64_t stride, int64_t pads, int 
     return edge ? 2 * (double)beyond : (double)extent;
 }
 
-/* Outputs whose kernel lies over as much of the input: inside, above and below, beside, corners. */
-typedef struct winograd_edge {
-    double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE]; /* of one plane */
-    double count;                                                     /* of all planes */
-    double n, added; /* products of an output, and how many meet before transforms */
-    double most;     /* outputs beyond the bound, as if all were as the worst one of a tile */
-} winograd_edge;
-
 typedef struct winograd_question {
     const winograd_way *down, *along;
     double planes, bound;
     int sums;
 } winograd_question;
+
+/* Outputs whose kernel lies over as much of the input: inside, above and below, beside, corners. */
+typedef struct winograd_edge {
+    double n, added;    /* products of an output, and how many meet before transforms */
+    double count, left; /* outputs of all planes, and those in places that were not looked at */
+    struct {
+        double outputs, roundings;
+    } place[WINOGRAD_MOST_TILE * WINOGRAD_MOST_TILE]; /* of a tile; the worst one is the last */
+    int n_places;
+    double chance; /* that an output of the worst place is beyond the bound */
+} winograd_edge;
 
 static double winograd_roundings(const winograd_question *q, double added, int i, int k)
 {
@@ -156,36 +165,25 @@ static double winograd_roundings(const winograd_question *q, double added, int i
            down->weight[i] * (along->rounded[k] + along->added[k]);
 }
 
-/* The bound over the error. A rounding's variance is 0.045 eps^2; that of a product of factors
- * 1/9. */
-static double winograd_reach(const winograd_question *q, double added, double roundings)
+static void winograd_look(const winograd_question *q, winograd_edge *e)
 {
-    return q->bound / sqrt(0.045 / 9 * added * roundings);
-}
-
-/* Any l is a bound of the chance, and for many products one is enough. */
-static double winograd_rough(double reach, double n)
-{
-    return 2 * exp(winograd_exponent(8, reach, n));
-}
-
-static bool winograd_sure(double outputs)
-{
-    return outputs < WINOGRAD_MOST_WRONG / 100;
-}
-
-static double winograd_edge_wrong(const winograd_question *q, const winograd_edge *e)
-{
-    double wrong = 0;
-    for (int i = 0; i < q->down->tile && wrong <= WINOGRAD_MOST_WRONG; i++)
-        for (int k = 0; k < q->along->tile && wrong <= WINOGRAD_MOST_WRONG; k++) {
-            const double reach =
-                winograd_reach(q, e->added, winograd_roundings(q, e->added, i, k));
-            const double rough = winograd_rough(reach, e->n);
-            wrong += q->planes * e->down_at[i] * e->along_at[k] *
-                     (winograd_sure(e->count * rough) ? rough : winograd_chance(reach, e->n));
-        }
-    return wrong;
+    const int last = e->n_places - 1;
+    int worst = last;
+    if (last < 0) {
+        e->left = e->chance = 0;
+        return;
+    }
+    for (int i = 0; i < last; i++)
+        worst = e->place[i].roundings > e->place[worst].roundings ? i : worst;
+    const typeof(e->place[0]) found = e->place[worst];
+    e->place[worst] = e->place[last];
+    e->place[last] = found;
+    /* A rounding's variance is 0.045 eps^2; that of a product of factors 1/9. */
+    const double reach = q->bound / sqrt(0.045 / 9 * e->added * found.roundings), l = 8;
+    /* Any l is a bound, and for many products one is enough. */
+    const double rough = 2 * exp(l * l / 2 + e->n * winograd_phi_of(l * reach).log);
+    e->chance =
+        e->count * rough < WINOGRAD_MOST_WRONG / 100 ? rough : winograd_chance(reach, e->n);
 }
 
 /* The taps of a kernel that lie over the input at the outputs of an edge, in one direction. */
@@ -197,24 +195,29 @@ static int64_t winograd_taps(int64_t extent, int64_t outs, int64_t stride, int64
                 : host_min(kernel, extent);
 }
 
-static winograd_edge winograd_edge_of(const winograd_question *q, const conv2d_shape *s,
-                                      int64_t pads_y, int64_t pads_x, bool rows_add)
+static void winograd_edge_of(const winograd_question *q, const conv2d_shape *s, int64_t pads_y,
+                             int64_t pads_x, bool rows_add, winograd_edge *e)
 {
     const int64_t rows = winograd_taps(s->h, s->oh, s->sh, s->pt, s->kh, pads_y > 0);
     const int64_t cols = winograd_taps(s->w, s->ow, s->sw, s->pl, s->kw, pads_x > 0);
-    winograd_edge e = {.n = (double)(s->ci * rows * cols),
-                       .added = (double)(s->ci * (rows_add ? host_max(rows, 1) : 1))};
-    e.count = q->planes *
-              winograd_places(s->oh, s->sh, pads_y, q->down->tile, pads_y > 0, e.down_at) *
-              winograd_places(s->ow, s->sw, pads_x, q->along->tile, pads_x > 0, e.along_at);
-    double worst = 0;
+    double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE];
+    e->n = (double)(s->ci * rows * cols);
+    e->added = (double)(s->ci * (rows_add ? host_max(rows, 1) : 1));
+    e->count = e->left =
+        q->planes * winograd_places(s->oh, s->sh, pads_y, q->down->tile, pads_y > 0, down_at) *
+        winograd_places(s->ow, s->sw, pads_x, q->along->tile, pads_x > 0, along_at);
+    e->n_places = 0;
     for (int i = 0; i < q->down->tile; i++)
         for (int k = 0; k < q->along->tile; k++)
-            worst = fmax(worst, winograd_roundings(q, e.added, i, k));
-    e.most = e.count * winograd_rough(winograd_reach(q, e.added, worst), e.n);
-    return e;
+            if (down_at[i] > 0 && along_at[k] > 0) {
+                e->place[e->n_places].outputs = q->planes * down_at[i] * along_at[k];
+                e->place[e->n_places++].roundings = winograd_roundings(q, e->added, i, k);
+            }
+    winograd_look(q, e);
 }
 
+/* A place at a time, where most may still be wrong, until what was found, or what cannot be
+ * exceeded, decides. */
 bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
                           const winograd_way *along, int sums)
 {
@@ -228,22 +231,26 @@ bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
     const int64_t pads_y = host_max(s->pt, s->pb), pads_x = host_max(s->pl, s->pr);
     winograd_edge edge[4];
     int n = 0;
-    double wrong = 0, little = 0; /* little: of those that are hardly worth a closer look */
-    for (int at = 0; at < 4; at++) {
-        if ((at & 1 && !pads_y) || (at & 2 && !pads_x))
-            continue;
-        const winograd_edge e =
-            winograd_edge_of(&q, s, at & 1 ? pads_y : 0, at & 2 ? pads_x : 0, !down);
-        if (winograd_sure(e.most)) {
-            little += e.most;
-            edge[n++] = e;
-        } else {
-            wrong += winograd_edge_wrong(&q, &e);
+    for (int at = 0; at < 4; at++)
+        if (!(at & 1 && !pads_y) && !(at & 2 && !pads_x))
+            winograd_edge_of(&q, s, at & 1 ? pads_y : 0, at & 2 ? pads_x : 0, !down,
+                             &edge[n++]);
+    double wrong = 0, most = INFINITY;
+    while (wrong <= WINOGRAD_MOST_WRONG && most > WINOGRAD_MOST_WRONG) {
+        winograd_edge *next = &edge[0];
+        most = wrong;
+        for (int i = 0; i < n; i++) {
+            most += edge[i].left * edge[i].chance;
+            if (edge[i].left * edge[i].chance > next->left * next->chance)
+                next = &edge[i];
+        }
+        if (most > WINOGRAD_MOST_WRONG) {
+            const double outputs = next->place[--next->n_places].outputs;
+            wrong += outputs * next->chance;
+            next->left -= outputs;
+            winograd_look(&q, next);
         }
     }
-    if (wrong + little > WINOGRAD_MOST_WRONG)
-        for (int i = 0; i < n; i++)
-            wrong += winograd_edge_wrong(&q, &edge[i]);
     return wrong <= WINOGRAD_MOST_WRONG;
 }
 
@@ -258,9 +265,10 @@ bool winograd_three_precise(const conv2d_shape *s, int64_t tile_h, int64_t tile_
     }
     unsigned char *const it = &known[tile_h][tile_w];
     if (*it == UNASKED) {
-        const winograd_way down = winograd_three(tile_h, s->sh);
-        const winograd_way along = winograd_three(tile_w, s->sw);
-        *it = winograd_keeps_bound(s, &down, &along, 1) ? PRECISE : TOO_ROUGH;
+        *it = winograd_keeps_bound(s, winograd_three(tile_h, s->sh),
+                                   winograd_three(tile_w, s->sw), 1)
+                  ? PRECISE
+                  : TOO_ROUGH;
     }
     return *it == PRECISE;
 }
