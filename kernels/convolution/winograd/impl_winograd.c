@@ -80,7 +80,7 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs a padding of at most 2");
     if (s.ci < 8)
         return optune_refuse(why, "needs 8 input channels, these are %ld", (long)s.ci);
-    if (!winograd_three_precise(&s, 1, 2) && !winograd_three_precise(&s, 2, 1))
+    if (!winograd_three_precise(&s, 2, 1) && !winograd_three_precise(&s, 1, 2))
         return optune_refuse(why, "sums of so few products are too imprecise by any tile");
     return any_fits(task, &s) || optune_refuse(why, "needs more than 1 GiB of scratch");
 }

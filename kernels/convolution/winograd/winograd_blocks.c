@@ -144,12 +144,17 @@ static double two_steps(const registers *r, int64_t p, int64_t co)
     return larger(larger(larger(sums, loads), 8), r->use == SHARED ? issued / 1.5 : 0) + 1;
 }
 
-/* The same over all tiles of a block and all channels, with a little for every tile. */
+/* The same over all tiles of a block and all channels, `full` by whole register tiles. */
+static double steps_by(const registers *r, int64_t tiles, int64_t p, int64_t co, double full)
+{
+    const int64_t whole = tiles / p, rest = tiles - whole * p;
+    const double last = rest ? two_steps(r, rest, co) : 0;
+    return r->panels[co] * ((double)whole * full + last);
+}
+
 static double steps(const registers *r, int64_t tiles, int64_t p, int64_t co)
 {
-    const int64_t rest = tiles % p;
-    const double last = rest ? two_steps(r, rest, co) : 0;
-    return r->panels[co] * ((double)(tiles / p) * two_steps(r, p, co) + last);
+    return steps_by(r, tiles, p, co, two_steps(r, p, co));
 }
 
 /* A bound of sums in another order than what it is compared with. */
@@ -169,9 +174,10 @@ static void best_tile(const registers *r, int64_t tiles, int64_t *p, int64_t *co
         int64_t best = 1;
         for (int64_t q = host_min(r->most[v], tiles); q >= 1; q--) {
             const double wanted = mine < enough ? mine : enough;
-            if (all * two_steps(r, q, v) > wanted * (double)q)
+            const double full = two_steps(r, q, v);
+            if (all * full > wanted * (double)q)
                 break;
-            const double cycles = steps(r, tiles, q, v);
+            const double cycles = steps_by(r, tiles, q, v, full);
             if (cycles <= mine) {
                 mine = cycles;
                 best = q;

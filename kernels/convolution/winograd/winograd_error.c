@@ -94,28 +94,35 @@ static winograd_phi winograd_phi_of(double s)
     return (winograd_phi){.log = log(ein / s), .slope = by - 1, .bend = s * e / ein - by * by};
 }
 
-/* The chance that a normal error exceeds `reach` times the sum of n absolute products. The exponent
- * is convex in ln l; its least l is at most sqrt(n), from where Newton's steps go down to it. */
-static double winograd_chance(double reach, double n)
+/* The chance that a normal error exceeds `reach` times the sum of n absolute products, of `count`
+ * outputs. Any l is a bound, and one that leaves hardly an output is enough; the exponent is convex
+ * in ln l, so Newton's steps go to the best one. */
+static double winograd_chance(double reach, double n, double count)
 {
     enum { MOST_STEPS = 20 };
-    const double lowest = 0.02, highest = 16;
+    const double lowest = 0.02, highest = 16, near = 0.03;
     if (n < 1)
         return 1;
-    double l = fmin(highest, sqrt(n)), slope = 0, bend = 0, exponent = 0;
+    double l = 8, bend = 0, chance = 1;
     for (int i = 0; i < MOST_STEPS; i++) {
         const winograd_phi phi = winograd_phi_of(l * reach);
-        exponent = l * l / 2 + n * phi.log;
-        slope = l * l + n * phi.slope;
+        const double slope = l * l + n * phi.slope;
         bend = 2 * l * l + n * phi.bend;
-        const double step = bend > 0 ? -slope / bend : slope > 0 ? -1 : 1;
-        const double next = fmax(lowest, fmin(highest, l * exp(fmax(-1, fmin(1, step)))));
-        if (fabs(next - l) < 1e-3 * l)
+        chance = 2 * exp(l * l / 2 + n * phi.log);
+        if (count * chance < WINOGRAD_MOST_WRONG / 100)
+            return chance;
+        const double wanted = bend > 0 ? -slope / bend : slope > 0 ? -1 : 1;
+        if (fabs(wanted) < near) {
+            chance *= 1 - slope * slope / bend / 2; /* what the last step would take off */
+            break;
+        }
+        const double next = fmax(lowest, fmin(highest, l * exp(fmax(-1, fmin(1, wanted)))));
+        bend -= slope; /* of the exponent by l, times l^2 */
+        if (next == l)
             break;
         l = next;
     }
-    const double factor = sqrt(6.283185 * fmax(bend - slope, 0.1 * l * l));
-    return fmin(1, 2 * exp(exponent) / fmax(1, factor));
+    return fmin(1, chance / fmax(1, sqrt(6.283185 * fmax(bend, 0.1 * l * l))));
 }
 
 /* Kernel rows (or columns) over the input at output i. */
@@ -150,21 +157,43 @@ typedef struct winograd_question {
 typedef struct winograd_edge {
     double n, added;    /* products of an output, and how many meet before transforms */
     double count, left; /* outputs of all planes, and those in places that were not looked at */
-    struct {
+    double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE]; /* of one plane */
+    struct winograd_place {
         double outputs, roundings;
     } place[WINOGRAD_MOST_TILE * WINOGRAD_MOST_TILE]; /* of a tile; the worst one is the last */
-    int n_places;
-    double chance; /* that an output of the worst place is beyond the bound */
+    int n_places;                                     /* -1: nobody asked for them */
+    double chance; /* that an output of what is left is beyond the bound, at most */
 } winograd_edge;
 
-static double winograd_roundings(const winograd_question *q, double added, int i, int k)
+/* The variance of an output's error, of what its two ways do to it. */
+static double winograd_roundings(const winograd_question *q, double added, double down,
+                                 double along, double down_lost, double along_lost)
 {
-    const winograd_way *const down = q->down, *const along = q->along;
-    return down->weight[i] * along->weight[k] * (q->sums * added + 1) / 2 +
-           (down->rounded[i] + down->added[i]) * along->weight[k] +
-           down->weight[i] * (along->rounded[k] + along->added[k]);
+    return down * along * (q->sums * added + 1) / 2 + down_lost * along + down * along_lost;
 }
 
+static void winograd_judge(const winograd_question *q, winograd_edge *e, double roundings)
+{
+    /* A rounding's variance is 0.045 eps^2; that of a product of factors 1/9. */
+    const double reach = q->bound / sqrt(0.045 / 9 * e->added * roundings);
+    e->chance = winograd_chance(reach, e->n, e->count);
+}
+
+static void winograd_list(const winograd_question *q, winograd_edge *e)
+{
+    const winograd_way *const down = q->down, *const along = q->along;
+    e->n_places = 0;
+    for (int i = 0; i < down->tile; i++)
+        for (int k = 0; k < along->tile; k++)
+            if (e->down_at[i] > 0 && e->along_at[k] > 0)
+                e->place[e->n_places++] = (struct winograd_place){
+                    q->planes * e->down_at[i] * e->along_at[k],
+                    winograd_roundings(q, e->added, down->weight[i], along->weight[k],
+                                       down->rounded[i] + down->added[i],
+                                       along->rounded[k] + along->added[k])};
+}
+
+/* At the worst place that is left. */
 static void winograd_look(const winograd_question *q, winograd_edge *e)
 {
     const int last = e->n_places - 1;
@@ -175,15 +204,22 @@ static void winograd_look(const winograd_question *q, winograd_edge *e)
     }
     for (int i = 0; i < last; i++)
         worst = e->place[i].roundings > e->place[worst].roundings ? i : worst;
-    const typeof(e->place[0]) found = e->place[worst];
+    const struct winograd_place found = e->place[worst];
     e->place[worst] = e->place[last];
     e->place[last] = found;
-    /* A rounding's variance is 0.045 eps^2; that of a product of factors 1/9. */
-    const double reach = q->bound / sqrt(0.045 / 9 * e->added * found.roundings), l = 8;
-    /* Any l is a bound, and for many products one is enough. */
-    const double rough = 2 * exp(l * l / 2 + e->n * winograd_phi_of(l * reach).log);
-    e->chance =
-        e->count * rough < WINOGRAD_MOST_WRONG / 100 ? rough : winograd_chance(reach, e->n);
+    winograd_judge(q, e, found.roundings);
+}
+
+/* The largest that each is at a place with outputs. */
+static void winograd_worst(const winograd_way *w, const double *at, double *weight,
+                           double *lost)
+{
+    *weight = *lost = 0;
+    for (int i = 0; i < w->tile; i++)
+        if (at[i] > 0) {
+            *weight = w->weight[i] > *weight ? w->weight[i] : *weight;
+            *lost = w->rounded[i] + w->added[i] > *lost ? w->rounded[i] + w->added[i] : *lost;
+        }
 }
 
 /* The taps of a kernel that lie over the input at the outputs of an edge, in one direction. */
@@ -200,20 +236,17 @@ static void winograd_edge_of(const winograd_question *q, const conv2d_shape *s, 
 {
     const int64_t rows = winograd_taps(s->h, s->oh, s->sh, s->pt, s->kh, pads_y > 0);
     const int64_t cols = winograd_taps(s->w, s->ow, s->sw, s->pl, s->kw, pads_x > 0);
-    double down_at[WINOGRAD_MOST_TILE], along_at[WINOGRAD_MOST_TILE];
+    double down, along, down_lost, along_lost;
     e->n = (double)(s->ci * rows * cols);
     e->added = (double)(s->ci * (rows_add ? host_max(rows, 1) : 1));
     e->count = e->left =
-        q->planes * winograd_places(s->oh, s->sh, pads_y, q->down->tile, pads_y > 0, down_at) *
-        winograd_places(s->ow, s->sw, pads_x, q->along->tile, pads_x > 0, along_at);
-    e->n_places = 0;
-    for (int i = 0; i < q->down->tile; i++)
-        for (int k = 0; k < q->along->tile; k++)
-            if (down_at[i] > 0 && along_at[k] > 0) {
-                e->place[e->n_places].outputs = q->planes * down_at[i] * along_at[k];
-                e->place[e->n_places++].roundings = winograd_roundings(q, e->added, i, k);
-            }
-    winograd_look(q, e);
+        q->planes *
+        winograd_places(s->oh, s->sh, pads_y, q->down->tile, pads_y > 0, e->down_at) *
+        winograd_places(s->ow, s->sw, pads_x, q->along->tile, pads_x > 0, e->along_at);
+    e->n_places = -1;
+    winograd_worst(q->down, e->down_at, &down, &down_lost);
+    winograd_worst(q->along, e->along_at, &along, &along_lost);
+    winograd_judge(q, e, winograd_roundings(q, e->added, down, along, down_lost, along_lost));
 }
 
 /* A place at a time, where most may still be wrong, until what was found, or what cannot be
@@ -244,7 +277,10 @@ bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
             if (edge[i].left * edge[i].chance > next->left * next->chance)
                 next = &edge[i];
         }
-        if (most > WINOGRAD_MOST_WRONG) {
+        if (most > WINOGRAD_MOST_WRONG && next->n_places < 0) {
+            winograd_list(&q, next);
+            winograd_look(&q, next);
+        } else if (most > WINOGRAD_MOST_WRONG) {
             const double outputs = next->place[--next->n_places].outputs;
             wrong += outputs * next->chance;
             next->left -= outputs;
