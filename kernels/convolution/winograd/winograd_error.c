@@ -96,14 +96,14 @@ static winograd_phi winograd_phi_of(double s)
 
 /* The chance that a normal error exceeds `reach` times the sum of n absolute products, of `count`
  * outputs. Any l is a bound, and one that leaves hardly an output is enough; the exponent is convex
- * in ln l, so Newton's steps go to the best one. */
-static double winograd_chance(double reach, double n, double count)
+ * in ln l, so Newton's steps go from what was the best one to what is. */
+static double winograd_chance(double reach, double n, double count, double *best)
 {
     enum { MOST_STEPS = 20 };
     const double lowest = 0.02, highest = 16, near = 0.03;
     if (n < 1)
         return 1;
-    double l = 8, bend = 0, chance = 1;
+    double l = *best, bend = 0, chance = 1;
     for (int i = 0; i < MOST_STEPS; i++) {
         const winograd_phi phi = winograd_phi_of(l * reach);
         const double slope = l * l + n * phi.slope;
@@ -122,6 +122,7 @@ static double winograd_chance(double reach, double n, double count)
             break;
         l = next;
     }
+    *best = l;
     return fmin(1, chance / fmax(1, sqrt(6.283185 * fmax(bend, 0.1 * l * l))));
 }
 
@@ -151,6 +152,7 @@ typedef struct winograd_question {
     const winograd_way *down, *along;
     double planes, bound;
     int sums;
+    double l; /* of winograd_chance, at the place before */
 } winograd_question;
 
 /* Outputs whose kernel lies over as much of the input: inside, above and below, beside, corners. */
@@ -172,11 +174,11 @@ static double winograd_roundings(const winograd_question *q, double added, doubl
     return down * along * (q->sums * added + 1) / 2 + down_lost * along + down * along_lost;
 }
 
-static void winograd_judge(const winograd_question *q, winograd_edge *e, double roundings)
+static void winograd_judge(winograd_question *q, winograd_edge *e, double roundings)
 {
     /* A rounding's variance is 0.045 eps^2; that of a product of factors 1/9. */
     const double reach = q->bound / sqrt(0.045 / 9 * e->added * roundings);
-    e->chance = winograd_chance(reach, e->n, e->count);
+    e->chance = winograd_chance(reach, e->n, e->count, &q->l);
 }
 
 static void winograd_list(const winograd_question *q, winograd_edge *e)
@@ -194,7 +196,7 @@ static void winograd_list(const winograd_question *q, winograd_edge *e)
 }
 
 /* At the worst place that is left. */
-static void winograd_look(const winograd_question *q, winograd_edge *e)
+static void winograd_look(winograd_question *q, winograd_edge *e)
 {
     const int last = e->n_places - 1;
     int worst = last;
@@ -231,7 +233,7 @@ static int64_t winograd_taps(int64_t extent, int64_t outs, int64_t stride, int64
                 : host_min(kernel, extent);
 }
 
-static void winograd_edge_of(const winograd_question *q, const conv2d_shape *s, int64_t pads_y,
+static void winograd_edge_of(winograd_question *q, const conv2d_shape *s, int64_t pads_y,
                              int64_t pads_x, bool rows_add, winograd_edge *e)
 {
     const int64_t rows = winograd_taps(s->h, s->oh, s->sh, s->pt, s->kh, pads_y > 0);
@@ -256,11 +258,12 @@ bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
 {
     static const winograd_way none = {.tile = 1, .weight = {1}};
     const double terms = (double)(s->ci * s->kh * s->kw);
-    const winograd_question q = {.down = down ? down : &none,
-                                 .along = along,
-                                 .planes = (double)s->images * (double)s->co,
-                                 .bound = WINOGRAD_SCALE * fmin(terms, 2 * sqrt(terms) + 4),
-                                 .sums = sums};
+    winograd_question q = {.down = down ? down : &none,
+                           .along = along,
+                           .planes = (double)s->images * (double)s->co,
+                           .bound = WINOGRAD_SCALE * fmin(terms, 2 * sqrt(terms) + 4),
+                           .sums = sums,
+                           .l = 8};
     const int64_t pads_y = host_max(s->pt, s->pb), pads_x = host_max(s->pl, s->pr);
     winograd_edge edge[4];
     int n = 0;
