@@ -84,12 +84,22 @@ typedef struct winograd_phi {
     double log, slope, bend;
 } winograd_phi;
 
+/* The exponential integral for s >= 1 (Hastings' approximation, Abramowitz and Stegun 5.1.56), of
+ * which e = exp(-s) is known. */
+static double winograd_e1(double s, double e)
+{
+    const double over =
+        0.2677737343 + s * (8.6347608925 + s * (18.0590169730 + s * (8.5733287401 + s)));
+    const double under =
+        3.9584969228 + s * (21.0996530827 + s * (25.6329561486 + s * (9.5733223454 + s)));
+    return e / s * over / under;
+}
+
 static winograd_phi winograd_phi_of(double s)
 {
-    const double e = s < 40 ? exp(-s) : 0;
-    const double ein =
-        s < 1 ? s * (1 - s / 4 * (1 - s * 2 / 9 * (1 - s * 3 / 16 * (1 - s * 4 / 25))))
-              : log(s) + 0.5772157 + (e > 0 ? e * log1p(1 / s) : 0);
+    const double e = exp(-s), from_0 = 1 - s * 4 / 25 * (1 - s * 5 / 36 * (1 - s * 6 / 49));
+    const double ein = s < 1 ? s * (1 - s / 4 * (1 - s * 2 / 9 * (1 - s * 3 / 16 * from_0)))
+                             : log(s) + 0.5772157 + winograd_e1(s, e);
     const double by = (1 - e) / ein;
     return (winograd_phi){.log = log(ein / s), .slope = by - 1, .bend = s * e / ein - by * by};
 }
