@@ -26,8 +26,8 @@ static const char usage[] =
     "select_default [--list N] [--most R]: N (10) slowest of each target; "
     "instructions of at most R times the first";
 
-/* Where arithmetic has most to do: convolutions by every way, products. The first is what the others
- * are held against, the second does once what all of dense do. */
+/* Where arithmetic has most to do: convolutions by every way, products. The first is what the
+ * others are held against, the second does once what all of dense do. */
 static const char *const counted[] = {
     "dense(f32[121,64], const f32[32,64])",
     "dense(f32[121,64], const f32[32,64]) -> add(f32[32]) -> relu()",
