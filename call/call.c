@@ -63,6 +63,9 @@ static const optune_attr harmless = {.name = "", .i = {1, 1, 1, 1}};
 const optune_attr *optune_call_attr(const optune_call *call, const char *name)
 {
     for (int i = 0; i < call->n_attrs; i++) /* rows ask for the same again and again */
+        if (call->attr[i].name == name)
+            return &call->attr[i];
+    for (int i = 0; i < call->n_attrs; i++)
         if (*call->attr[i].name == *name && strcmp(call->attr[i].name, name) == 0)
             return &call->attr[i];
     ot_slip("operator '%s' has no attribute '%s'", call->op->name, name);

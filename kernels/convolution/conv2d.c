@@ -2,19 +2,16 @@
 /* What kernels/convolution/conv2d.h declares. */
 #include "kernels/convolution/conv2d.h"
 
-/* Rows and columns of a plane may be known at run time, up to an end. */
-static bool bounded_image(const optune_tensor *type)
+/* Rows and columns of a plane may be known at run time, up to an end; which are is added. */
+static bool bounded_image(const optune_tensor *type, bool *any_h, bool *any_w)
 {
     for (int d = 1; d < type->rank; d++)
-        if (!optune_dim_known(&type->dim[d]) &&
-            ((d != 2 && d != 3) || type->dim[d].max == OPTUNE_DIM_MAX))
-            return false;
+        if (!optune_dim_known(&type->dim[d])) {
+            if ((d != 2 && d != 3) || type->dim[d].max == OPTUNE_DIM_MAX)
+                return false;
+            *(d == 2 ? any_h : any_w) = true;
+        }
     return type->rank > 0;
-}
-
-static bool varies(const optune_tensor *data, const optune_tensor *out, int d)
-{
-    return !optune_dim_known(&data->dim[d]) || !optune_dim_known(&out->dim[d]);
 }
 
 bool conv2d_most_of(const optune_call *call, conv2d_shape *s)
@@ -22,20 +19,26 @@ bool conv2d_most_of(const optune_call *call, conv2d_shape *s)
     const optune_tensor *data = &call->input[CONV2D_DATA].type;
     const optune_tensor *weight = &call->input[CONV2D_WEIGHT].type;
     const optune_tensor *out = &call->output[0];
-    *s = (conv2d_shape){0};
-    if (!bounded_image(data) || !optune_tensor_known(weight) || !bounded_image(out))
+    bool any_h = false, any_w = false;
+    if (!bounded_image(data, &any_h, &any_w) || !optune_tensor_known(weight) ||
+        !bounded_image(out, &any_h, &any_w)) {
+        *s = (conv2d_shape){0};
         return false;
-    *s = conv2d_numbers(call, data, out, weight->dim[2].min, weight->dim[3].min);
-    s->n = optune_dim_known(&data->dim[0]) ? s->n : 1;
-    s->any_h = varies(data, out, 2);
-    s->any_w = varies(data, out, 3);
-    s->any_n = conv2d_varies(s) && !optune_dim_known(&data->dim[0]);
-    s->data_block = tensor_layout_block(optune_call_word(call, "data_layout"));
-    s->out_block = conv2d_out_block(call);
+    }
+    const bool one_batch = optune_dim_known(&data->dim[0]);
+    conv2d_numbers(call, data, out, weight->dim[2].min, weight->dim[3].min, s);
+    s->n = one_batch ? s->n : 1;
+    s->any_h = any_h;
+    s->any_w = any_w;
+    s->any_n = conv2d_varies(s) && !one_batch;
+    const char *const layout = optune_call_word(call, "data_layout");
+    const char *const out_layout = optune_call_word(call, "out_layout");
+    s->data_block = tensor_layout_block(layout);
+    s->out_block = out_layout[0] ? tensor_layout_block(out_layout) : s->data_block;
     s->ci *= s->data_block ? s->data_block : 1;
     s->ci_g = weight->dim[1].min;
     s->co = weight->dim[0].min;
-    s->co_g = s->co / s->groups;
+    s->co_g = s->groups > 1 ? s->co / s->groups : s->co;
     return true;
 }
 

@@ -19,12 +19,24 @@ int conv2d_solved(const optune_tensor *const tensors[3])
                : 1;
 }
 
-conv2d_shape conv2d_window(const optune_call *call)
+void conv2d_sizes(const optune_call *call, const optune_tensor *data, const optune_tensor *out,
+                  int channels, int rows, int64_t kh, int64_t kw, conv2d_shape *s)
 {
     const int64_t *stride = optune_call_ints(call, "strides");
     const int64_t *pad = optune_call_ints(call, "padding");
     const int64_t *dilation = optune_call_ints(call, "dilation");
-    return (conv2d_shape){
+    const int64_t ci = data->dim[channels].min, co = out->dim[channels].min;
+    *s = (conv2d_shape){
+        .n = data->dim[0].min,
+        .images = data->dim[0].max,
+        .ci = ci,
+        .h = data->dim[rows].max,
+        .w = data->dim[rows + 1].max,
+        .co = co,
+        .kh = kh,
+        .kw = kw,
+        .oh = out->dim[rows].max,
+        .ow = out->dim[rows + 1].max,
         .sh = stride[0],
         .sw = stride[1],
         .pt = pad[0],
@@ -33,29 +45,22 @@ conv2d_shape conv2d_window(const optune_call *call)
         .pr = pad[3],
         .dh = dilation[0],
         .dw = dilation[1],
+        .groups = 1,
+        .ci_g = ci,
+        .co_g = co,
+        .f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64,
     };
 }
 
-conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
-                            const optune_tensor *out, int64_t kh, int64_t kw)
+void conv2d_numbers(const optune_call *call, const optune_tensor *data,
+                    const optune_tensor *out, int64_t kh, int64_t kw, conv2d_shape *s)
 {
-    const int64_t groups = optune_call_int(call, "groups");
-    conv2d_shape s = conv2d_window(call);
-    s.n = data->dim[0].min;
-    s.images = data->dim[0].max;
-    s.ci = data->dim[1].min;
-    s.h = data->dim[2].max;
-    s.w = data->dim[3].max;
-    s.co = out->dim[1].min;
-    s.kh = kh;
-    s.kw = kw;
-    s.oh = out->dim[2].max;
-    s.ow = out->dim[3].max;
-    s.groups = groups;
-    s.ci_g = data->dim[1].min / groups;
-    s.co_g = out->dim[1].min / groups;
-    s.f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64;
-    return s;
+    conv2d_sizes(call, data, out, 1, 2, kh, kw, s);
+    s->groups = optune_call_int(call, "groups");
+    if (s->groups > 1) {
+        s->ci_g /= s->groups;
+        s->co_g /= s->groups;
+    }
 }
 
 static void define_numbers(optune_plan *plan, int module, const conv2d_shape *s, int first)

@@ -79,12 +79,14 @@ typedef struct conv2d_shape {
     bool any_n, any_h, any_w;
 } conv2d_shape;
 
-/* Strides, padding and dilation of a call, all else 0. */
-conv2d_shape conv2d_window(const optune_call *call);
+/* Of types whose rows and columns have an end: rows are dim `rows` of both, columns the next,
+ * channels dim `channels`, which are those of one group. */
+void conv2d_sizes(const optune_call *call, const optune_tensor *data, const optune_tensor *out,
+                  int channels, int rows, int64_t kh, int64_t kw, conv2d_shape *s);
 
-/* Of known types, both NCHW: `data` has the plane H x W, `out` OH x OW. */
-conv2d_shape conv2d_numbers(const optune_call *call, const optune_tensor *data,
-                            const optune_tensor *out, int64_t kh, int64_t kw);
+/* The same of NCHW in the call's groups. */
+void conv2d_numbers(const optune_call *call, const optune_tensor *data,
+                    const optune_tensor *out, int64_t kh, int64_t kw, conv2d_shape *s);
 
 /* How far from the first tap of a window the one behind the last looks, in pixels of the plane: it
  * is pointed at, too, and not read. */

@@ -19,7 +19,7 @@ static bool depthwise(const optune_task *task, char *why)
 static bool long_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (depthwise(task, why) && conv2d_most_of(task->call, &s) && s.data_block == 0 &&
+    return (conv2d_most_of(task->call, &s) && conv2d_is_depthwise(&s) && s.data_block == 0 &&
             s.out_block == 0 && s.ow >= 2 * conv2d_lanes(task, &s)) ||
            optune_refuse(why, "it is not depthwise in NCHW with long rows");
 }
@@ -31,11 +31,10 @@ static bool other_planes(const optune_task *task, char *why)
     return depthwise(task, why);
 }
 
-static bool winograd(const optune_task *task, char *why)
+static bool winograd(const optune_task *task, conv2d_shape *s, char *why)
 {
-    conv2d_shape s;
-    return (conv2d_most_of(task->call, &s) && s.groups == 1 && s.kh == 3 && s.kw == 3 &&
-            s.sh <= 2 && s.sw <= 2 && s.dh == 1 && s.dw == 1) ||
+    return (conv2d_most_of(task->call, s) && s->groups == 1 && s->kh == 3 && s->kw == 3 &&
+            s->sh <= 2 && s->sw <= 2 && s->dh == 1 && s->dw == 1) ||
            optune_refuse(why, "winograd needs a 3x3 kernel, strides of 1 or 2, no dilation "
                               "and one group");
 }
@@ -43,13 +42,11 @@ static bool winograd(const optune_task *task, char *why)
 /* Whether saved multiply-adds pay for transforms, and for reading code that no other layer has:
  * each thread has enough of them, more where the stride is 2, which saves less. Of points, which
  * are up to nine times as many as weights, each meets pixels enough. */
-static bool pays(const optune_task *task, char *why)
+static bool pays(const optune_task *task, const conv2d_shape *s, char *why)
 {
-    conv2d_shape s;
-    conv2d_most_of(task->call, &s);
-    const double pixels = (double)(s.n * s.oh * s.ow), pairs = (double)s.ci * (double)s.co;
-    const double sums = pixels * pairs * (double)(s.kh * s.kw) / (double)host_threads(task);
-    const double least = s.sh * s.sw > 1 ? 64e6 : 8e6;
+    const double pixels = (double)(s->n * s->oh * s->ow), pairs = (double)s->ci * (double)s->co;
+    const double sums = pixels * pairs * (double)(s->kh * s->kw) / (double)host_threads(task);
+    const double least = s->sh * s->sw > 1 ? 64e6 : 8e6;
     if (!task->call->input[CONV2D_WEIGHT].is_const)
         return optune_refuse(why, "it would transform its weight in each run");
     if (pairs < 256)
@@ -63,14 +60,16 @@ static bool pays(const optune_task *task, char *why)
 
 static bool large_winograd(const optune_task *task, char *why)
 {
-    return winograd(task, why) && pays(task, why);
+    conv2d_shape s;
+    return winograd(task, &s, why) && pays(task, &s, why);
 }
 
 static bool small_winograd(const optune_task *task, char *why)
 {
+    conv2d_shape s;
     if (large_winograd(task, why))
         return optune_refuse(why, "it is large, which has a row of its own");
-    return winograd(task, why);
+    return winograd(task, &s, why);
 }
 
 static bool is_1x1(const optune_task *task, char *why)
@@ -80,24 +79,27 @@ static bool is_1x1(const optune_task *task, char *why)
            optune_refuse(why, "the kernel is not 1x1");
 }
 
-static bool winograd_rows(const optune_task *task, char *why)
+static bool winograd_rows(const optune_task *task, conv2d_shape *s, char *why)
 {
-    conv2d_shape s;
-    return (conv2d_most_of(task->call, &s) && s.groups == 1 && s.kw >= 3 && s.kw <= 7 &&
-            s.sw <= 2 && s.dh == 1 && s.dw == 1 && s.data_block == 0 &&
-            (s.ci <= 16 || s.kw > 3)) ||
+    return (conv2d_most_of(task->call, s) && s->groups == 1 && s->kw >= 3 && s->kw <= 7 &&
+            s->sw <= 2 && s->dh == 1 && s->dw == 1 && s->data_block == 0 &&
+            (s->ci <= 16 || s->kw > 3)) ||
            optune_refuse(why,
                          "winograd along rows needs NCHW input, a kernel of 3 to 7 columns, "
                          "a column stride of 1 or 2, no dilation, one group and, with 3 "
                          "columns, at most 16 input channels");
 }
 
+static bool wide_over_few(const conv2d_shape *s)
+{
+    return s->kw >= 5 && s->ci <= 4 && s->co >= 32 && s->ow >= 32;
+}
+
 /* A wide kernel over an image's few channels: half of the multiplications, and cheap transforms. */
 static bool first_layer(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (winograd_rows(task, why) && conv2d_most_of(task->call, &s) && s.kw >= 5 &&
-            s.ci <= 4 && s.co >= 32 && s.ow >= 32) ||
+    return (winograd_rows(task, &s, why) && wide_over_few(&s)) ||
            optune_refuse(why, "it is no wide kernel over up to 4 channels");
 }
 
@@ -106,9 +108,10 @@ static bool first_layer(const optune_task *task, char *why)
 static bool few_terms(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return (conv2d_most_of(task->call, &s) && !first_layer(task, why) && s.groups == 1 &&
-            s.data_block == 0 && s.out_block == 0 && s.kh * s.kw > 1 &&
-            s.ci * s.kh * s.kw <= 64 && s.co >= 16 && s.ow >= 32) ||
+    const bool along_rows = winograd_rows(task, &s, why);
+    return (!(along_rows && wide_over_few(&s)) && s.groups == 1 && s.data_block == 0 &&
+            s.out_block == 0 && s.kh * s.kw > 1 && s.ci * s.kh * s.kw <= 64 && s.co >= 16 &&
+            s.ow >= 32) ||
            optune_refuse(why, "it is no small kernel over few channels");
 }
 
@@ -122,18 +125,18 @@ static bool more_terms(const optune_task *task, char *why)
 static bool large_rows(const optune_task *task, char *why)
 {
     conv2d_shape s;
-    return winograd_rows(task, why) &&
-           ((conv2d_most_of(task->call, &s) && s.kh >= 5 && s.kw >= 5 &&
-             !first_layer(task, why)) ||
+    return winograd_rows(task, &s, why) &&
+           ((s.kh >= 5 && s.kw >= 5 && !wide_over_few(&s)) ||
             optune_refuse(why, "it has no wide kernel, or a row of its own")) &&
-           pays(task, why);
+           pays(task, &s, why);
 }
 
 static bool other_rows(const optune_task *task, char *why)
 {
+    conv2d_shape s;
     if (first_layer(task, why) || large_rows(task, why))
         return optune_refuse(why, "it has a row of its own");
-    return winograd_rows(task, why);
+    return winograd_rows(task, &s, why);
 }
 
 /* Tiles need rows and columns to fill, a weight that is split once, and output channels enough to

@@ -10,21 +10,10 @@ bool qconv_shape_of(const optune_call *call, conv2d_shape *s)
     *s = (conv2d_shape){0};
     if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
         return false;
-    const int64_t groups = optune_call_int(call, "groups");
-    *s = conv2d_window(call);
-    s->n = data->dim[0].min;
-    s->images = data->dim[0].max;
-    s->h = data->dim[1].min;
-    s->w = data->dim[2].min;
-    s->ci = data->dim[3].min;
-    s->co = weight->dim[0].min;
-    s->kh = weight->dim[2].min;
-    s->kw = weight->dim[3].min;
-    s->oh = out->dim[1].min;
-    s->ow = out->dim[2].min;
-    s->groups = groups;
+    conv2d_sizes(call, data, out, 3, 1, weight->dim[2].min, weight->dim[3].min, s);
+    s->groups = optune_call_int(call, "groups");
     s->ci_g = weight->dim[1].min;
-    s->co_g = weight->dim[0].min / groups;
+    s->co_g = s->co / s->groups;
     return true;
 }
 

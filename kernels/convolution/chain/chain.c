@@ -52,21 +52,12 @@ bool chain_shape_of(const optune_call *call, conv2d_shape *s)
         !optune_tensor_known(weight) || !known_image(out))
         return false;
     const int block = tensor_layout_block(optune_call_word(call, "data_layout"));
-    *s = conv2d_window(call);
-    s->n = optune_dim_known(&data->dim[0]) ? data->dim[0].min : 1;
-    s->images = data->dim[0].max;
-    s->ci = data->dim[1].min * (block ? block : 1);
-    s->h = data->dim[2].min;
-    s->w = data->dim[3].min;
+    conv2d_sizes(call, data, out, 1, 2, weight->dim[2].min, weight->dim[3].min, s);
+    s->n = optune_dim_known(&data->dim[0]) ? s->n : 1;
+    s->ci *= block ? block : 1;
     s->co = weight->dim[0].min;
-    s->kh = weight->dim[2].min;
-    s->kw = weight->dim[3].min;
-    s->oh = out->dim[2].min;
-    s->ow = out->dim[3].min;
-    s->groups = 1;
     s->data_block = block;
     s->out_block = conv2d_out_block(call);
-    s->f64 = data->dtype.code == OPTUNE_DTYPE_FLOAT && data->dtype.bits == 64;
     s->ci_g = s->ci;
     s->co_g = s->co;
     return true;

@@ -16,7 +16,7 @@ static inline bool backward_shape_of(const optune_call *call, conv2d_shape *s)
     if (!optune_tensor_known(grad) || !optune_tensor_known(data))
         return false;
     const int64_t *kernel = optune_call_ints(call, "kernel_size");
-    *s = conv2d_numbers(call, data, grad, kernel[0], kernel[1]);
+    conv2d_numbers(call, data, grad, kernel[0], kernel[1], s);
     return true;
 }
 

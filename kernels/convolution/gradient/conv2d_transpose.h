@@ -16,7 +16,7 @@ static inline bool transpose_shape_of(const optune_call *call, conv2d_shape *s)
     *s = (conv2d_shape){0};
     if (!optune_tensor_known(data) || !optune_tensor_known(weight) || !optune_tensor_known(out))
         return false;
-    *s = conv2d_numbers(call, data, out, weight->dim[2].min, weight->dim[3].min);
+    conv2d_numbers(call, data, out, weight->dim[2].min, weight->dim[3].min, s);
     return true;
 }
 

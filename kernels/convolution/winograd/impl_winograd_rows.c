@@ -78,7 +78,7 @@ static bool precise(const conv2d_shape *s, int64_t tile)
     winograd_way along = {.tile = (int)tile};
     for (int64_t part = 0; part < s->sw; part++)
         winograd_points(&along, finite, (int)((s->kw - part + s->sw - 1) / s->sw), (int)points);
-    return winograd_wrong(s, NULL, &along, (int)s->sw) <= WINOGRAD_MOST_WRONG;
+    return winograd_keeps_bound(s, NULL, &along, (int)s->sw);
 }
 
 static bool applies(const optune_task *task, char *why)

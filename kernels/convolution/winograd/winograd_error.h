@@ -41,14 +41,10 @@ typedef struct winograd_way {
  * are added up, those of other taps among them. */
 void winograd_points(winograd_way *w, const double *finite, int taps, int all);
 
-/* Three taps of stride 1 or 2 in tiles of 1, 2, 4 or 7, as conv2d_winograd does them: with stride
- * 2, the even taps by interpolation and the odd one as it is. */
-winograd_way winograd_three(int64_t tile, int64_t stride);
-
-/* Expected outputs beyond the bound. `sums` products are added at a point for each input channel
- * and, where `down` is no transform (NULL), kernel row. */
-double winograd_wrong(const conv2d_shape *s, const winograd_way *down,
-                      const winograd_way *along, int sums);
+/* Whether few enough outputs are expected beyond the bound. `sums` products are added at a point
+ * for each input channel and, where `down` is no transform (NULL), kernel row. */
+bool winograd_keeps_bound(const conv2d_shape *s, const winograd_way *down,
+                          const winograd_way *along, int sums);
 
 /* Whether 3x3 tiles of so many rows and columns keep the error bound. A thread remembers what it
  * asked of the last shape: who chooses, checks and plans a config asks alike. */
