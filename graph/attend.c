@@ -396,16 +396,28 @@ static bool is_attention(const optune_graph *g, const int *uses, int root, ot_at
     return site->causal || !only_causal(site);
 }
 
+static int count_softmax(const optune_graph *g)
+{
+    int n = 0;
+    for (int id = 0; id < g->n; id++)
+        n += ot_node_is(&g->node[id], "softmax");
+    return n;
+}
+
 int ot_graph_attends(const optune_graph *g, ot_attend **sites)
 {
-    int n = 0, room = 0;
     *sites = NULL;
-    for (int id = 0; id < g->n; id++)
-        room += ot_node_is(&g->node[id], "softmax");
-    if (!room || !ot_graph_all_known(g))
-        return 0;
+    return !count_softmax(g)        ? 0
+           : ot_graph_all_known(g) ? ot_attends_known(g, sites)
+                                   : ot_attends_open(g, sites);
+}
+
+int ot_attends_known(const optune_graph *g, ot_attend **sites)
+{
+    const int room = count_softmax(g);
+    int n = 0;
     int *uses = ot_graph_uses(g);
-    *sites = ot_alloc((size_t)room * sizeof **sites);
+    *sites = ot_alloc((size_t)(room + 1) * sizeof **sites);
     for (int id = 0; id < g->n && n < room; id++)
         n += is_attention(g, uses, id, &(*sites)[n]);
     free(uses);

@@ -102,7 +102,7 @@ static const struct {
      "concatenate_rows"},
     {"take(f32[?n:1..60,33], i64[?b:0..4,?t:1..9])", "take_rows"},
     {"take(i8[?b:1..3,?n:1..9,?k:0..20], i32[?t:1..5], axis=1)", "take_rows"},
-    {"take(f64[7,?n:2..9], i64[], axis=1) -> relu()", "take_rows"},
+    {"take(f64[7,?n:2..9], i64[], axis=1)", "take_rows"},
     {"layout_transform(f32[?n:1..2,?c:1..4,?h:1..5,?w:1..4,8], src_layout=NCHW8c, "
      "dst_layout=NHWC16c)",
      "layout_transform_loops.generic"},
@@ -143,12 +143,14 @@ static const struct {
      "their_slice"},
     /* Two names of one dim. */
     {"concatenate(f32[?a:1..4,5], f32[?b:1..4,3], axis=1)", "concatenate_rows"},
+    /* More inputs and sizes than moves by polynomials have; what is fused may be broadcast or not,
+     * which generic ones ask. */
     {"concatenate(f32[?a:0..3,?x:1..4], f32[?b:1..4,?x:1..4], f32[?c:0..2,?x:1..4], "
      "f32[?d:0..3,?x:1..4], f32[?e:0..3,?x:1..4], f32[?f:1..4,?x:1..4], f32[?g:0..2,?x:1..4], "
      "f32[?h:0..3,?x:1..4], f32[?i:0..3,?x:1..4], f32[?j:1..4,?x:1..4], f32[?k:0..2,?x:1..4], "
      "f32[?l:0..3,?x:1..4], f32[?m:0..3,?x:1..4], f32[?n:1..4,?x:1..4], f32[?o:0..2,?x:1..4]) "
      "-> add(f32[?y:1..4]) -> relu()",
-     "concatenate_rows"},
+     "concatenate_loops.generic"},
 /* More inputs and sizes than a stage has arguments: as many inputs as a call can have, of as many
  * sizes. */
 #define FEW(k)                                                                                 \
@@ -197,6 +199,23 @@ static const struct {
     {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "sort_loops.generic"},
     {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "softmax_loops.generic"},
     {"cumsum(i32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "cumsum_loops.generic"},
+    {"attention(f32[?b:0..3,4,?s:1..40,12], f32[?b:0..3,2,?k:1..150,12], "
+     "f32[?b:0..3,2,?k:1..150,20], causal=true)",
+     "attention_tiles"},
+    {"attention(f32[2,3,?s:0..9,17], f32[2,3,?p+?s:1..200,17], f32[2,3,?p+?s:1..200,19], "
+     "f32[1,1,?s:0..9,?p+?s:1..200])",
+     "attention_tiles"},
+    {"attention(f32[?b:1..4,2,?s:1..140,32], f32[?b:1..4,2,?s:1..140,32], "
+     "f32[?b:1..4,2,?s:1..140,32], bool[?b:1..4,1,1,?s:1..140], nan=true)",
+     "attention_tiles"},
+    {"attention(f64[1,2,?s:1..20,8], f64[1,1,?k:0..33,8], f64[1,1,?k:0..33,8], "
+     "f64[1,2,1,?k:0..33], scale=0.5)",
+     "attention_tiles"},
+    {"attention(f16[?b:1..2,2,?s:1..30,16], f16[?b:1..2,2,?s:1..30,16], "
+     "f16[?b:1..2,2,?s:1..30,18], f16[1,1,?s:1..30,?s:1..30])",
+     "attention_tiles"},
+    {"attention(f32[1,2,3,?d:1..9], f32[1,2,7,?d:1..9], f32[1,2,7,5])",
+     "attention_loops.generic"},
     /* Operators that are not of the room of moves, known by their pieces alone. */
     {"their_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "their_slice_loops.generic"},
     {"their_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "their_slice_loops.generic"},
