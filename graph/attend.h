@@ -8,6 +8,8 @@
 
 #include "graph/rebuild.h"
 
+#define OT_ATTEND_FLAT "newshape=[-1,-2,-2]" /* the first two of four dims as one */
+
 enum { OT_ATTEND_MASKS = 4 };
 enum { OT_ATTEND_Q, OT_ATTEND_K, OT_ATTEND_V, OT_ATTEND_SIDES };
 
@@ -45,6 +47,7 @@ typedef struct ot_attend {
     bool open; /* batches, queries or keys are known at run time: the numbers are of one size of
                   them, operands have four dims as they are, and the call is of these types */
     optune_tensor type[4];
+    bool flat; /* open: the root has batches and heads as one dim */
 } ot_attend;
 
 /* All of them, in order; free(). */

@@ -147,6 +147,24 @@ static bool mask_type(const optune_graph *g, ot_attend *s)
     return true;
 }
 
+/* What the call gives is what the root does, or is where batches and heads are one dim. */
+static bool gives_root(const optune_graph *g, ot_attend *s, const optune_tensor *out)
+{
+    const optune_tensor *root = &g->node[s->root].out[0];
+    if (same_type(out, root))
+        return true;
+    ot_text text = {0};
+    optune_call *view = ot_alloc(sizeof *view);
+    ot_text_add(&text, "reshape(");
+    ot_tensor_print(out, &text);
+    ot_text_printf(&text, ", %s)", OT_ATTEND_FLAT);
+    s->flat = ot_call_parse(ot_text_str(&text), view, NULL) >= 0 &&
+              same_type(&view->output[0], root);
+    ot_text_release(&text);
+    free(view);
+    return s->flat;
+}
+
 /* With the types of the graph, where these are enough. */
 static bool settle(const optune_graph *g, ot_attend *s)
 {
@@ -158,7 +176,7 @@ static bool settle(const optune_graph *g, ot_attend *s)
         fits = fits && s->type[i].rank == 4;
     }
     fits = fits && mask_type(g, s) && ot_attend_call(s, call, NULL) >= 0 &&
-           same_type(&call->output[0], &g->node[s->root].out[0]);
+           gives_root(g, s, &call->output[0]);
     for (int i = 0; fits && i < call->n_inputs; i++)
         fits = same_type(&call->input[i].type, &s->type[i]);
     free(call);

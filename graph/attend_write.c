@@ -264,13 +264,17 @@ static int attend(writing *w, int nth)
         return status;
     ot_text attrs = {0};
     attributes(s, &attrs);
-    int id = s->open ? optune_graph_call(w->make.to->graph, root->name, "attention", in, n,
+    const bool is_root = s->open && !s->flat;
+    int id = is_root ? optune_graph_call(w->make.to->graph, root->name, "attention", in, n,
                                          ot_text_str(&attrs), w->make.err)
                      : call(w, s, "attention", "attention", n, in, ot_text_str(&attrs));
     ot_text_release(&attrs);
     if (id < 0)
         return id;
-    if (!s->open)
+    if (s->flat)
+        id = optune_graph_call(w->make.to->graph, root->name, "reshape", &id, 1, OT_ATTEND_FLAT,
+                               w->make.err);
+    else if (!s->open)
         id = ot_rebuild_view(&w->make, id, &root->out[0], root->name);
     return w->make.home[s->root] = ot_rebuild_note(&w->make, id, s->root);
 }
