@@ -167,8 +167,8 @@ static bool queries_and_keys(finding *f, const ot_node *node)
     s->hkv = s->b ? k->heads / s->b : 0;
     s->d = q->columns;
     return s->b * s->hq == q->heads && s->b * s->hkv == k->heads && s->hkv > 0 &&
-           q->shared == 1 && (s->hkv * k->shared == s->hq || s->hkv == 1) &&
-           q->rows == s->sq && k->rows == s->skv && q->columns == k->columns;
+           q->shared == 1 && (s->hkv * k->shared == s->hq || s->hkv == 1) && q->rows == s->sq &&
+           k->rows == s->skv && q->columns == k->columns;
 }
 
 /* Scores of this type, with a use only and with the heads that the others have. */
@@ -194,8 +194,7 @@ static bool scores(finding *f, ot_value value)
         const ot_node *node = &f->g->node[value.node];
         double factor = 1;
         ot_value inner;
-        if (ot_attend_is_view(f->g, node) ||
-            ot_attend_is_recast(f->g, node, f->site->dtype)) {
+        if (ot_attend_is_view(f->g, node) || ot_attend_is_recast(f->g, node, f->site->dtype)) {
             value = node->in[0];
         } else if (ot_attend_is_scaled(f->g, node, &inner, &factor)) {
             f->site->scale *= factor;
@@ -407,7 +406,7 @@ static int count_softmax(const optune_graph *g)
 int ot_graph_attends(const optune_graph *g, ot_attend **sites)
 {
     *sites = NULL;
-    return !count_softmax(g)        ? 0
+    return !count_softmax(g)       ? 0
            : ot_graph_all_known(g) ? ot_attends_known(g, sites)
                                    : ot_attends_open(g, sites);
 }

@@ -158,8 +158,8 @@ static bool gives_root(const optune_graph *g, ot_attend *s, const optune_tensor 
     ot_text_add(&text, "reshape(");
     ot_tensor_print(out, &text);
     ot_text_printf(&text, ", %s)", OT_ATTEND_FLAT);
-    s->flat = ot_call_parse(ot_text_str(&text), view, NULL) >= 0 &&
-              same_type(&view->output[0], root);
+    s->flat =
+        ot_call_parse(ot_text_str(&text), view, NULL) >= 0 && same_type(&view->output[0], root);
     ot_text_release(&text);
     free(view);
     return s->flat;

@@ -38,8 +38,8 @@ bool ot_attend_is_view(const optune_graph *g, const ot_node *node)
 
 static bool holds(optune_dtype wide, optune_dtype dtype)
 {
-    return optune_dtype_equal(wide, dtype) || (wide.code == OPTUNE_DTYPE_FLOAT &&
-                                               wide.lanes == 1 && wide.bits > dtype.bits);
+    return optune_dtype_equal(wide, dtype) ||
+           (wide.code == OPTUNE_DTYPE_FLOAT && wide.lanes == 1 && wide.bits > dtype.bits);
 }
 
 bool ot_attend_is_recast(const optune_graph *g, const ot_node *node, optune_dtype dtype)

@@ -123,7 +123,7 @@ static ot_onnx_value *ones_along_sum(ot_onnx_node *n, const optune_dim *part, in
         for (int d = 0; d < rank; d++)
             shape[d] = d == axis ? part[i] : optune_dim_of(1);
         ot_onnx_value *more = ot_onnx_as(n, ones(n, rank, shape), dtype);
-        all = !more  ? NULL
+        all = !more    ? NULL
               : i == 0 ? more
                        : ot_onnx_call(n, "concatenate", 2, (ot_onnx_value *const[]){all, more},
                                       "axis=%d", axis);

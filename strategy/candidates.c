@@ -156,8 +156,7 @@ static bool has_work(const optune_impl *impl, const optune_call *call, char *why
 static bool applies_to(const optune_impl *impl, const optune_task *task, bool takes, char *why)
 {
     if (!ot_impl_runs_on(impl, task->device, why) || !computes(task, why) ||
-        !has_work(impl, task->call, why) ||
-        (!takes && !ot_impl_takes(impl, task->call, why)))
+        !has_work(impl, task->call, why) || (!takes && !ot_impl_takes(impl, task->call, why)))
         return false;
     ot_slip_taken(NULL);
     const bool applies = !impl->applies || impl->applies(task, why);

@@ -170,10 +170,7 @@ static void define_mask(optune_plan *plan, int m, const attention_shape *s)
         const bool own = s->mask_stride[d] != 0;
         const bool next = d < 3 && s->mask_stride[d + 1] != 0;
         optune_plan_define_text(plan, m, stride[d], own ? in[d] : "0");
-        optune_plan_define_text(plan, m, in[d],
-                                next    ? behind[d]
-                                : d < 3 ? in[d + 1]
-                                        : "1");
+        optune_plan_define_text(plan, m, in[d], next ? behind[d] : d < 3 ? in[d + 1] : "1");
     }
 }
 
@@ -187,9 +184,9 @@ void attention_define(optune_plan *plan, int m, const optune_task *task,
     optune_plan_define_text(plan, m, "DTYPE", s->f64 ? "double" : "float");
     define_type(plan, m, "IN_T", "IN_OF", dtype);
     optune_plan_define_text(plan, m, "OUT_TO",
-                            dtype.bits != 16                          ? ""
+                            dtype.bits != 16                    ? ""
                             : dtype.code == OPTUNE_DTYPE_BFLOAT ? "bfloat_of_float"
-                                                                      : "half_of_float");
+                                                                : "half_of_float");
     optune_plan_define(plan, m, "NARROW", dtype.bits == 16);
     optune_plan_define_text(plan, m, "SCALE", scale);
     optune_plan_define(plan, m, "HKV", s->hkv);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A few rows (ROWS, MOST_ROWS at most) of a head over some of its keys, KB at a time. Keys and
- * values are read once, where they are: the vectors of scores run along D.
+ * values are read once, where they are: the vectors of scores run along D. Without MOST_ROWS there
+ * is no such part.
  */
 #ifndef OPTUNE_KERNELS_ATTENTION_PART_H
 #define OPTUNE_KERNELS_ATTENTION_PART_H
@@ -12,8 +13,10 @@
 #define TAIL (D % VLEN)
 #define DP (CEIL_DIV(D, VLEN) * VLEN)
 #define DVP (CEIL_DIV(DV, VLEN) * VLEN)
-#define LEFT (DVP + 2) /* what a part leaves of a row: its sums, the largest, the weights' sum */
+#define LEFT                                                                                   \
+    (DVP + 2) /* what a part leaves of a row: its sums, the largest, the weights' sum */
 
+#ifdef MOST_ROWS
 /* A row of k or v as DTYPE: itself, or in `room`. */
 INLINE const DTYPE *row_of(const void *from, i64 at, const int n, DTYPE *room)
 {
@@ -78,5 +81,6 @@ static void part(i64 head, i64 first, i64 last, const IN_T *queries, const void 
         }
     }
 }
+#endif
 
 #endif

@@ -11,11 +11,8 @@
 #if VARIES
 #define MOST_ROWS FEW
 #define KB TK
-#include "kernels/attention/attention_part.kernel.h"
-#else
-#include "kernels/attention/attention_cpu.kernel.h"
-#define DVP (CEIL_DIV(DV, VLEN) * VLEN)
 #endif
+#include "kernels/attention/attention_part.kernel.h"
 #include "kernels/common/turn.kernel.h"
 
 #define PANELS CEIL_DIV((i64)SKV, TK)
