@@ -167,8 +167,8 @@ static bool queries_and_keys(finding *f, const ot_node *node)
     s->hkv = s->b ? k->heads / s->b : 0;
     s->d = q->columns;
     return s->b * s->hq == q->heads && s->b * s->hkv == k->heads && s->hkv > 0 &&
-           q->shared == 1 && (s->hkv * k->shared == s->hq || s->hkv == 1) &&
-           q->rows == s->sq && k->rows == s->skv && q->columns == k->columns;
+           q->shared == 1 && (s->hkv * k->shared == s->hq || s->hkv == 1) && q->rows == s->sq &&
+           k->rows == s->skv && q->columns == k->columns;
 }
 
 /* Scores of this type, with a use only and with the heads that the others have. */
@@ -194,8 +194,7 @@ static bool scores(finding *f, ot_value value)
         const ot_node *node = &f->g->node[value.node];
         double factor = 1;
         ot_value inner;
-        if (ot_attend_is_view(f->g, node) ||
-            ot_attend_is_recast(f->g, node, f->site->dtype)) {
+        if (ot_attend_is_view(f->g, node) || ot_attend_is_recast(f->g, node, f->site->dtype)) {
             value = node->in[0];
         } else if (ot_attend_is_scaled(f->g, node, &inner, &factor)) {
             f->site->scale *= factor;
@@ -396,16 +395,28 @@ static bool is_attention(const optune_graph *g, const int *uses, int root, ot_at
     return site->causal || !only_causal(site);
 }
 
+static int count_softmax(const optune_graph *g)
+{
+    int n = 0;
+    for (int id = 0; id < g->n; id++)
+        n += ot_node_is(&g->node[id], "softmax");
+    return n;
+}
+
 int ot_graph_attends(const optune_graph *g, ot_attend **sites)
 {
-    int n = 0, room = 0;
     *sites = NULL;
-    for (int id = 0; id < g->n; id++)
-        room += ot_node_is(&g->node[id], "softmax");
-    if (!room || !ot_graph_all_known(g))
-        return 0;
+    return !count_softmax(g)       ? 0
+           : ot_graph_all_known(g) ? ot_attends_known(g, sites)
+                                   : ot_attends_open(g, sites);
+}
+
+int ot_attends_known(const optune_graph *g, ot_attend **sites)
+{
+    const int room = count_softmax(g);
+    int n = 0;
     int *uses = ot_graph_uses(g);
-    *sites = ot_alloc((size_t)room * sizeof **sites);
+    *sites = ot_alloc((size_t)(room + 1) * sizeof **sites);
     for (int id = 0; id < g->n && n < room; id++)
         n += is_attention(g, uses, id, &(*sites)[n]);
     free(uses);

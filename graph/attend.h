@@ -8,6 +8,8 @@
 
 #include "graph/rebuild.h"
 
+#define OT_ATTEND_FLAT "newshape=[-1,-2,-2]" /* the first two of four dims as one */
+
 enum { OT_ATTEND_MASKS = 4 };
 enum { OT_ATTEND_Q, OT_ATTEND_K, OT_ATTEND_V, OT_ATTEND_SIDES };
 
@@ -42,10 +44,17 @@ typedef struct ot_attend {
     double scale;
     int64_t b, hq, hkv, sq, skv, d, dv;
     optune_dtype dtype;
+    bool open; /* batches, queries or keys are known at run time: the numbers are of one size of
+                  them, operands have four dims as they are, and the call is of these types */
+    optune_tensor type[4];
+    bool flat; /* open: the root has batches and heads as one dim */
 } ot_attend;
 
-/* All of them, in order; free(). None where not all types of the graph are known constants. */
+/* All of them, in order; free(). */
 int ot_graph_attends(const optune_graph *g, ot_attend **sites);
+/* The same of a graph whose types are all known constants, and of any other (attend_open.c). */
+int ot_attends_known(const optune_graph *g, ot_attend **sites);
+int ot_attends_open(const optune_graph *g, ot_attend **sites);
 /* The call that would be made of it, settled. */
 int ot_attend_call(const ot_attend *site, optune_call *call, optune_err *err);
 /* Equal to `g`, whose types are inferred, with these sites as calls of attention. What only they

@@ -38,8 +38,8 @@ bool ot_attend_is_view(const optune_graph *g, const ot_node *node)
 
 static bool holds(optune_dtype wide, optune_dtype dtype)
 {
-    return optune_dtype_equal(wide, dtype) || (wide.code == OPTUNE_DTYPE_FLOAT &&
-                                               wide.lanes == 1 && wide.bits > dtype.bits);
+    return optune_dtype_equal(wide, dtype) ||
+           (wide.code == OPTUNE_DTYPE_FLOAT && wide.lanes == 1 && wide.bits > dtype.bits);
 }
 
 bool ot_attend_is_recast(const optune_graph *g, const ot_node *node, optune_dtype dtype)
@@ -132,7 +132,7 @@ static int64_t picked(const optune_graph *g, const ot_node *node, ot_value *valu
 static int64_t repeats(const optune_graph *g, const ot_node *node, ot_value *value)
 {
     const bool joined = ot_node_is(node, "concatenate");
-    if (!joined && !ot_node_is(node, "broadcast_to"))
+    if (!joined && !ot_node_is(node, "broadcast_to") && !ot_node_is(node, "broadcast_to_like"))
         return 1;
     const optune_tensor *in = ot_graph_type_of(g, node->in[0]), *out = &node->out[0];
     if (in->rank != out->rank || in->rank < 3)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/look.h"
 #include "graph/sites.h"
 
 enum { OWN_NODES = 80 }; /* at most, of a site */
@@ -61,12 +62,13 @@ int ot_attend_call(const ot_attend *s, optune_call *call, optune_err *err)
 {
     int64_t masks[4];
     mask_dims(s, masks);
-    const optune_tensor type[] = {
+    const optune_tensor known[] = {
         shape_of(s->dtype, (const int64_t[]){s->b, s->hq, s->sq, s->d}),
         shape_of(s->dtype, (const int64_t[]){s->b, s->hkv, s->skv, s->d}),
         shape_of(s->dtype, (const int64_t[]){s->b, s->hkv, s->skv, s->dv}),
         shape_of(s->dtype, masks),
     };
+    const optune_tensor *type = s->open ? s->type : known;
     ot_text text = {0};
     ot_text_add(&text, "attention(");
     for (int i = 0; i < (s->n_masks && !s->causal ? 4 : 3); i++) {
@@ -102,13 +104,13 @@ static int call(writing *w, const ot_attend *s, const char *what, const char *op
         -1);
 }
 
-/* A value of `type` with these dims. */
+/* A value of `type` with these dims; what is open has them. */
 static int viewed(writing *w, const ot_attend *s, const char *what, int value,
                   const optune_tensor *type, const int64_t *dim)
 {
     char name[OPTUNE_NAME_SIZE];
     const optune_tensor as = shape_of(type->dtype, dim);
-    if (value < 0 || same_dims(type, &as))
+    if (value < 0 || s->open || same_dims(type, &as))
         return value;
     return ot_rebuild_view(&w->make, value, &as,
                            ot_rebuild_name(&w->make, stem_of(w, s), what, name));
@@ -262,11 +264,18 @@ static int attend(writing *w, int nth)
         return status;
     ot_text attrs = {0};
     attributes(s, &attrs);
-    const int made = call(w, s, "attention", "attention", n, in, ot_text_str(&attrs));
+    const bool is_root = s->open && !s->flat;
+    int id = is_root ? optune_graph_call(w->make.to->graph, root->name, "attention", in, n,
+                                         ot_text_str(&attrs), w->make.err)
+                     : call(w, s, "attention", "attention", n, in, ot_text_str(&attrs));
     ot_text_release(&attrs);
-    if (made < 0)
-        return made;
-    const int id = ot_rebuild_view(&w->make, made, &root->out[0], root->name);
+    if (id < 0)
+        return id;
+    if (s->flat)
+        id = optune_graph_call(w->make.to->graph, root->name, "reshape", &id, 1, OT_ATTEND_FLAT,
+                               w->make.err);
+    else if (!s->open)
+        id = ot_rebuild_view(&w->make, id, &root->out[0], root->name);
     return w->make.home[s->root] = ot_rebuild_note(&w->make, id, s->root);
 }
 
@@ -348,8 +357,9 @@ static int write_graph(writing *w)
     free(out);
     if (status >= 0)
         status = optune_graph_infer(to, w->make.err);
-    return status > 0 ? optune_fail(w->make.err, OPTUNE_ETYPE, "its types do not follow")
-                      : status;
+    return status > 0 && ot_graph_all_known(g)
+               ? optune_fail(w->make.err, OPTUNE_ETYPE, "its types do not follow")
+               : status;
 }
 
 int ot_graph_attend(const optune_graph *g, const ot_attend *sites, int n, ot_relaid *to,

@@ -3,9 +3,12 @@
  * Values in shapes of which some dims only a run knows. A value of the graph that is as long lends
  * its length: one line of it, whose elements are not read.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "onnx/onnx.h"
+
+enum { SUMMANDS = 8 }; /* of a dim that is made of others */
 
 static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
 
@@ -86,10 +89,58 @@ static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
     return line_in(n, whole, type, axis);
 }
 
+static ot_onnx_value *ones(ot_onnx_node *n, int rank, const optune_dim *dim);
+
+/* The summands of a dim such as "p+t+1", names of which some value has a dim, and numbers; 0: it is
+ * no such sum. */
+static int summands_of(const ot_onnx_node *n, const optune_dim *dim, optune_dim *part)
+{
+    int parts = 0;
+    for (const char *text = optune_dim_text(dim); *text; text += *text == '+') {
+        const size_t size = strcspn(text, "+");
+        optune_dim *one = &part[parts];
+        *one = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
+        if (!size || size >= sizeof one->name || parts++ == SUMMANDS ||
+            strcspn(text, "-*/()") < size)
+            return 0;
+        memcpy(one->name, text, size);
+        if (strspn(one->name, "0123456789") == size)
+            *one = optune_dim_of(strtoll(text, NULL, 10));
+        else if (!ot_onnx_has_line(n, one))
+            return 0;
+        text += size;
+    }
+    return parts > 1 ? parts : 0;
+}
+
+/* Those of each summand behind one another. */
+static ot_onnx_value *ones_along_sum(ot_onnx_node *n, const optune_dim *part, int parts,
+                                     optune_dtype dtype, int rank, int axis)
+{
+    ot_onnx_value *all = NULL;
+    for (int i = 0; i < parts; i++) {
+        optune_dim shape[OPTUNE_MAX_RANK];
+        for (int d = 0; d < rank; d++)
+            shape[d] = d == axis ? part[i] : optune_dim_of(1);
+        ot_onnx_value *more = ot_onnx_as(n, ones(n, rank, shape), dtype);
+        all = !more    ? NULL
+              : i == 0 ? more
+                       : ot_onnx_call(n, "concatenate", 2, (ot_onnx_value *const[]){all, more},
+                                      "axis=%d", axis);
+        if (!all)
+            return NULL;
+    }
+    return all;
+}
+
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,
                                   int rank, int axis)
 {
     int64_t shape[OPTUNE_MAX_RANK];
+    optune_dim part[SUMMANDS + 1];
+    const int parts = ot_onnx_has_line(n, dim) ? 0 : summands_of(n, dim, part);
+    if (parts)
+        return ones_along_sum(n, part, parts, dtype, rank, axis);
     ot_onnx_value *line = line_of(n, dim);
     for (int d = 0; d < rank; d++)
         shape[d] = d == axis ? -1 : 1;

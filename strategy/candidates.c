@@ -135,11 +135,28 @@ static bool computes(const optune_task *task, char *why)
     return !doubles || optune_refuse(why, "%s has no float64", task->device->name);
 }
 
+static bool is_empty(const optune_tensor *type)
+{
+    for (int d = 0; d < type->rank; d++)
+        if (type->dim[d].max == 0)
+            return true;
+    return false;
+}
+
+/* Of outputs without elements the generic one makes as little as there is; rows need not ask. */
+static bool has_work(const optune_impl *impl, const optune_call *call, char *why)
+{
+    bool empty = !impl->generic && call->n_outputs > 0 && ot_generic_of(call->op);
+    for (int i = 0; i < call->n_outputs && empty; i++)
+        empty = is_empty(&call->output[i]);
+    return !empty || optune_refuse(why, "there is nothing to compute");
+}
+
 /* `takes`: of the call's dims, see ot_impl_takes, it is known. */
 static bool applies_to(const optune_impl *impl, const optune_task *task, bool takes, char *why)
 {
     if (!ot_impl_runs_on(impl, task->device, why) || !computes(task, why) ||
-        (!takes && !ot_impl_takes(impl, task->call, why)))
+        !has_work(impl, task->call, why) || (!takes && !ot_impl_takes(impl, task->call, why)))
         return false;
     ot_slip_taken(NULL);
     const bool applies = !impl->applies || impl->applies(task, why);

@@ -19,12 +19,21 @@ typedef struct attention_shape {
     int64_t heads, rows;
     bool causal, has_mask, f64;
     bool zeros; /* of a query that sees no key; else NaN */
+    /* Known at run time, where the numbers are the most there can be: batches, queries, keys. */
+    bool any_b, any_sq, any_skv;
     double scale;
     int64_t mask_stride[4]; /* of b, hq, sq, skv, in elements; 0 where the mask is broadcast */
 } attention_shape;
 
 /* False while anything is unknown. */
 bool attention_shape_of(const optune_call *call, attention_shape *s);
+/* The same where batches, queries and keys may be known at run time, up to an end. */
+bool attention_most_of(const optune_call *call, attention_shape *s);
+
+static inline bool attention_varies(const attention_shape *s)
+{
+    return s->any_b || s->any_sq || s->any_skv;
+}
 
 /* The factor of the scores; that of an unknown d is 1. */
 double attention_scale(const optune_call *call);
@@ -38,6 +47,8 @@ void attention_reference(const optune_call *call, const void *const *in, int out
 
 /* Whether CPU templates compute it: constant, something to do, a C type. */
 bool attention_applies(const optune_task *task, attention_shape *s, char *why);
+/* The same of those that take batches, queries and keys at run time. */
+bool attention_most_applies(const optune_task *task, attention_shape *s, char *why);
 
 static inline int64_t attention_elem(const attention_shape *s)
 {
@@ -49,8 +60,10 @@ static inline int64_t attention_lanes(const optune_task *task, const attention_s
     return host_vector_bytes(task) / attention_elem(s);
 }
 
-/* The shape, the scale, the types of elements and how they become DTYPE and back. */
+/* The shape, the scale, the types of elements and how they become DTYPE and back. Of one that varies
+ * (VARIES) what does is in a body's `sizes`, made of the arguments that attention_dims adds. */
 void attention_define(optune_plan *plan, int m, const optune_task *task,
                       const attention_shape *s);
+void attention_dims(const attention_shape *s, optune_stage *stage);
 
 #endif

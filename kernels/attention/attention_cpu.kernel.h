@@ -13,6 +13,25 @@
 #define SMALLEST ((DTYPE)(sizeof(DTYPE) == 8 ? -__DBL_MAX__ : -__FLT_MAX__))
 #define NOTHING ((DTYPE)-__builtin_inff())
 
+/* Of a shape that varies, functions that need what does are handed it behind all else. */
+#if VARIES
+typedef struct sizes {
+    i64 heads, rows, sq, skv;
+} sizes;
+
+/* arg: the dims known at run time */
+INLINE sizes sizes_of(void *const *arg)
+{
+    return (sizes){BATCH * HKV, GROUP * QUERIES, QUERIES, KEYS};
+}
+
+#define SIZES , const sizes *z
+#define SIZE , z
+#else
+#define SIZES
+#define SIZE
+#endif
+
 /* n elements, as they are stored, times `scale`; n constant or not. */
 INLINE void widen(DTYPE *to, const IN_T *from, i64 n, DTYPE scale)
 {
@@ -21,7 +40,7 @@ INLINE void widen(DTYPE *to, const IN_T *from, i64 n, DTYPE scale)
 }
 
 /* How many keys row r of a head sees from the front. */
-INLINE i64 keys_of(i64 r)
+INLINE i64 keys_of(i64 r SIZES)
 {
     const i64 end = CAUSAL ? r % SQ + SKV - SQ + 1 : SKV;
     return end < 0 ? 0 : end;
@@ -29,9 +48,10 @@ INLINE i64 keys_of(i64 r)
 
 /* Scores [0, n) of row r of `head` with the keys from `key` on: those that it does not see become
  * -infinity, up to `room`. */
-INLINE void mask_row(DTYPE *score, i64 head, i64 r, i64 key, i64 n, i64 room, const void *mask)
+INLINE void mask_row(DTYPE *score, i64 head, i64 r, i64 key, i64 n, i64 room,
+                     const void *mask SIZES)
 {
-    n = MIN(n, keys_of(r) - key);
+    n = MIN(n, keys_of(r SIZE) - key);
 #if MASKED
     const MASK_T *m = (const MASK_T *)mask + head / HKV * MASK_B +
                       (head % HKV * GROUP + r / SQ) * MASK_H + r % SQ * MASK_Q + key * MASK_K;

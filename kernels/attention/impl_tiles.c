@@ -6,7 +6,7 @@
  */
 #include "kernels/attention/attention.h"
 
-enum { STACK = 512 << 10 }; /* of a thread's tile */
+enum { STACK = 512 << 10, FEW = 8 }; /* bytes of a thread's tile; rows that need no panels */
 
 static int64_t wide(const optune_task *task, const attention_shape *s)
 {
@@ -19,21 +19,28 @@ static int64_t panels_bytes(const attention_shape *s, int64_t tile_k)
     return s->heads * host_ceil(s->skv, tile_k) * tile_k * s->d * attention_elem(s);
 }
 
+/* The most that is packed, of keys or of values. */
+static double packed_bytes(const attention_shape *s, int64_t tile_k, int64_t wide)
+{
+    return (double)s->heads * (double)(s->skv + tile_k) * (double)host_max(s->d, wide) *
+           (double)attention_elem(s);
+}
+
 /* What a thread keeps of a tile, and what is packed. */
 static bool fits(const optune_task *task, const attention_shape *s, int64_t tq, int64_t tk,
                  char *why)
 {
-    const int64_t most = (int64_t)1 << 30, elem = attention_elem(s);
+    const int64_t elem = attention_elem(s);
     if (s->d > 1 << 16 || s->dv > 1 << 16 || tq * (s->d + tk + wide(task, s)) * elem > STACK)
         return optune_refuse(why, "a tile takes more than %d bytes", (int)STACK);
-    return (panels_bytes(s, tk) <= most && s->heads * s->skv * wide(task, s) * elem <= most) ||
+    return packed_bytes(s, tk, wide(task, s)) <= (double)(1 << 30) ||
            optune_refuse(why, "packing needs more than 1 GiB");
 }
 
 static bool applies(const optune_task *task, char *why)
 {
     attention_shape s;
-    return attention_applies(task, &s, why) &&
+    return attention_most_applies(task, &s, why) &&
            fits(task, &s, 8, host_max(32, attention_lanes(task, &s)), why);
 }
 
@@ -54,7 +61,7 @@ static bool packs_v(const optune_task *task, const attention_shape *s)
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     attention_shape s;
-    attention_shape_of(task->call, &s);
+    attention_most_of(task->call, &s);
     const int64_t tq = optune_config_int(config, "tile_q");
     const int64_t tk = optune_config_int(config, "tile_k");
     const int64_t mr = optune_config_int(config, "rows");
@@ -74,7 +81,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
     attention_shape s;
-    attention_shape_of(task->call, &s);
+    attention_most_of(task->call, &s);
     const bool many = task->device->vector_registers >= 32;
     optune_config_choose_int(config, space, "tile_q", s.rows < 64 ? host_max(s.rows, 8) : 64);
     optune_config_choose_int(config, space, "tile_k",
@@ -87,7 +94,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     attention_shape s;
-    attention_shape_of(task->call, &s);
+    attention_most_of(task->call, &s);
     const int64_t tk = optune_config_int(config, "tile_k");
     const bool pack_v = packs_v(task, &s);
     const int m = optune_plan_module(plan);
@@ -97,6 +104,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "MR", optune_config_int(config, "rows"));
     optune_plan_define(plan, m, "NV", optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "PACK_V", pack_v);
+    optune_plan_define(plan, m, "FEW", FEW);
     const optune_arg panels =
         optune_scratch_arg(optune_plan_scratch(plan, "panels", panels_bytes(&s, tk), false));
     optune_stage packing = {
@@ -116,6 +124,12 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
             plan, "v", s.heads * s.skv * wide(task, &s) * attention_elem(&s), false));
     if (s.has_mask)
         stage.arg[stage.n_args++] = optune_input_arg(ATTENTION_MASK);
+    if (attention_varies(&s)) {
+        stage.arg[stage.n_args++] = optune_input_arg(ATTENTION_K);
+        stage.arg[stage.n_args++] = optune_input_arg(ATTENTION_V);
+        attention_dims(&s, &packing);
+        attention_dims(&s, &stage);
+    }
     optune_plan_stage(plan, &packing);
     optune_plan_stage(plan, &stage);
 }
@@ -129,4 +143,5 @@ OPTUNE_IMPL(attention, tiles) = {
     .fallback = fallback,
     .valid = valid,
     .plan = plan,
+    .symbolic = "q.0 q.2 k.0 k.2 v.0 v.2 mask.0 mask.2 mask.3",
 };

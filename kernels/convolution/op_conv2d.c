@@ -154,7 +154,7 @@ static int types(optune_call *call, optune_err *err)
     }
 
     const optune_tensor *const all[] = {data, weight, out};
-    const int empty = conv2d_empty(all);
+    const int empty = conv2d_empty_image(all);
     if (empty >= 0)
         return misfit(call, empty == 2 ? -1 : empty, "a dimension is empty", err);
     return conv2d_solved(all);

@@ -2,12 +2,27 @@
 /* What kernels/convolution/shape.h declares. */
 #include "kernels/convolution/shape.h"
 
+static bool is_empty(const optune_tensor *type, int from)
+{
+    for (int d = from; d < type->rank; d++)
+        if (type->dim[d].max < 1)
+            return true;
+    return false;
+}
+
 int conv2d_empty(const optune_tensor *const tensors[3])
 {
     for (int t = 0; t < 3; t++)
-        for (int i = 0; i < tensors[t]->rank; i++)
-            if (tensors[t]->dim[i].max < 1)
-                return t;
+        if (is_empty(tensors[t], 0))
+            return t;
+    return -1;
+}
+
+int conv2d_empty_image(const optune_tensor *const tensors[3])
+{
+    for (int t = 0; t < 3; t++)
+        if (is_empty(tensors[t], t != 1))
+            return t;
     return -1;
 }
 

@@ -56,6 +56,8 @@ static inline bool conv2d_same_extent(const optune_dim *kernel, int64_t pads, in
 
 /* The first of the tensors that has an empty dimension; -1: none has. */
 int conv2d_empty(const optune_tensor *const tensors[3]);
+/* The same of data, weight and output, of which a batch may have no image. */
+int conv2d_empty_image(const optune_tensor *const tensors[3]);
 
 /* What a type relation returns that found no conflict: OPTUNE_OK, or 1 while anything is
  * unknown. */

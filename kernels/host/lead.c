@@ -26,14 +26,14 @@ host_axis host_lead_around(const optune_tensor *type, int64_t axis)
     return around;
 }
 
-void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
-                      int input, int to, int first)
+void host_dims_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
+                      int input, int from, int to, int first)
 {
     const optune_tensor *type = &call->input[input].type;
     char text[48 * OPTUNE_MAX_RANK];
     int64_t constant = 1;
     int at = 0, n = 0;
-    for (int d = 0; d < to; d++) {
+    for (int d = from; d < to; d++) {
         if (optune_dim_known(&type->dim[d]))
             constant *= type->dim[d].min;
         else
@@ -47,6 +47,12 @@ void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_
     char whole[sizeof text + 32];
     snprintf(whole, sizeof whole, "((i64)%" PRId64 "%s)", constant, text);
     optune_plan_define_text(plan, m, macro, whole);
+}
+
+void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
+                      int input, int to, int first)
+{
+    host_dims_define(plan, m, macro, call, input, 0, to, first);
 }
 
 void host_lead_define_gpu(optune_plan *plan, int m, const char *macro, const char *parameters,
@@ -71,9 +77,14 @@ void host_lead_define_gpu(optune_plan *plan, int m, const char *macro, const cha
     optune_plan_define_text(plan, m, parameters, declared);
 }
 
-void host_lead_args(const optune_call *call, int input, int to, optune_stage *stage)
+void host_dims_args(const optune_call *call, int input, int from, int to, optune_stage *stage)
 {
-    for (int d = 0; d < to; d++)
+    for (int d = from; d < to; d++)
         if (!optune_dim_known(&call->input[input].type.dim[d]))
             stage->arg[stage->n_args++] = optune_dim_arg(input, d);
+}
+
+void host_lead_args(const optune_call *call, int input, int to, optune_stage *stage)
+{
+    host_dims_args(call, input, 0, to, stage);
 }

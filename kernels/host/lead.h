@@ -23,8 +23,15 @@ static inline int64_t host_dim_most(const optune_dim *dim)
 /* A tensor seen as [outer][n][inner] around an axis, `outer` the most it can be. */
 host_axis host_lead_around(const optune_tensor *type, int64_t axis);
 
-/* Defines `macro` as the product of dims [0, to) of input `input`; arguments from number `first`
- * on are those that host_lead_args adds. */
+/* Defines `macro` as the product of dims [from, to) of input `input`, wherever they stand;
+ * arguments from number `first` on are those that host_dims_args adds. */
+void host_dims_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
+                      int input, int from, int to, int first);
+
+/* Adds an argument for each of these dims that is known at run time. */
+void host_dims_args(const optune_call *call, int input, int from, int to, optune_stage *stage);
+
+/* The same of dims [0, to). */
 void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_call *call,
                       int input, int to, int first);
 
@@ -32,7 +39,6 @@ void host_lead_define(optune_plan *plan, int m, const char *macro, const optune_
 void host_lead_define_gpu(optune_plan *plan, int m, const char *macro, const char *parameters,
                           const optune_call *call, int input, int to);
 
-/* Adds an argument for each of these dims that is known at run time. */
 void host_lead_args(const optune_call *call, int input, int to, optune_stage *stage);
 
 #endif

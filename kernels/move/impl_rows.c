@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "kernels/move/join_rows.h"
 #include "kernels/move/piece_polys.h"
 #include "kernels/move/slice_rows.h"
 
@@ -16,6 +17,8 @@ static bool applies(const optune_task *task, char *why)
         return moves_applies(task, why);
     if (!moves_most_apply(task, why))
         return false;
+    if (join_rows_pieces(task->call))
+        return true;
     piece_polys *polys = malloc(sizeof *polys);
     const bool fits = polys && piece_polys_of(task->call, POLYS_ROWS, polys);
     free(polys);
@@ -162,17 +165,22 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
         optune_config_choose_word(config, space, "store", "stream");
 }
 
-/* Pieces in terms of S0 ..., which are arguments behind those of every move: polynomials, or what a
- * slice is at any size. */
+/* Pieces in terms of S0 ..., which are arguments behind those of every move: what is joined at any
+ * size, polynomials, or what a slice is at any size. */
 static void define_varying(const optune_call *call, optune_plan *plan, int module,
                            optune_stage *stage)
 {
     char name[24], text[48];
     const generic_symbols symbols = generic_symbols_of(call);
-    piece_polys *polys = malloc(sizeof *polys);
+    const int joined = join_rows_pieces(call);
+    piece_polys *polys = joined ? NULL : malloc(sizeof *polys);
     const bool fits = polys && piece_polys_of(call, POLYS_ROWS, polys);
     optune_plan_define(plan, module, "VARIES", 1);
-    moves_define_element(plan, module, call, fits ? polys->n : 1, fits ? polys->fill : 0);
+    moves_define_element(plan, module, call,
+                         joined ? joined
+                         : fits ? polys->n
+                                : 1,
+                         fits ? polys->fill : 0);
     for (int k = 0; k < symbols.n; k++) {
         snprintf(name, sizeof name, "S%d", k);
         snprintf(text, sizeof text, "(*(const i64 *)arg[%d])", stage->n_args);
@@ -183,7 +191,9 @@ static void define_varying(const optune_call *call, optune_plan *plan, int modul
         snprintf(name, sizeof name, "PIECE%d", i);
         optune_plan_define_text(plan, module, name, polys->piece[i]);
     }
-    if (!fits && slice_rows_apply(call))
+    if (joined)
+        join_rows_define(call, plan, module);
+    else if (!fits && slice_rows_apply(call))
         slice_rows_define(call, plan, module);
     free(polys);
 }

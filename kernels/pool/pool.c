@@ -48,7 +48,7 @@ int pool_types(optune_call *call, const char *op, pool_named data, pool_named po
             return POOL_MISFIT(axis ? "this padding keeps the width"
                                     : "this padding keeps the height");
     }
-    for (int i = 0; i < rank; i++)
+    for (int i = 1; i < rank; i++) /* of images; a batch may have none */
         if (in->dim[i].max < 1 || out->dim[i].max < 1)
             return POOL_MISFIT("a dimension is empty");
 #undef POOL_MISFIT

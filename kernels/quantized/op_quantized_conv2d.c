@@ -116,7 +116,7 @@ static int types(optune_call *call, optune_err *err)
                           err);
     }
     const optune_tensor *const all[] = {data, weight, out};
-    if (conv2d_empty(all) >= 0)
+    if (conv2d_empty_image(all) >= 0)
         return misfit(call, QCONV_DATA, "a dimension is empty", err);
     return optune_tensor_known(bias) && optune_tensor_known(scale) ? conv2d_solved(all) : 1;
 }

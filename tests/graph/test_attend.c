@@ -403,11 +403,96 @@ static void test_layers(void **state)
     optune_graph_close(g);
 }
 
+/* A copy of a graph at these sizes of its names. */
+static optune_graph *bound(const optune_graph *g, const int64_t *size)
+{
+    optune_err err = {0};
+    optune_graph *at;
+    check_ok(optune_graph_copy(g, false, &at, &err));
+    for (int i = 0; size[i]; i++)
+        optune_graph_bind(at, (const char *const[]){"n", "t", "p"}[i], size[i], &err);
+    check_ok(optune_graph_infer(at, &err));
+    return at;
+}
+
+/* Batches, queries and keys that are known at run time: the call has their names, and at any size it
+ * is what is spelled out. */
+static void test_open(void **state)
+{
+    (void)state;
+    static const spelling open[] = {
+        {"flat products of heads that are turned, a mask of padding",
+         "x = var f32[?n:1..4,?t:1..64,6]\nm = var f32[?n:1..4,1,1,?t:1..64]\n"
+         "h = reshape(x, newshape=[0,0,2,3])\nq = transpose(h, axes=[0,2,1,3])\n"
+         "k = transpose(h, axes=[0,2,3,1])\nc = const f32[] {1.5}\n"
+         "s = batch_matmul(reshape(q, newshape=[-1,-2,-2]), reshape(k, newshape=[-1,-2,-2]), "
+         "transpose_b=false)\n"
+         "a = add(divide(reshape(s, newshape=[-1,2,-2,-2]), c), m)\n"
+         "y = batch_matmul(reshape(softmax(a), newshape=[-1,-2,-2]), "
+         "reshape(q, newshape=[-1,-2,-2]), transpose_b=false)\n"
+         "z = reshape(y, newshape=[-1,2,-2,-2])\noutput z\n",
+         "f32[?n:1..4,1,1,?t:1..64]"},
+        {"keys behind a cache",
+         "q = var f32[1,2,?t,4]\nk = var f32[1,2,?t,4]\np = var f32[1,2,?p:0..9,4]\n"
+         "all = reshape(concatenate(p, k, axis=2), newshape=[-1,-2,-2])\n"
+         "s = batch_matmul(reshape(q, newshape=[-1,-2,-2]), all)\n"
+         "y = batch_matmul(softmax(s), all, transpose_b=false)\noutput y\n",
+         "f32[1,2,?p+t,4]"},
+        {"values that are as many as keys at some sizes only",
+         "q = var f32[1,2,?t:1..9,4]\nv = var f32[1,2,?p:1..9,4]\n"
+         "a = reshape(q, newshape=[-1,-2,-2])\nb = reshape(v, newshape=[-1,-2,-2])\n"
+         "w = strided_slice(softmax(batch_matmul(a, a)), begin=[0,0,0], end=[2,9,1])\n"
+         "y = batch_matmul(w, sum(b, axis=[1], keepdims=true), transpose_b=false)\noutput y\n",
+         NULL},
+        {"scores that somebody else reads",
+         "q = var f32[1,2,?t,4]\na = reshape(q, newshape=[-1,-2,-2])\ns = batch_matmul(a, a)\n"
+         "y = batch_matmul(softmax(s), a, transpose_b=false)\noutput y\noutput s\n",
+         NULL},
+    };
+    static const int64_t sizes[][4] = {{1, 1, 1}, {2, 5, 4}, {3, 7, 9}};
+    uint64_t random = 13;
+    for (int i = 0; i < OT_COUNT(open); i++) {
+        optune_err err = {0};
+        optune_graph *g = graph_named(open[i].text, open[i].name);
+        ot_attend *sites = NULL;
+        const int n = ot_graph_attends(g, &sites);
+        if (n != (open[i].call != NULL))
+            print_error("%s: %d found\n", open[i].name, n);
+        assert_int_equal(n, open[i].call != NULL);
+        if (n) {
+            ot_relaid as;
+            optune_call *call = ot_alloc(sizeof *call);
+            ot_text text = {0};
+            check_ok(ot_attend_call(&sites[0], call, &err));
+            ot_call_print(call, &text);
+            if (!strstr(ot_text_str(&text), open[i].call))
+                print_error("%s: %s\n", open[i].name, ot_text_str(&text));
+            assert_non_null(strstr(ot_text_str(&text), open[i].call));
+            check_ok(ot_graph_attend(g, sites, n, &as, &err));
+            ot_relaid_share(&as, g);
+            assert_non_null(attention_of(as.graph));
+            for (int s = 0; s < OT_COUNT(sizes); s++) {
+                optune_graph *at = bound(g, sizes[s]);
+                ot_relaid called = {.graph = bound(as.graph, sizes[s])};
+                mean_the_same(at, &called, open[i].name, &random);
+                optune_graph_close(called.graph);
+                optune_graph_close(at);
+            }
+            ot_relaid_release(&as);
+            ot_text_release(&text);
+            free(call);
+        }
+        free(sites);
+        optune_graph_close(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

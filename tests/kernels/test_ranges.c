@@ -52,6 +52,15 @@ static const struct {
     {"conv2d(f32[?n:1..4,8,?h:2..15,9], const f32[16,8,3,3], padding=[1,1,1,1]) -> "
      "add(f32[?n:1..4,16,?h:2..15,9])",
      "conv2d_direct"},
+    /* A batch may have no image. */
+    {"conv2d(f32[?n:0..3,8,14,14], const f32[16,8,3,3], padding=[1,1,1,1]) -> relu()",
+     "conv2d_direct"},
+    {"conv2d(f32[?n:0..3,6,?h:3..20,?w:4..23], const f32[10,3,3,3], padding=[1,1,1,1], "
+     "groups=2)",
+     "conv2d_im2col"},
+    {"conv2d(f32[?n:0..3,8,?h:1..12,?w:1..13], const f32[9,8,1,1])", "conv2d_1x1"},
+    {"max_pool2d(f32[?n:0..3,4,?h:5..21,17], pool_size=[3,3], strides=[2,2])",
+     "max_pool2d_direct"},
     {"dense(f32[?m:1..40,48], const f32[64,48]) -> add(f32[64]) -> sigmoid()", "dense"},
     {"dense(f32[?m:1..40,48], const f32[20,48]) -> multiply(f32[?m:1..40,1])", "dense"},
     {"concatenate(f32[?n:1..9,12], f32[3,12])", "concatenate_rows"},
@@ -84,7 +93,16 @@ static const struct {
      "reverse_loops.generic"},
     {"concatenate(u8[?a:1..3,?b:1..20,?c:1..4,?d:1..3,?b:1..20], "
      "u8[?e:0..2,?b:1..20,?c:1..4,?d:1..3,?b:1..20])",
-     "concatenate_loops.generic"},
+     "concatenate_rows"},
+    {"concatenate(f32[?b:0..3,4,?p:0..40,8], f32[?b:0..3,4,?t:1..9,8], axis=2)",
+     "concatenate_rows"},
+    {"concatenate(i16[?a:1..4,?b:0..3,?c:1..3,?d:1..5,?e:1..4], "
+     "i16[?a:1..4,?b:0..3,2,?d:1..5,?e:1..4], i16[?a:1..4,?b:0..3,?f:0..9,?d:1..5,?e:1..4], "
+     "axis=-3)",
+     "concatenate_rows"},
+    {"take(f32[?n:1..60,33], i64[?b:0..4,?t:1..9])", "take_rows"},
+    {"take(i8[?b:1..3,?n:1..9,?k:0..20], i32[?t:1..5], axis=1)", "take_rows"},
+    {"take(f64[7,?n:2..9], i64[], axis=1)", "take_rows"},
     {"layout_transform(f32[?n:1..2,?c:1..4,?h:1..5,?w:1..4,8], src_layout=NCHW8c, "
      "dst_layout=NHWC16c)",
      "layout_transform_loops.generic"},
@@ -125,14 +143,16 @@ static const struct {
      "their_slice"},
     /* Two names of one dim. */
     {"concatenate(f32[?a:1..4,5], f32[?b:1..4,3], axis=1)", "concatenate_rows"},
-    /* More inputs and sizes than a stage has arguments. */
+    /* More inputs and sizes than moves by polynomials have; what is fused may be broadcast or not,
+     * which generic ones ask. */
     {"concatenate(f32[?a:0..3,?x:1..4], f32[?b:1..4,?x:1..4], f32[?c:0..2,?x:1..4], "
      "f32[?d:0..3,?x:1..4], f32[?e:0..3,?x:1..4], f32[?f:1..4,?x:1..4], f32[?g:0..2,?x:1..4], "
      "f32[?h:0..3,?x:1..4], f32[?i:0..3,?x:1..4], f32[?j:1..4,?x:1..4], f32[?k:0..2,?x:1..4], "
      "f32[?l:0..3,?x:1..4], f32[?m:0..3,?x:1..4], f32[?n:1..4,?x:1..4], f32[?o:0..2,?x:1..4]) "
      "-> add(f32[?y:1..4]) -> relu()",
      "concatenate_loops.generic"},
-/* As many inputs as a call can have, of as many sizes. */
+/* More inputs and sizes than a stage has arguments: as many inputs as a call can have, of as many
+ * sizes. */
 #define FEW(k)                                                                                 \
     "f32[?a" #k ":0..3,?x:1..4], f32[?b" #k ":1..4,?x:1..4], f32[?c" #k ":0..2,?x:1..4], "     \
     "f32[?d" #k ":1..2,?x:1..4]"
@@ -179,6 +199,23 @@ static const struct {
     {"sort(i64[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "sort_loops.generic"},
     {"softmax(f32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "softmax_loops.generic"},
     {"cumsum(i32[?n:1..9,?m:0..1,99999999999,?k:9..10], axis=1)", "cumsum_loops.generic"},
+    {"attention(f32[?b:0..3,4,?s:1..40,12], f32[?b:0..3,2,?k:1..150,12], "
+     "f32[?b:0..3,2,?k:1..150,20], causal=true)",
+     "attention_tiles"},
+    {"attention(f32[2,3,?s:0..9,17], f32[2,3,?k:1..200,17], f32[2,3,?k:1..200,19], "
+     "f32[1,1,?s:0..9,?k:1..200])",
+     "attention_tiles"},
+    {"attention(f32[?b:1..4,2,?s:1..140,32], f32[?b:1..4,2,?s:1..140,32], "
+     "f32[?b:1..4,2,?s:1..140,32], bool[?b:1..4,1,1,?s:1..140], nan=true)",
+     "attention_tiles"},
+    {"attention(f64[1,2,?s:1..20,8], f64[1,1,?k:0..33,8], f64[1,1,?k:0..33,8], "
+     "f64[1,2,1,?k:0..33], scale=0.5)",
+     "attention_tiles"},
+    {"attention(f16[?b:1..2,2,?s:1..30,16], f16[?b:1..2,2,?s:1..30,16], "
+     "f16[?b:1..2,2,?s:1..30,18], f16[1,1,?s:1..30,?s:1..30])",
+     "attention_tiles"},
+    {"attention(f32[1,2,3,?d:1..9], f32[1,2,7,?d:1..9], f32[1,2,7,5])",
+     "attention_loops.generic"},
     /* Operators that are not of the room of moves, known by their pieces alone. */
     {"their_slice(i8[?n:1..9,5,17], begin=[0,1], end=[2,5])", "their_slice_loops.generic"},
     {"their_slice(f64[13,?n:1..47], begin=[0,21], end=[10,22])", "their_slice_loops.generic"},

@@ -196,6 +196,32 @@ static void positions_behind_a_cache(void **state)
     onnx_same_at(path, (const optune_binding[]){{"n", 1}, {"t", 1}, {"p", 11}}, 3);
 }
 
+/* As many places as a cache and what is behind it have together, though nothing is as long yet. */
+static void places_of_sums(void **state)
+{
+    (void)state;
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,t,4");
+    onnx_input(&g, "past", ONNX_FLOAT, "n,p,4");
+    onnx_ints(&g, "one", 0, (const int64_t[]){1});
+    onnx_ints(&g, "none", 0, (const int64_t[]){0});
+    onnx_node(&g, "Shape", "", "x", "s", NULL);
+    onnx_node(&g, "Shape", "", "past", "ps", NULL);
+    onnx_node(&g, "Gather", "", "s one", "t_", NULL);
+    onnx_node(&g, "Gather", "", "ps one", "p_", NULL);
+    onnx_node(&g, "Add", "", "p_ t_", "sum", NULL);
+    onnx_node(&g, "Add", "", "sum one", "more", NULL);
+    onnx_node(&g, "Range", "", "none sum one", "places", NULL);
+    onnx_node(&g, "Cast", "", "places", "y", (attr_int(&attrs, "to", ONNX_FLOAT), &attrs));
+    onnx_node(&g, "Range", "", "none more one", "places_more", NULL);
+    onnx_node(&g, "Cast", "", "places_more", "z", (attr_int(&attrs, "to", ONNX_FLOAT), &attrs));
+    onnx_output(&g, "y");
+    onnx_output(&g, "z");
+    const char *path = onnx_saved(&g);
+    onnx_same_at(path, (const optune_binding[]){{"n", 2}, {"t", 3}, {"p", 5}}, 3);
+    onnx_same_at(path, (const optune_binding[]){{"n", 1}, {"t", 1}, {"p", 11}}, 3);
+}
+
 /* The first or the last element of a sequence, and it without one of these. */
 static void ends_of_open_axes(void **state)
 {
@@ -392,6 +418,7 @@ int main(void)
         cmocka_unit_test(matrices_of_open_heads),
         cmocka_unit_test(tables_of_positions),
         cmocka_unit_test(positions_behind_a_cache),
+        cmocka_unit_test(places_of_sums),
         cmocka_unit_test(ends_of_open_axes),
         cmocka_unit_test(images_of_any_size),
         cmocka_unit_test(batches_of_volumes),

@@ -185,7 +185,7 @@ static int types(optune_call *call, optune_err *err)
     if (status < 0)
         return status;
     const optune_tensor *const all[] = {data, &call->input[CHAIN_DEPTHWISE].type, out};
-    const int empty = conv2d_empty(all);
+    const int empty = conv2d_empty_image(all);
     if (empty >= 0)
         return misfit(call,
                       empty == 2 ? OUT

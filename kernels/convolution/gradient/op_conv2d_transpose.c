@@ -117,7 +117,7 @@ static int types(optune_call *call, optune_err *err)
                           err);
     }
     const optune_tensor *const all[] = {data, weight, out};
-    const int empty = conv2d_empty(all);
+    const int empty = conv2d_empty_image(all);
     if (empty >= 0)
         return misfit(call, empty == 1 ? TRANSPOSE_WEIGHT : -1, "a dimension is empty", err);
     return conv2d_solved(all);

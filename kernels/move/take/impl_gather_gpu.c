@@ -73,7 +73,7 @@ static int64_t shared_of(const lines *l, const shares *s)
 
 static bool applies(const optune_task *task, char *why)
 {
-    if (!take_moves_bytes(task->call, why))
+    if (!take_moves_known(task->call, why))
         return false;
     const lines l = lines_of(task->call);
     return (l.columns <= INT32_MAX / 2 && l.rows <= INT32_MAX / 2) ||

@@ -27,7 +27,7 @@ static rows rows_of(const optune_call *call)
 static bool applies(const optune_task *task, char *why)
 {
     const optune_call *call = task->call;
-    if (!take_moves_bytes(call, why))
+    if (!take_moves_known(call, why))
         return false;
     const rows r = rows_of(call);
     return r.units <= INT32_MAX / 2 || optune_refuse(why, "slices of 2^30 units of memory");

@@ -44,7 +44,7 @@ static int types(optune_call *call, optune_err *err)
         if (fits)
             fits = d == 2 || d == 3 ? optune_dim_unify(&out->dim[d], &one)
                                     : optune_dim_unify(&out->dim[d], &data->dim[d]);
-        fits = fits && data->dim[d].max >= 1;
+        fits = fits && (d == 0 || data->dim[d].max >= 1); /* a batch may have no image */
     }
     if (!fits)
         return tensor_misfit(err, "global_avg_pool2d", "output", out, "argument 1 (data)", data,

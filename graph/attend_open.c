@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention in a graph whose batches, queries or keys are known at run time.
+ *
+ * The one idea: what attend.c finds is found at two sizes of all names, in copies of the graph with
+ * the same node numbers. That only guesses; the proof is the call itself: over the operands' own
+ * types it may learn nothing of them, and its output has to be what the graph has there, names and
+ * all. So equal dims are equal at any size.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "call/dim_expr.h"
+#include "graph/attend.h"
+#include "graph/look.h"
+
+enum { TURNS = 2, NAMES = 16 };
+
+typedef struct named {
+    char name[OPTUNE_DIM_NAME_SIZE];
+    int64_t min, max;
+} named;
+
+/* Those in a type's dims, and what is known of each; false: too many, or a dim has none. */
+static bool add_names(const optune_tensor *type, named *all, int *n)
+{
+    for (int d = 0; d < type->rank; d++) {
+        const optune_dim *dim = &type->dim[d];
+        const char *text = optune_dim_text(dim), *name;
+        if (optune_dim_known(dim))
+            continue;
+        if (!*text)
+            return false;
+        for (int size, k; (name = ot_dim_next_name(text, &size)); text = name + size) {
+            named one = {.min = 0, .max = OPTUNE_DIM_MAX};
+            if (size >= (int)sizeof one.name)
+                return false;
+            memcpy(one.name, name, (size_t)size);
+            for (k = 0; k < *n && strcmp(all[k].name, one.name) != 0; k++)
+                ;
+            if (k == NAMES)
+                return false;
+            if (k == *n)
+                all[(*n)++] = one;
+            if (!strcmp(dim->name, one.name)) {
+                all[k].min = dim->min > all[k].min ? dim->min : all[k].min;
+                all[k].max = dim->max < all[k].max ? dim->max : all[k].max;
+            }
+        }
+    }
+    return true;
+}
+
+/* A size of the nth name that others have not, where there are so many, and not 1. */
+static int64_t size_of(const named *one, int nth, int turn)
+{
+    static const int64_t prime[] = {113, 127, 131, 137, 139, 149, 151, 157, 163, 167, 173,
+                                    179, 181, 191, 193, 197, 199, 211, 223, 227, 229, 233,
+                                    239, 241, 251, 257, 263, 269, 271, 277, 281, 283};
+    const int64_t low = one->max > 1 && one->min < 2 ? 2 : one->min;
+    const int64_t size = prime[(nth * TURNS + turn) % (int)OT_COUNT(prime)];
+    return size >= low && size <= one->max ? size
+           : one->max == OPTUNE_DIM_MAX    ? low + size
+                                           : low + size % (one->max - low + 1);
+}
+
+/* The sites at one size of everything; negative: the graph does not allow it. */
+static int find_at(const optune_graph *g, const named *all, int n, int turn, ot_attend **sites)
+{
+    optune_err err = {0};
+    optune_graph *at = ot_graph_copy(g, false, &err);
+    int status = at ? OPTUNE_OK : OPTUNE_ENOMEM;
+    *sites = NULL;
+    for (int i = 0; i < n && status >= 0; i++)
+        status = optune_graph_bind(at, all[i].name, size_of(&all[i], i, turn), &err);
+    if (status >= 0)
+        status = optune_graph_infer(at, &err);
+    if (status >= 0)
+        status = ot_graph_all_known(at) ? ot_attends_known(at, sites) : 0;
+    optune_graph_close(at);
+    return status;
+}
+
+static bool same_value(ot_value a, ot_value b)
+{
+    return a.node == b.node && a.output == b.output;
+}
+
+static bool same_site(const ot_attend *a, const ot_attend *b)
+{
+    bool same = a->root == b->root && a->n_masks == b->n_masks && a->scale == b->scale &&
+                a->causal == b->causal && a->guarded == b->guarded;
+    for (int i = 0; i < OT_ATTEND_SIDES && same; i++)
+        same = same_value(a->side[i].from, b->side[i].from) &&
+               a->side[i].n_axes == b->side[i].n_axes &&
+               !memcmp(a->side[i].axes, b->side[i].axes, sizeof a->side[i].axes);
+    for (int i = 0; i < a->n_masks && same; i++)
+        same = same_value(a->mask[i].value, b->mask[i].value) &&
+               a->mask[i].where == b->mask[i].where && a->mask[i].other == b->mask[i].other &&
+               a->mask[i].minus == b->mask[i].minus && a->mask[i].fill == b->mask[i].fill;
+    return same;
+}
+
+static bool same_dim(const optune_dim *a, const optune_dim *b)
+{
+    return a->min == b->min && a->max == b->max &&
+           (optune_dim_known(a) || (*a->name && !strcmp(a->name, b->name)));
+}
+
+static bool same_type(const optune_tensor *a, const optune_tensor *b)
+{
+    bool same = a->rank == b->rank && optune_dtype_equal(a->dtype, b->dtype);
+    for (int d = 0; d < a->rank && same; d++)
+        same = same_dim(&a->dim[d], &b->dim[d]);
+    return same;
+}
+
+static optune_tensor operand_type(const optune_graph *g, const ot_attend_side *side)
+{
+    const optune_tensor *from = ot_graph_type_of(g, side->from);
+    optune_tensor type = *from;
+    for (int d = 0; d < side->n_axes; d++)
+        type.dim[d] = from->dim[side->axes[d]];
+    return type;
+}
+
+/* All masks together: of each dim all that scores have, or one. */
+static bool mask_type(const optune_graph *g, ot_attend *s)
+{
+    const optune_dim *const full[] = {&s->type[0].dim[0], &s->type[0].dim[1],
+                                      &s->type[0].dim[2], &s->type[1].dim[2]};
+    s->type[3] = (optune_tensor){.dtype = s->dtype, .rank = 4};
+    for (int d = 0; d < 4; d++)
+        s->type[3].dim[d] = optune_dim_of(1);
+    for (int i = 0; i < s->n_masks; i++) {
+        const optune_tensor *type = ot_graph_type_of(g, s->mask[i].value);
+        if (type->rank != 4 || s->mask[i].n_wide || s->mask[i].times)
+            return false;
+        for (int d = 0; d < 4; d++) {
+            if (optune_dim_known(&type->dim[d]) && type->dim[d].min == 1)
+                continue;
+            if (!same_dim(&type->dim[d], full[d]))
+                return false;
+            s->type[3].dim[d] = *full[d];
+        }
+    }
+    return true;
+}
+
+/* What the call gives is what the root does, or is where batches and heads are one dim. */
+static bool gives_root(const optune_graph *g, ot_attend *s, const optune_tensor *out)
+{
+    const optune_tensor *root = &g->node[s->root].out[0];
+    if (same_type(out, root))
+        return true;
+    ot_text text = {0};
+    optune_call *view = ot_alloc(sizeof *view);
+    ot_text_add(&text, "reshape(");
+    ot_tensor_print(out, &text);
+    ot_text_printf(&text, ", %s)", OT_ATTEND_FLAT);
+    s->flat =
+        ot_call_parse(ot_text_str(&text), view, NULL) >= 0 && same_type(&view->output[0], root);
+    ot_text_release(&text);
+    free(view);
+    return s->flat;
+}
+
+/* With the types of the graph, where these are enough. */
+static bool settle(const optune_graph *g, ot_attend *s)
+{
+    optune_call *call = ot_alloc(sizeof *call);
+    bool fits = true;
+    s->open = true;
+    for (int i = 0; i < OT_ATTEND_SIDES; i++) {
+        s->type[i] = operand_type(g, &s->side[i]);
+        fits = fits && s->type[i].rank == 4;
+    }
+    fits = fits && mask_type(g, s) && ot_attend_call(s, call, NULL) >= 0 &&
+           gives_root(g, s, &call->output[0]);
+    for (int i = 0; fits && i < call->n_inputs; i++)
+        fits = same_type(&call->input[i].type, &s->type[i]);
+    free(call);
+    return fits;
+}
+
+int ot_attends_open(const optune_graph *g, ot_attend **sites)
+{
+    named all[NAMES];
+    ot_attend *at[TURNS] = {NULL};
+    int n = 0, count[TURNS] = {0}, found = 0;
+    bool named_all = true;
+    for (int id = 0; id < g->n && named_all; id++)
+        if (g->node[id].kind == OT_NODE_VAR || g->node[id].kind == OT_NODE_CONST)
+            named_all = add_names(&g->node[id].out[0], all, &n);
+    for (int turn = 0; turn < TURNS && named_all; turn++) {
+        count[turn] = find_at(g, all, n, turn, &at[turn]);
+        named_all = count[turn] > 0;
+    }
+    for (int i = 0; i < count[0] && named_all; i++)
+        for (int k = 0; k < count[1]; k++)
+            if (same_site(&at[0][i], &at[1][k]) && settle(g, &at[0][i])) {
+                at[0][found++] = at[0][i];
+                break;
+            }
+    free(at[1]);
+    *sites = at[0];
+    return found;
+}
