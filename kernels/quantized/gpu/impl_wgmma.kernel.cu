@@ -57,7 +57,9 @@ INLINE int edge_of(int pixel)
 
 #include "kernels/convolution/implicit/wgmma_copies_gpu.kernel.h"
 
-#define Y_PARAMETERS TENSOR_MAP(y), GLOBAL const unsigned char *RESTRICT packed
+/* Not RESTRICT: what becomes of sums is then read behind the stores before, not all of it in front,
+ * for which there are no registers. */
+#define Y_PARAMETERS TENSOR_MAP(y), GLOBAL const unsigned char *packed
 #define COPY_X(to, p, panel, barrier) COPY_WINDOWS(copy_pixels, to, x, (p).m, panel, barrier)
 #define COPY_Y(to, p, panel, slice, barrier)                                                   \
     COPY_WEIGHTS(COPY_BOX_OF_ALL, to, y, (p).n + (slice), panel, barrier)
