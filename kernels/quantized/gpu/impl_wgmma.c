@@ -10,6 +10,8 @@
 /* Of a sum on its way to a byte, by machine code. */
 static const double OUT_INSTRUCTIONS = 8;
 
+enum { MOST_COLUMNS = 256 }; /* of a block */
+
 static qconv_gpu shape_of(const optune_task *task)
 {
     qconv_gpu q;
@@ -36,6 +38,12 @@ static matmul_gpu product_of(const qconv_gpu *q)
                         .out_instructions = OUT_INSTRUCTIONS};
 }
 
+static qconv_gpu_parts parts_of(const optune_call *call, const qconv_gpu *q, int64_t co_pad)
+{
+    return (qconv_gpu_parts){
+        .co_pad = co_pad, .line = q->depth, .splits = 1, .cuts = qconv_gpu_cuts_of(call, q)};
+}
+
 static bool applies(const optune_task *task, char *why)
 {
     qconv_gpu q;
@@ -44,8 +52,9 @@ static bool applies(const optune_task *task, char *why)
     if (q.s.groups != 1)
         return optune_refuse(why, "needs one group");
     const matmul_gpu p = product_of(&q);
-    return implicit_wgmma_reaches(&q.s, why) && matmul_gpu_applies(&p, why) &&
-           matmul_gpu_wgmma_applies(task, &p, why);
+    const qconv_gpu_parts most = parts_of(task->call, &q, q.s.co + MOST_COLUMNS - 1);
+    return qconv_gpu_parts_fit(&q, &most, why) && implicit_wgmma_reaches(&q.s, why) &&
+           matmul_gpu_applies(&p, why) && matmul_gpu_wgmma_applies(task, &p, why);
 }
 
 static void space(const optune_task *task, optune_space *space)
@@ -54,23 +63,11 @@ static void space(const optune_task *task, optune_space *space)
     matmul_gpu_wgmma_space_of_bytes(space);
 }
 
-static qconv_gpu_parts parts_of(const optune_call *call, const qconv_gpu *q,
-                                const matmul_gpu_wgmma *w)
-{
-    return (qconv_gpu_parts){.co_pad = host_ceil(q->s.co, w->bn) * w->bn,
-                             .line = q->depth,
-                             .splits = 1,
-                             .cuts = qconv_gpu_cuts_of(call, q)};
-}
-
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const qconv_gpu q = shape_of(task);
     const matmul_gpu p = product_of(&q);
-    const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
-    const qconv_gpu_parts parts = parts_of(task->call, &q, &w);
-    return qconv_gpu_parts_fit(&q, &parts, why) &&
-           implicit_wgmma_steps_fit(panels_of(&q), config, why) &&
+    return implicit_wgmma_steps_fit(panels_of(&q), config, why) &&
            matmul_gpu_wgmma_valid(task, &p, config, why);
 }
 
@@ -94,7 +91,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const qconv_gpu q = shape_of(task);
     const matmul_gpu p = product_of(&q);
     const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
-    const qconv_gpu_parts parts = parts_of(call, &q, &w);
+    const qconv_gpu_parts parts = parts_of(call, &q, host_ceil(q.s.co, w.bn) * w.bn);
     const optune_dtype byte = call->input[QCONV_DATA].type.dtype;
     const optune_arg packed = qconv_gpu_weights(
         task, plan, qconv_gpu_module(task, plan, &q, &parts), parts.co_pad * parts.line,
