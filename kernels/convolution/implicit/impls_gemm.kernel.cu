@@ -155,7 +155,7 @@ convolve(GLOBAL const DTYPE *RESTRICT data, GLOBAL const DTYPE *RESTRICT packed,
 #define STORE_TILES(to)                                                                        \
     tile_store((to) + BK * BM, BN, thread, next_b);                                            \
     store_pixels(to, column, row, next_a);
-    TILE_PRODUCT(last - first, tile, TILE, 0, BK *BM, true, ty, tx, acc)
+    TILE_PRODUCT(last - first, tile, TILE, ty, tx, acc)
 
     UNROLL
     for (int j = 0; j < TN; j++) {

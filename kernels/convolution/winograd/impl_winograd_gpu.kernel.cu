@@ -108,7 +108,7 @@ multiply(GLOBAL const DTYPE *RESTRICT v, GLOBAL const DTYPE *RESTRICT u,
     tile_store(to, BM, thread, next_a);                                                        \
     tile_store((to) + BK * BM, BN, thread, next_b);
 #define STEPS (CI_PAD / BK)
-    TILE_PRODUCT(STEPS, tile, SHARED_TILE, 0, BK * BM, true, ty, tx, acc)
+    TILE_PRODUCT(STEPS, tile, SHARED_TILE, ty, tx, acc)
 
     GLOBAL DTYPE *RESTRICT const to = m + ((INDEX)BLOCK_Z * CO_PAD + co0) * P_PAD + p0;
     UNROLL

@@ -136,8 +136,28 @@ matmul(GLOBAL const DTYPE *RESTRICT x, GLOBAL const DTYPE *RESTRICT y,
     tile_clear(acc);
 #define A0 TILE_A_AT(slice *TILE_DEPTH)
 #define B0 (X_TILE + TILE_B_AT(slice * TILE_DEPTH))
-    /* Slices meet where tiles were. */
-    TILE_PRODUCT(steps, tile, TILE, A0, B0, SLICES == 1, ty, tx, acc)
+    if (TILE_AHEAD) { /* slices meet where tiles were */
+        TILE_PIPELINE(steps, tile, TILE, A0, B0, SLICES == 1, ty, tx, acc)
+    } else {
+        if (steps > 0) {
+            FETCH_TILES(0, true)
+            STORE_TILES(tile)
+        }
+        BARRIER();
+        UNROLL_BY(1)
+        for (int step = 0; step < steps; step++) {
+            LOCAL const DTYPE *const now = tile + step % STAGES * TILE;
+            const bool more = step + 1 < steps;
+            FETCH_TILES(step + 1, more)
+            tile_multiply(now + A0, now + B0, ty, tx, acc);
+            if (STAGES == 1)
+                BARRIER();
+            if (more) {
+                STORE_TILES(tile + (step + 1) % STAGES * TILE)
+            }
+            BARRIER();
+        }
+    }
 #if SLICES > 1
     meet(tile, slice, t, acc);
 #endif

@@ -294,15 +294,13 @@ INLINE void tile_last(const tile_fragments *f, DTYPE acc[TM][TN])
         }                                                                                      \
     }
 
-/* acc += the product of `count` tiles, with fragments ahead or without, as TILE_PIPELINE; where
- * `again` is not, the tiles' place is free behind it. */
-#define TILE_PRODUCT(count, tile, size, a0, b0, again, thread_y, thread_x, acc)                \
+/* acc += the product of `count` tiles, at least one, with fragments ahead or without: the a of a
+ * tile lies in front, its b BK * BM elements behind; the rest as in TILE_PIPELINE. */
+#define TILE_PRODUCT(count, tile, size, thread_y, thread_x, acc)                               \
     if (TILE_AHEAD) {                                                                          \
-        TILE_PIPELINE(count, tile, size, a0, b0, again, thread_y, thread_x, acc)               \
+        TILE_PIPELINE(count, tile, size, 0, BK *BM, true, thread_y, thread_x, acc)             \
     } else {                                                                                   \
-        if ((count) > 0) {                                                                     \
-            FETCH_TILES(0, true)                                                               \
-        }                                                                                      \
+        FETCH_TILES(0, true)                                                                   \
         UNROLL_BY(1)                                                                           \
         for (int ot_s = 0; ot_s < (count); ot_s++) {                                           \
             LOCAL DTYPE *const ot_now = (tile) + ot_s % STAGES * (size);                       \
@@ -311,10 +309,8 @@ INLINE void tile_last(const tile_fragments *f, DTYPE acc[TM][TN])
             STORE_TILES(ot_now)                                                                \
             BARRIER();                                                                         \
             FETCH_TILES(ot_s + 1, ot_s + 1 < (count))                                          \
-            tile_multiply(ot_now + (a0), ot_now + (b0), thread_y, thread_x, acc);              \
+            tile_multiply(ot_now, ot_now + BK * BM, thread_y, thread_x, acc);                  \
         }                                                                                      \
-        if (!(again))                                                                          \
-            BARRIER();                                                                         \
     }
 
 #endif

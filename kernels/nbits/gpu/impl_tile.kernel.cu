@@ -95,7 +95,21 @@ product(GLOBAL const X_T *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
 #endif
     float acc[TM][TN];
     tile_clear(acc);
-    TILE_PRODUCT(steps, tile, B_AT + BK * LDB, 0, B_AT, true, ty, tx, acc)
+    if (TILE_AHEAD) {
+        TILE_PIPELINE(steps, tile, B_AT + BK * LDB, 0, B_AT, true, ty, tx, acc)
+    } else {
+        if (steps > 0) {
+            FETCH_TILES(0, true)
+        }
+        UNROLL_BY(1)
+        for (int step = 0; step < steps; step++) {
+            STORE_TILES(tile)
+            BARRIER();
+            FETCH_TILES(step + 1, step + 1 < steps)
+            tile_multiply(tile, tile + B_AT, ty, tx, acc);
+            BARRIER();
+        }
+    }
     UNROLL
     for (int i = 0; i < TM; i++) {
         const i64 m = m0 + TILE_ROW(i, ty);

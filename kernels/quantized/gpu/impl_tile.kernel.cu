@@ -90,7 +90,7 @@ convolve(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *
 #define STORE_TILES(to)                                                                        \
     tile_store((to) + BK * BM, BN, thread, next_b);                                            \
     store_pixels(to, thread, next_a);
-    TILE_PRODUCT(last - first, tile, TILE, 0, BK * BM, true, ty, tx, acc)
+    TILE_PRODUCT(last - first, tile, TILE, ty, tx, acc)
 
     UNROLL
     for (int j = 0; j < TN; j += CN) {
