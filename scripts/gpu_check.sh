@@ -173,6 +173,7 @@ depthwise_conv2d_strips.gpu
 max_pool2d_grad_tiled.gpu
 avg_pool2d_grad_tiled.gpu
 max_pool2d_window.gpu
+quantized_conv2d_wgmma.cuda
 quantized_conv2d_mma.cuda
 quantized_conv2d_tile.gpu
 quantized_depthwise_conv2d.gpu

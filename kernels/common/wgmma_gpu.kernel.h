@@ -348,6 +348,7 @@ INLINE void ot_keep(int &d)
     OT_WGMMA(bf16, n, float, "f", "16", ".f32.bf16.bf16", ", 1, 1, 0, 0")                      \
     OT_WGMMA(tf32, n, float, "f", "8", ".f32.tf32.tf32", ", 1, 1")                             \
     OT_WGMMA(s8, n, int, "r", "32", ".s32.s8.s8", "")                                          \
+    OT_WGMMA(u8s8, n, int, "r", "32", ".s32.u8.s8", "") /* A without a sign */                 \
     OT_WGMMA_HELD(f16, n, ".f32.f16.f16")                                                      \
     OT_WGMMA_HELD(bf16, n, ".f32.bf16.bf16")
 OT_WGMMAS(64)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Figures of a function's hottest loop. The hottest is the one with the most math of its own, where
+ * Figures of a function's hottest loop. The hottest is the one with the most math of its own, of
+ * tensor cores where there are such, where
  * a loop inside another counts eight times as much, as it runs that much more often at least; loops
  * inside it that compute nothing (waiting for a barrier, say) are parts of it. Where its code says
  * how often it runs, the loop around it is looked at, with so many runs of it inside: a tile that
@@ -20,24 +21,30 @@ typedef struct sequence {
     int n;
 } sequence;
 
-static bool computes(ot_sass_kind kind)
+/* Where there are tensor cores' products, other math is what becomes of them. */
+static ot_sass_kind math_kind(const ot_sass_code *code)
 {
-    return kind == OT_SASS_MATH || kind == OT_SASS_TENSOR;
+    for (int i = 0; i < code->n; i++)
+        if (code->instruction[i].kind == OT_SASS_TENSOR)
+            return OT_SASS_TENSOR;
+    return OT_SASS_MATH;
 }
 
-static int math_in(const ot_sass_code *code, const ot_sass_flow *f, int block)
+static int math_in(const ot_sass_code *code, const ot_sass_flow *f, int block,
+                   ot_sass_kind kind)
 {
     int n = 0;
     for (int i = 0; i < f->block[block].n; i++)
-        n += computes(code->instruction[f->block[block].first + i].kind);
+        n += code->instruction[f->block[block].first + i].kind == kind;
     return n;
 }
 
-static int math_of(const ot_sass_code *code, const ot_sass_flow *f, const ot_sass_loop *loop)
+static int math_of(const ot_sass_code *code, const ot_sass_flow *f, const ot_sass_loop *loop,
+                   ot_sass_kind kind)
 {
     int n = 0;
     for (int i = 0; i < loop->n_blocks; i++)
-        n += math_in(code, f, loop->block[i]);
+        n += math_in(code, f, loop->block[i], kind);
     return n;
 }
 
@@ -52,7 +59,7 @@ static bool inside(const ot_sass_flow *f, const int *math, const ot_sass_loop *l
 }
 
 static const ot_sass_loop *hottest(const ot_sass_code *code, const ot_sass_flow *f,
-                                   const int *math)
+                                   const int *math, ot_sass_kind kind)
 {
     const ot_sass_loop *best = NULL;
     double most = -1;
@@ -61,7 +68,7 @@ static const ot_sass_loop *hottest(const ot_sass_code *code, const ot_sass_flow 
         double own = 0, all = 0;
         for (int i = 0; i < loop->n_blocks; i++)
             if (!inside(f, math, loop, loop->block[i])) {
-                own += math_in(code, f, loop->block[i]);
+                own += math_in(code, f, loop->block[i], kind);
                 all += f->block[loop->block[i]].n;
             }
         /* Without any math the longest one counts, behind all that compute. */
@@ -277,10 +284,11 @@ void ot_sass_figures_of(const ot_sass_code *code, ot_sass_figures *figures)
     count_stores(code, figures);
     if (!ot_sass_flow_open(code, &flow))
         return;
+    const ot_sass_kind kind = math_kind(code);
     int *math = ot_alloc((size_t)(flow.n_loops + 1) * sizeof *math);
     for (int l = 0; l < flow.n_loops; l++)
-        math[l] = math_of(code, &flow, &flow.loop[l]);
-    const ot_sass_loop *loop = hottest(code, &flow, math);
+        math[l] = math_of(code, &flow, &flow.loop[l], kind);
+    const ot_sass_loop *loop = hottest(code, &flow, math, kind);
     if (loop) {
         sequence s = sequence_of(code, &flow, math, loop);
         count_loop(&s, figures);

@@ -136,6 +136,7 @@ PRODUCT(product_f16_64, f16, 64, float)
 PRODUCT(product_bf16_128, bf16, 128, float)
 PRODUCT(product_tf32_192, tf32, 192, float)
 PRODUCT(product_s8_256, s8, 256, int)
+PRODUCT(product_u8s8_64, u8s8, 64, int)
 PRODUCT(product_bf16_256, bf16, 256, float)
 
 /* The same over 16 depths, A in registers and B across rows: panels of 64 columns. With `fault` 1

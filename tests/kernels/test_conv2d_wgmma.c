@@ -3,7 +3,7 @@
  * Convolutions by warpgroups: what the row refuses, each limit of the copy engine's windows from
  * both sides, which stages lay operands out, fallbacks of real networks' shapes, and configs
  * whose blocks go over several tiles with partial edges, in both layouts, on the emulated target
- * (the contract tests' samples are too small for that).
+ * (the contract tests' samples are too small for that). The same of bytes that are rounded.
  */
 #include "support/assumed.h"
 #include "support/check.h"
@@ -160,6 +160,79 @@ static void test_fallback(void **state)
     assert_true(taken > 20);
 }
 
+/* ---- bytes ------------------------------------------------------------------------------- */
+
+static const char bytes_name[] = "quantized_conv2d_wgmma.cuda";
+#define BYTES(data, weight, channels, more)                                                    \
+    "quantized_conv2d(" data ", " weight ", i32[" channels "], f32[" channels "], " more ")"
+
+static void test_bytes_applies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *workload, *reason;
+    } table[] = {
+        {BYTES("u8[2,14,14,64]", "i8[70,64,3,3]", "70", "padding=[1], zero=9"), NULL},
+        {BYTES("i8[2,14,14,3]", "i16[64,3,7,7]", "64", "padding=[3], zero=-9"), NULL},
+        {BYTES("u8[2,14,14,64]", "i8[64,32,3,3]", "64", "groups=2"), "one group"},
+        {BYTES("u8[1,64,64,64]", "i8[64,64,1,1]", "64", "strides=[9,1]"), "at most 8"},
+        /* Windows that lie side by side are such of one pixel. */
+        {BYTES("u8[1,64,64,60]", "i8[64,60,1,1]", "64", "strides=[9,1]"), NULL},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        char why[OPTUNE_WHY_SIZE] = "";
+        assume("cuda -arch=sm_90", table[i].workload);
+        if (ot_impl_find(bytes_name)->applies(&assumed.task, why) != (table[i].reason == NULL))
+            fail_msg("%s: %s", table[i].workload, table[i].reason ? "is taken" : why);
+        if (table[i].reason)
+            check_contains(why, table[i].reason);
+    }
+    /* Windows are cut in 16 and in 15 ways at each of four sides. */
+    check_refuses(bytes_name,
+                  BYTES("u8[1,256,256,64]", "i8[64,64,16,16]", "64", "padding=[15], zero=9"),
+                  NULL, 0, "too many ways");
+    check_takes(bytes_name,
+                BYTES("u8[1,256,256,64]", "i8[64,64,15,15]", "64", "padding=[14], zero=9"),
+                NULL, 0);
+    check_takes(bytes_name, BYTES("u8[1,256,256,64]", "i8[64,64,16,16]", "64", "padding=[15]"),
+                NULL, 0);
+}
+
+static void compute_bytes(workbench *b)
+{
+    /* Edges on one, two and all sides, of windows wider than the image; both signs; weights of 16
+     * bits; windows laid side by side; channels that fill no chunk. */
+    static const char all[] =
+        BYTES("u8[3,9,7,144]", "i8[136,144,3,3]", "136", "padding=[1], zero=114, out_zero=7");
+    static const char wide[] =
+        BYTES("i8[2,3,4,32]", "i8[70,32,7,5]", "70", "padding=[3,2], zero=-77");
+    static const char steps[] =
+        BYTES("u8[2,17,23,48]", "i8[200,48,3,2]", "200",
+              "strides=[2,3], padding=[2,0,3,1], dilation=[2,1], zero=255, limits=[9,222]");
+    static const char twice[] =
+        BYTES("u8[2,9,11,160]", "i16[80,160,2,2]", "80", "padding=[1,0], zero=31");
+    static const char laid[] =
+        BYTES("i8[2,19,21,3]", "i8[64,3,5,5]", "64", "strides=[2], padding=[2], zero=3");
+    static const char plain[] = BYTES("u8[1,1,200,256]", "i8[264,256,1,1]", "264", "zero=128");
+    static const struct {
+        const char *workload;
+        wgmma_knobs k;
+    } table[] = {
+        {all, {64, 64, 128, 3, 1, 4, 2, 1, false, true}},
+        {all, {128, 128, 256, 2, 2, 4, 1, 0, false, true}},
+        {wide, {64, 64, 128, 3, 1, 4, 1, 0, true, true}},
+        {steps, {128, 192, 128, 4, 2, 8, 1, 0, false, true}},
+        {steps, {64, 64, 128, 2, 1, 4, 1, 1, true, true}},
+        {twice, {256, 64, 128, 2, 2, 4, 1, 0, false, true}},
+        {laid, {128, 64, 128, 2, 2, 4, 2, 0, false, true}},
+        {plain, {64, 256, 256, 2, 1, 4, 2, 0, false, true}},
+        {plain, {128, 64, 128, 3, 1, 16, 1, 1, false, true}},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++)
+        one_config_compute(b, table[i].workload,
+                           &(one_config){bytes_name, wgmma_knobs_set, &table[i].k});
+}
+
 /* ---- several tiles ----------------------------------------------------------------------- */
 
 #define LAST(ci, co) ", data_layout=NCHW" #ci "c, out_layout=NCHW" #co "c)"
@@ -217,6 +290,7 @@ static void test_tiles(void **state)
     for (int i = 0; i < OT_COUNT(table); i++)
         one_config_compute(&b, table[i].workload,
                            &(one_config){name, wgmma_knobs_set, &table[i].k});
+    compute_bytes(&b);
     one_config_compute(&b, fused, &(one_config){name, wgmma_knobs_set, &table[0].k});
     one_config_compute(&b, fused_last, &(one_config){name, wgmma_knobs_set, &table[7].k});
     workbench_close(&b);
@@ -227,7 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_applies), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_layouts), cmocka_unit_test(test_fallback),
-        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_tiles),   cmocka_unit_test(test_bytes_applies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

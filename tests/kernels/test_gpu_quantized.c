@@ -34,8 +34,17 @@ static void test_chosen(void **state)
     (void)state;
     static const char tile[] = "quantized_conv2d_tile.gpu", mma[] = "quantized_conv2d_mma.cuda";
     static const char depthwise[] = "quantized_depthwise_conv2d.gpu";
+    static const char wgmma[] = "quantized_conv2d_wgmma.cuda";
     assert_string_equal(chosen("cuda -arch=sm_80", PLAIN), mma);
+    /* Where channels fill their panels of 128 bytes, up to a third. */
     assert_string_equal(chosen("cuda -arch=sm_90", PLAIN), mma);
+    static const char deep[] = CONV("1,28,28,256", "96,256,3,3", "96", ",padding=[1,1]");
+    static const char filled[] = CONV("1,28,28,96", "96,96,1,1", "96", "");
+    static const char wasted[] = CONV("1,28,28,160", "96,160,1,1", "96", "");
+    assert_string_equal(chosen("cuda -arch=sm_90", deep), wgmma);
+    assert_string_equal(chosen("cuda -arch=sm_80", deep), mma);
+    assert_string_equal(chosen("cuda -arch=sm_90", filled), wgmma);
+    assert_string_equal(chosen("cuda -arch=sm_90", wasted), mma);
     assert_string_equal(chosen("cuda -arch=sm_75", PLAIN), tile);
     assert_string_equal(chosen("cuda -arch=sm_80", DEPTHWISE), depthwise);
     assert_string_equal(chosen("cuda -arch=sm_75", DEPTHWISE), depthwise);

@@ -122,8 +122,8 @@ static void test_pixels(void **state)
     };
     fill(image, sizeof image, 11);
     for (int i = 0; i < 3; i++) {
-        const int at[] = {from[i][0],  from[i][1] * 2 - 1, from[i][2] - 2, from[i][3],
-                          from[i][4], from[i][5] * 2};
+        const int at[] = {from[i][0], from[i][1] * 2 - 1, from[i][2] - 2,
+                          from[i][3], from[i][4],         from[i][5] * 2};
         memcpy(place[i], at, sizeof at);
     }
     words_run(&emulated, "pixels", THREADS,
@@ -136,8 +136,7 @@ static void test_pixels(void **state)
             const int n = pixel / OW / OH, c = from[i][0] + b % 128 / 2;
             const int x = pixel % OW * 2 - 1 + from[i][4];
             const int y = pixel / OW % OH - 2 + from[i][5] * 2;
-            const bool inside =
-                n < N && c < C && x >= 0 && x < W && y >= 0 && y < H;
+            const bool inside = n < N && c < C && x >= 0 && x < W && y >= 0 && y < H;
             const int want = inside ? image[n][y][x][c] : 0, at = b ^ (b / 128 % 8 * 16);
             assert_int_equal(out[i][at] | out[i][at + 1] << 8, want);
         }
@@ -207,15 +206,15 @@ static void test_descriptors(void **state)
 
 /* ---- products ---------------------------------------------------------------------------- */
 
-typedef enum kind { F16, BF16, TF32, S8 } kind;
+typedef enum kind { F16, BF16, TF32, S8, U8S8 } kind;
 
-static double at(const uint8_t *row, kind k, int i)
+static double at(const uint8_t *row, kind k, bool of_a, int i)
 {
     uint16_t h;
     uint32_t w;
     float f;
-    if (k == S8)
-        return (int8_t)row[i];
+    if (k >= S8)
+        return k == U8S8 && of_a ? (double)row[i] : (double)(int8_t)row[i];
     if (k == TF32) {
         memcpy(&w, row + 4 * i, 4);
         w &= 0xFFFFE000;
@@ -235,7 +234,7 @@ static void fill_operand(uint8_t (*row)[128], int rows, kind k, uint64_t seed)
 {
     fill(row, (size_t)rows * 128, seed);
     for (int i = 0; i < rows; i++)
-        for (int b = 1; b < 128 && k != S8; b += 2)
+        for (int b = 1; b < 128 && k < S8; b += 2)
             if (k == F16)
                 row[i][b] = (row[i][b] & 0x87) | 0x38;
             else if (k == BF16 || b % 4 == 3)
@@ -276,7 +275,7 @@ static int product(const char *kernel, int n, kind k, int fault, int add)
 
 static void check_product(int n, kind k, int add)
 {
-    const int depth = k == S8 ? 128 : k == TF32 ? 32 : 64;
+    const int depth = k >= S8 ? 128 : k == TF32 ? 32 : 64;
     for (int thread = 0; thread < THREADS; thread++)
         for (int r = 0; r < n / 2; r++) {
             const int warp = thread / 32, lane = thread % 32;
@@ -284,12 +283,12 @@ static void check_product(int n, kind k, int add)
             const int col = 8 * (r / 4) + 2 * (lane % 4) + r % 2;
             double want = add ? 1000 * add + thread : 0, size = fabs(want);
             for (int i = 0; i < depth; i++) {
-                want += at(a[row], k, i) * at(b[col], k, i);
-                size += fabs(at(a[row], k, i) * at(b[col], k, i));
+                want += at(a[row], k, true, i) * at(b[col], k, false, i);
+                size += fabs(at(a[row], k, true, i) * at(b[col], k, false, i));
             }
             const int e = thread * (n / 2) + r;
-            const double got = k == S8 ? d.i[e] : (double)d.f[e];
-            if (!(fabs(got - want) <= (k == S8 ? 0 : 0x1p-17 * size)))
+            const double got = k >= S8 ? d.i[e] : (double)d.f[e];
+            if (!(fabs(got - want) <= (k >= S8 ? 0 : 0x1p-17 * size)))
                 fail_msg("kind %d, thread %d, sum %d: %.9g, want %.9g", (int)k, thread, r, got,
                          want);
         }
@@ -302,11 +301,9 @@ static void test_products(void **state)
         const char *kernel;
         int n;
         kind kind;
-    } table[] = {{"product_f16_64", 64, F16},
-                 {"product_bf16_128", 128, BF16},
-                 {"product_tf32_192", 192, TF32},
-                 {"product_s8_256", 256, S8},
-                 {"product_bf16_256", 256, BF16}};
+    } table[] = {{"product_f16_64", 64, F16},     {"product_bf16_128", 128, BF16},
+                 {"product_tf32_192", 192, TF32}, {"product_s8_256", 256, S8},
+                 {"product_u8s8_64", 64, U8S8},   {"product_bf16_256", 256, BF16}};
     for (int i = 0; i < OT_COUNT(table); i++)
         for (int add = 0; add < 2; add++) {
             assert_true(product(table[i].kernel, table[i].n, table[i].kind, 0, add) >= 0);
@@ -354,7 +351,8 @@ static int wrong_held(int n, kind k, int add)
             const int col = 8 * (r / 4) + 2 * (thread % 4) + r % 2;
             double want = add ? 1000 * add + thread : 0, size = fabs(want);
             for (int i = 0; i < 16; i++) {
-                const double x = at(a[row], k, i) * at((const uint8_t *)&across[i][col], k, 0);
+                const double x =
+                    at(a[row], k, true, i) * at((const uint8_t *)&across[i][col], k, false, 0);
                 want += x;
                 size += fabs(x);
             }
@@ -393,11 +391,11 @@ static void test_cuda(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies),   cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_stores),   cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_products), cmocka_unit_test(test_held),
-        cmocka_unit_test(test_waits),    cmocka_unit_test(test_cuda),
+        cmocka_unit_test(test_copies),      cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_stores),      cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_held),        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_cuda),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

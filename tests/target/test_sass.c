@@ -210,6 +210,26 @@ static void test_waiting(void **state)
     NONE(f.copies_in_flight);
 }
 
+/* The products are in the loop inside, however much becomes of their sums around it. */
+static void test_way_out(void **state)
+{
+    (void)state;
+#define FOUR(op) op op op op
+#define SCALED FOUR(FOUR("/*0050*/ FMUL R24, R24, R8 ;\n"))
+    const ot_sass_figures f =
+        figures_of(SECTION ".L_0:\n"
+                           "/*0000*/ MOV R5, RZ ;\n"
+                           ".L_1:\n"
+                           "/*0010*/ IGMMA.64x256x32.U8.S8 R24, gdesc[UR4], R24, gsb0 ;\n"
+                           "/*0020*/ WARPGROUP.DEPBAR.LE gsb0, 0x1 ;\n"
+                           "/*0030*/ @P1 BRA `(.L_1) ;\n" SCALED "/*0060*/ @P2 BRA `(.L_0) ;\n"
+                           "/*0070*/ EXIT ;\n");
+    SAME(f.tensor, 1);
+    SAME(f.math, 1);
+    SAME(f.loop, 3);
+    SAME(f.products_in_flight, 1);
+}
+
 /* A tile of four steps that are not unrolled is one tile: the loop around it is looked at, and a
  * load's distance goes through all four, whichever way the compiler leaves the inner loop. */
 static void test_steps(void **state)
@@ -404,13 +424,14 @@ static void test_disassembler(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tile),      cmocka_unit_test(test_pipe),
-        cmocka_unit_test(test_nest),      cmocka_unit_test(test_moved_behind),
-        cmocka_unit_test(test_conflicts), cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_waiting),   cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_no_loop),   cmocka_unit_test(test_any_text),
-        cmocka_unit_test(test_too_large), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_occupancy), cmocka_unit_test(test_disassembler),
+        cmocka_unit_test(test_tile),         cmocka_unit_test(test_pipe),
+        cmocka_unit_test(test_nest),         cmocka_unit_test(test_moved_behind),
+        cmocka_unit_test(test_conflicts),    cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_waiting),      cmocka_unit_test(test_way_out),
+        cmocka_unit_test(test_steps),        cmocka_unit_test(test_no_loop),
+        cmocka_unit_test(test_any_text),     cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_lines),        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_disassembler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,6 +231,15 @@ static const row rows[] = {
       {"asynchronous", AT_LEAST, 600, 0},
       {"copies_in_flight", AT_LEAST, 1, 0},
       {"narrow", AT_MOST, 0, 0}}},
+    {"quantized_conv2d",
+     QCONV("256", ""),
+     "quantized_conv2d_wgmma.cuda",
+     "sm_90", /* 128x256 */
+     {CLEAN,
+      {"products_in_flight", AT_LEAST, 1, 0},
+      {"per_commit", AT_LEAST, 4, 0},
+      {"cycles", AT_MOST, 41.8, 0},
+      {"narrow", AT_MOST, 0, 0}}},
     {"quantized_conv2d", /* a product of four bytes is no FFMA, but goes the same way */
      QCONV("256", ""),
      "quantized_conv2d_tile.gpu",

@@ -232,6 +232,7 @@ static void templates_tell_good_from_bad(void **state)
         {"conv2d_implicit_gemm_mma.cuda", CONV("bf16"), 2},
         {"conv2d_wgmma.cuda", CONV("bf16"), 2},
         {"quantized_conv2d_mma.cuda", QCONV("256", ""), 2},
+        {"quantized_conv2d_wgmma.cuda", QCONV("256", ""), 2},
         {"quantized_conv2d_tile.gpu", QCONV("256", ""), 2},
         {"quantized_depthwise_conv2d.gpu", QCONV("1", ",groups=256"), 2},
         {"quantized_add.gpu", "quantized_add(u8[32,56,56,256],u8[32,56,56,256])", 2},

@@ -116,7 +116,7 @@ convolve(GLOBAL const ELEM *RESTRICT turned, GLOBAL const ELEM *RESTRICT packed,
     GLOBAL const ELEM *RESTRICT const input = turned + channels * CI_PAD;
     own p[OWN];
     SUM acc[MT][NT][4];
-    tile_clear(acc);
+    mma_clear(acc);
     UNROLL
     for (int i = 0; i < OWN; i++)
         p[i] = own_of(n0 + THREAD_X / CHUNKS + i * ROW_STEP);

@@ -7,12 +7,9 @@
  * weights is not where they are constant, and those of 1x1 need none.
  */
 #include "kernels/convolution/implicit/implicit_mma_rows.h"
-#include "kernels/matmul/gpu/matmul_gpu_wgmma.h"
+#include "kernels/convolution/implicit/implicit_wgmma.h"
 
 enum { FLAT = 256 };
-
-/* What an image's window may look like to the copy engine. */
-enum { MOST_CORNER = 127, MOST_OFFSET = 255, MOST_STRIDE = 8 };
 
 static conv2d_shape shape_of(const optune_task *task)
 {
@@ -21,10 +18,9 @@ static conv2d_shape shape_of(const optune_task *task)
     return s;
 }
 
-/* Channels of a tap in whole panels. */
 static int64_t panels_of(const optune_call *call, const conv2d_shape *s)
 {
-    return host_ceil(s->ci * implicit_mma_size(call), MATMUL_GPU_WGMMA_ROW);
+    return implicit_wgmma_panels(s->kh * s->kw, s->ci, implicit_mma_size(call));
 }
 
 /* Columns are pixels where planes are lines of the output. */
@@ -35,30 +31,9 @@ static matmul_gpu product_of(const optune_call *call, const conv2d_shape *s)
         .b = 1,
         .m = s->out_block ? pixels : s->co,
         .n = s->out_block ? s->co : pixels,
-        .k =
-            s->kh * s->kw * panels_of(call, s) * MATMUL_GPU_WGMMA_ROW / implicit_mma_size(call),
+        .k = panels_of(call, s) * MATMUL_GPU_WGMMA_ROW / implicit_mma_size(call),
         .line = s->out_block ? s->co : s->oh * s->ow,
     };
-}
-
-/* Where the last pixel of a line (0) or column (1) of an image looks first, behind its end. */
-static int64_t high_of(const conv2d_shape *s, int axis)
-{
-    return axis ? (s->oh - 1) * s->sh - s->pt - (s->h - 1)
-                : (s->ow - 1) * s->sw - s->pl - (s->w - 1);
-}
-
-static bool windows_fit(const conv2d_shape *s, char *why)
-{
-    if (s->sh > MOST_STRIDE || s->sw > MOST_STRIDE)
-        return optune_refuse(why, "the copy engine steps by at most %d", (int)MOST_STRIDE);
-    if (s->pt > MOST_CORNER || s->pl > MOST_CORNER)
-        return optune_refuse(why, "the copy engine pads by at most %d", (int)MOST_CORNER);
-    for (int axis = 0; axis < 2; axis++)
-        if (high_of(s, axis) > MOST_CORNER || high_of(s, axis) < -MOST_CORNER - 1)
-            return optune_refuse(why, "windows end too far from the image's end");
-    return ((s->kh - 1) * s->dh <= MOST_OFFSET && (s->kw - 1) * s->dw <= MOST_OFFSET) ||
-           optune_refuse(why, "a window is wider than the copy engine reaches");
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -80,7 +55,7 @@ static bool applies(const optune_task *task, char *why)
     if (!s.data_block && (s.n > 65535 || s.ci > 32 * 65535 || s.h * s.w > INT32_MAX / 2))
         return optune_refuse(why, "more planes than a grid's depth, or one is too large");
     const matmul_gpu p = product_of(task->call, &s);
-    return windows_fit(&s, why) && matmul_gpu_applies(&p, why) &&
+    return implicit_wgmma_reaches(&s, why) && matmul_gpu_applies(&p, why) &&
            matmul_gpu_wgmma_applies(task, &p, why);
 }
 
@@ -94,10 +69,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 {
     const conv2d_shape s = shape_of(task);
     const matmul_gpu p = product_of(task->call, &s);
-    const int64_t panels = matmul_gpu_wgmma_of(config).kb / MATMUL_GPU_WGMMA_ROW;
-    if (s.kh * s.kw * panels_of(task->call, &s) % panels)
-        return optune_refuse(why, "a step of depth is partly behind the last tap");
-    return matmul_gpu_wgmma_valid(task, &p, config, why);
+    return implicit_wgmma_steps_fit(panels_of(task->call, &s), config, why) &&
+           matmul_gpu_wgmma_valid(task, &p, config, why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
@@ -168,46 +141,6 @@ static operands lay_out(const optune_task *task, optune_plan *plan, const conv2d
     return o;
 }
 
-/* A copy brings `rows` pixels. */
-static optune_arg map_pixels(optune_plan *plan, const operands *o, optune_dtype dtype,
-                             const conv2d_shape *s, int64_t rows)
-{
-    const int64_t size = dtype.bits / 8, pixel = o->channels * size;
-    const bool tf32 = size == 4;
-    return optune_tensor_map_arg(optune_plan_tensor_map(
-        plan, &(optune_tensor_map){
-                  .tensor = o->pixels,
-                  .dtype = tf32 ? dtype : (optune_dtype){OPTUNE_DTYPE_UINT, dtype.bits, 1},
-                  .tf32 = tf32,
-                  .rank = 4,
-                  .swizzle = MATMUL_GPU_WGMMA_ROW,
-                  .dim = {o->channels, s->w, s->h, s->n},
-                  .stride = {0, pixel, s->w * pixel, s->h * s->w * pixel},
-                  .box = {MATMUL_GPU_WGMMA_ROW / size},
-                  .pixels = (int)rows,
-                  .low = {(int)-s->pl, (int)-s->pt},
-                  .high = {(int)high_of(s, 0), (int)high_of(s, 1)},
-                  .step = {(int)s->sw, (int)s->sh},
-              }));
-}
-
-static void define(optune_plan *plan, int m, const conv2d_shape *s)
-{
-    const struct {
-        const char *macro;
-        int64_t value;
-    } table[] = {
-        {"LAYOUTS", 0}, {"PIXELS_M", s->out_block > 0},
-        {"CI", s->ci},  {"KW", s->kw},
-        {"OW", s->ow},  {"PLANE_OUT", s->oh * s->ow},
-        {"SH", s->sh},  {"SW", s->sw},
-        {"PT", s->pt},  {"PL", s->pl},
-        {"DH", s->dh},  {"DW", s->dw},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-        optune_plan_define(plan, m, table[i].macro, table[i].value);
-}
-
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const conv2d_shape s = shape_of(task);
@@ -217,12 +150,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const optune_dtype to = task->call->output[0].dtype;
     const operands o = lay_out(task, plan, &s);
     const int64_t slice = w.bn / w.cluster; /* of y, for all blocks of the cluster */
-    const optune_arg pixels = map_pixels(plan, &o, in, &s, s.out_block ? w.bm : slice);
+    const optune_arg pixels =
+        implicit_wgmma_pixels(plan, o.pixels, in, &s, o.channels, s.out_block ? w.bm : slice);
     const optune_arg weights = matmul_gpu_wgmma_panels(
         plan, o.weights, in, o.channels, s.kh * s.kw, s.co, s.out_block ? slice : w.bm);
     const int m = optune_plan_module(plan);
     optune_stage stage = matmul_gpu_wgmma_stage(task, plan, m, &p, config);
-    define(plan, m, &s);
+    implicit_wgmma_define(plan, m, &s, 1);
+    optune_plan_define(plan, m, "LAYOUTS", 0);
+    optune_plan_define(plan, m, "PIXELS_M", s.out_block > 0);
     stage.n_args = 3;
     stage.arg[0] = s.out_block ? pixels : weights;
     stage.arg[1] = s.out_block ? weights : pixels;

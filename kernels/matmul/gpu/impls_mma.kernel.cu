@@ -58,7 +58,7 @@ product(GLOBAL const ELEM *RESTRICT a, GLOBAL const ELEM *RESTRICT b,
     const bool idle = (M_VARIES || B_VARIES) && (m0 >= rows || n0 >= N);
     const int first = part * PART_TILES, tiles = idle ? 0 : MIN(PART_TILES, TILES - first);
     SUM acc[MT][NT][4];
-    tile_clear(acc);
+    mma_clear(acc);
     a += A_SHARED ? 0 : (i64)batch * ALL_ROWS * K;
     b += B_SHARED ? 0 : (i64)batch * N * K;
     tile_copies next_a = COPIES_A((INDEX)first * DEPTH);

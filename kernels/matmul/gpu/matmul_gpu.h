@@ -30,6 +30,7 @@ typedef struct matmul_gpu {
     /* The template wgmma: cycles that a warpgroup takes to write a step's rows of y, and beside
      * that each row of 128 bytes, of which it reads y_bytes. 0: y is copied. */
     double y_step, y_cycles, y_bytes;
+    double out_instructions; /* of a sum that the body makes a byte of; 0: it does not */
     bool b_varies, m_varies, x_along, y_along, x_shared, y_shared, f64, has_bias;
     optune_arg bias, batches, rows; /* those that there are */
 } matmul_gpu;

@@ -27,7 +27,7 @@ matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config)
     };
 }
 
-void matmul_gpu_wgmma_space(optune_space *space)
+static void tiles_space(optune_space *space)
 {
     optune_space_ints(space, "block_m", 3, (const int64_t[]){64, 128, 256});
     optune_space_ints(space, "block_n", 4, (const int64_t[]){64, 128, 192, 256});
@@ -38,7 +38,18 @@ void matmul_gpu_wgmma_space(optune_space *space)
     optune_space_ints(space, "group_m", 4, (const int64_t[]){4, 8, 16, 32});
     optune_space_ints(space, "cluster", 2, (const int64_t[]){1, 2});
     optune_space_ints(space, "persistent", 2, (const int64_t[]){0, 1});
+}
+
+void matmul_gpu_wgmma_space(optune_space *space)
+{
+    tiles_space(space);
     optune_space_words(space, "stores", 2, (const char *const[]){"boxes", "pairs"});
+}
+
+void matmul_gpu_wgmma_space_of_bytes(optune_space *space)
+{
+    tiles_space(space);
+    optune_space_words(space, "stores", 1, (const char *const[]){"pairs"});
 }
 
 /* ---- what it takes ----------------------------------------------------------------------- */
@@ -50,7 +61,8 @@ typedef struct matmul_gpu_wgmma_kind {
     int64_t element;
 } matmul_gpu_wgmma_kind;
 
-static matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *call)
+static matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *call,
+                                                      const matmul_gpu *p)
 {
     const optune_dtype in = call->input[0].type.dtype, out = call->output[0].dtype;
     const bool wide = out.code == OPTUNE_DTYPE_FLOAT && out.bits == 32;
@@ -65,8 +77,12 @@ static matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *call)
     };
     if (in.lanes != 1 || out.lanes != 1)
         return k;
-    if (in.code == OPTUNE_DTYPE_INT && in.bits == 8 && out.code == OPTUNE_DTYPE_INT &&
-        out.bits == 32) {
+    if (p->out_instructions > 0) {
+        k.type = in.code == OPTUNE_DTYPE_INT ? "s8" : "u8s8";
+        k.sum = "int";
+        k.out = "unsigned char";
+    } else if (in.code == OPTUNE_DTYPE_INT && in.bits == 8 && out.code == OPTUNE_DTYPE_INT &&
+               out.bits == 32) {
         k.type = "s8";
         k.sum = k.out = "int";
         k.bits_of = "(u32)";
@@ -94,7 +110,7 @@ bool matmul_gpu_wgmma_applies(const optune_task *task, const matmul_gpu *p, char
 {
     if (!gpu_has_warpgroups(task, why))
         return false;
-    const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call);
+    const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call, p);
     if (!kind.type)
         return optune_refuse(why, "needs float16, bfloat16, int8, or float32 as tf32");
     if (strcmp(kind.type, "tf32") == 0 &&
@@ -137,14 +153,15 @@ static int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
 
 static bool matmul_gpu_wgmma_boxes_fit(const optune_task *task, const matmul_gpu *p)
 {
-    return (p->line ? p->line : p->n) * (task->call->output[0].dtype.bits / 8) % 16 == 0;
+    return !(p->out_instructions > 0) &&
+           (p->line ? p->line : p->n) * (task->call->output[0].dtype.bits / 8) % 16 == 0;
 }
 
 /* A stage behind the last step of depth only helps a block that has another tile. */
 static bool matmul_gpu_wgmma_deep(const optune_task *task, const matmul_gpu *p,
                                   const matmul_gpu_wgmma *w)
 {
-    const int64_t bytes = p->k * matmul_gpu_wgmma_kind_of(task->call).element;
+    const int64_t bytes = p->k * matmul_gpu_wgmma_kind_of(task->call, p).element;
     return w->stages > 2 && !w->persistent && w->stages > host_ceil(bytes, w->kb) + 1;
 }
 
@@ -184,7 +201,7 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
     const int64_t sums = w.bm / w.consumers * w.bn / 128;
     const int64_t out = task->call->output[0].dtype.bits / 8;
     const double steps =
-        (double)host_ceil(p->k * matmul_gpu_wgmma_kind_of(task->call).element, w.kb);
+        (double)host_ceil(p->k * matmul_gpu_wgmma_kind_of(task->call, p).element, w.kb);
     const double products = (double)(w.bm * w.bn * w.kb) / PRODUCTS;
     const double reads = (double)((w.bm + w.bm / 64 * w.bn) * w.kb) / SHARED;
     const double written =
@@ -192,14 +209,17 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
     const double y_line = p->y_cycles > 0 ? p->y_bytes * (double)w.kb / MATMUL_GPU_WGMMA_ROW
                                           : (double)w.kb / (double)w.cluster;
     const double step = fmax(fmax(products, reads), written);
+    const bool bytes = p->out_instructions > 0;
+    const double each = bytes ? p->out_instructions : w.boxes ? 1.5 : 3;
     const bool ahead = w.persistent && w.producer; /* the next tile while this one is stored */
     const gpu_work work = {
         .blocks = matmul_gpu_wgmma_tiles(p, &w),
         .threads = 128 * (w.consumers + w.producer),
         .registers = host_max(sums + 40, w.consumers > 1 ? 168 : 90),
         .shared = matmul_gpu_wgmma_shared(&w),
-        .instructions = steps * 20 + (double)sums * (w.boxes ? 1.5 : 3),
-        .bytes = (double)(w.bm * w.bn * out) * (w.boxes ? 1 : 2), /* pairs: half a sector */
+        .instructions = steps * 20 + (double)sums * each,
+        .bytes =
+            (double)(w.bm * w.bn * out) * (w.boxes || bytes ? 1 : 2), /* pairs: half a sector */
         .cached = steps * ((double)(w.bm * w.kb) + (double)w.bn * y_line) +
                   (double)(w.bm * w.bn * out),
         .waits = gpu_exposed(steps, w.stages - 1, step) - ahead + 1,
@@ -332,7 +352,7 @@ static void matmul_gpu_wgmma_define(const optune_task *task, optune_plan *plan, 
                                     const matmul_gpu *p, const matmul_gpu_wgmma *w,
                                     int64_t blocks)
 {
-    const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call);
+    const matmul_gpu_wgmma_kind kind = matmul_gpu_wgmma_kind_of(task->call, p);
     const struct {
         const char *macro;
         int64_t value;

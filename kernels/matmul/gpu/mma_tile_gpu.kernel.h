@@ -69,7 +69,7 @@ INLINE int tile_fragment(int across, int chunks, int at, int i, int k)
                   : (at ^ (32 * k)) + i * 16 * chunks * 16;
 }
 
-INLINE void tile_clear(SUM (*acc)[NT][4])
+INLINE void mma_clear(SUM (*acc)[NT][4])
 {
     UNROLL
     for (int i = 0; i < MT; i++) {
@@ -98,8 +98,8 @@ INLINE tile_start tile_start_of(int block, int rows, int columns, int together)
 }
 
 /* The fragments of this warp at step `k` of a stage. */
-INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_a, int at_b,
-                      int k)
+INLINE void mma_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_a, int at_b,
+                     int k)
 {
     UNROLL
     for (int i = 0; i < MT; i++) {
@@ -153,15 +153,15 @@ INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_
         }                                                                                      \
         CP_ASYNC_WAIT(STAGES - 2);                                                             \
         BARRIER();                                                                             \
-        tile_load(ot_fa[0], ot_fb[0], pool, at_a, at_b, 0);                                    \
+        mma_load(ot_fa[0], ot_fb[0], pool, at_a, at_b, 0);                                     \
         UNROLL_BY(1)                                                                           \
         for (int ot_t = 0; ot_t < (tiles); ot_t++) {                                           \
             LOCAL byte *const ot_to = (pool) + ot_write;                                       \
             LOCAL const byte *const ot_from = (pool) + ot_read;                                \
             UNROLL                                                                             \
             for (int ot_k = 0; ot_k < STEPS - 1; ot_k++) {                                     \
-                tile_load(ot_fa[(ot_k + 1) % 2], ot_fb[(ot_k + 1) % 2], ot_from, at_a, at_b,   \
-                          ot_k + 1);                                                           \
+                mma_load(ot_fa[(ot_k + 1) % 2], ot_fb[(ot_k + 1) % 2], ot_from, at_a, at_b,    \
+                         ot_k + 1);                                                            \
                 if (ot_k == 0) { /* behind what products wait for */                           \
                     if (ot_t + STAGES - 1 < (tiles))                                           \
                         FILL(ot_to, ot_to + A_BYTES)                                           \
@@ -174,7 +174,7 @@ INLINE void tile_load(u32 (*a)[4], u32 (*b)[2], LOCAL const byte *stage, int at_
             ot_write = ot_read;                                                                \
             ot_read += STAGE_BYTES;                                                            \
             ot_read = ot_read == STAGES * STAGE_BYTES ? 0 : ot_read;                           \
-            tile_load(ot_fa[0], ot_fb[0], (pool) + ot_read, at_a, at_b, 0);                    \
+            mma_load(ot_fa[0], ot_fb[0], (pool) + ot_read, at_a, at_b, 0);                     \
             MMA_TILE(MMA, MT, NT, acc, ot_fa[1], ot_fb[1]);                                    \
         }                                                                                      \
     } while (0)

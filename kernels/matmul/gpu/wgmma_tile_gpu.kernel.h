@@ -17,7 +17,7 @@
  * lines of the output are multiples of 16 bytes; else every thread stores pairs of columns.
  *
  * Macros of the plan: B M N K, BM BN PANELS STAGES CONSUMERS PRODUCER GROUP_M CLUSTER BLOCKS,
- * TYPE (f16, bf16, tf32, s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and
+ * TYPE (f16, bf16, tf32, s8, u8s8), ELEM (its bytes), SUM OUT OUT_OF SUM_OF (types of sums and
  * outputs, one from the other), BITS_OF (those of the output that a sum, or with HALVES two
  * become), BOXES, INDEX, BIAS. Macros of the body, whose operands are the tensor maps x and y:
  *   COPY_X(to, p, panel, barrier)         BM rows of a panel of depth at place p
@@ -30,6 +30,9 @@
  *     WRITE_Y(to, q, next)                a panel of what it holds; it fetches the next step's
  *   LINE, OUT_AT(b, m, n)                 outputs side by side along n, and where one is
  *   STORE_BOX(b, m, n, from)              the box of 16 rows that begins at m, n
+ *                                         or instead of these three, where BOXES is 0:
+ *     STORE(p)                            what becomes of the sums `acc` of place p
+ * A body whose kernel has more parameters names them behind the map: Y_PARAMETERS.
  */
 #ifndef OPTUNE_KERNELS_MATMUL_WGMMA_TILE_GPU_H
 #define OPTUNE_KERNELS_MATMUL_WGMMA_TILE_GPU_H
@@ -118,7 +121,9 @@ INLINE place place_of(int tile, int rank)
     }
 #else
 #define ARRIVALS 1
+#ifndef Y_PARAMETERS
 #define Y_PARAMETERS TENSOR_MAP(y)
+#endif
 #define WRITER_REGISTERS 40
 #define CONSUMER_REGISTERS 232
 #endif
@@ -201,7 +206,8 @@ INLINE place place_of(int tile, int rank)
 #define ROW_OF(p, part)                                                                        \
     ((p).m + (group * MINE + (part)) * 64 + THREAD_X / 32 % 4 * 16) /* a warp's first */
 
-#if BOXES
+#if defined(STORE)
+#elif BOXES
 
 #define COLUMNS (128 / (int)sizeof(OUT)) /* of a box */
 

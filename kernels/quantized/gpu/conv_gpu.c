@@ -2,7 +2,7 @@
 /* What kernels/quantized/gpu/conv_gpu.h declares. */
 #include "kernels/quantized/gpu/conv_gpu.h"
 
-enum { FLAT = QCONV_GPU_FLAT, CHUNK = 16, MOST_BYTES = 1 << 30 };
+enum { FLAT = QCONV_GPU_FLAT, CHUNK = 16, MOST_BYTES = 1 << 30, MOST_STARTS = 1 << 24 };
 
 bool qconv_gpu_of(const optune_call *call, qconv_gpu *q)
 {
@@ -50,11 +50,59 @@ static int64_t part_sums(const qconv_gpu *q, const qconv_gpu_parts *parts)
     return q->pixels * q->s.groups * parts->co_pad;
 }
 
+/* What the last window has behind the end, in steps of `dilation`. */
+static int64_t cut(int64_t beyond, int64_t dilation, int64_t taps)
+{
+    return beyond > 0 ? host_min(host_ceil(beyond, dilation), taps) : 0;
+}
+
+qconv_gpu_cuts qconv_gpu_cuts_of(const optune_call *call, const qconv_gpu *q)
+{
+    const conv2d_shape *s = &q->s;
+    const int64_t last_y = (s->oh - 1) * s->sh - s->pt + (s->kh - 1) * s->dh;
+    const int64_t last_x = (s->ow - 1) * s->sw - s->pl + (s->kw - 1) * s->dw;
+    if (optune_call_int(call, "zero") == 0)
+        return (qconv_gpu_cuts){0};
+    return (qconv_gpu_cuts){
+        .top = cut(s->pt, s->dh, s->kh),
+        .bottom = cut(last_y - (s->h - 1), s->dh, s->kh),
+        .left = cut(s->pl, s->dw, s->kw),
+        .right = cut(last_x - (s->w - 1), s->dw, s->kw),
+    };
+}
+
+int64_t qconv_gpu_edges(const qconv_gpu_cuts *cuts)
+{
+    return (cuts->top + 1) * (cuts->bottom + 1) * (cuts->left + 1) * (cuts->right + 1);
+}
+
 bool qconv_gpu_parts_fit(const qconv_gpu *q, const qconv_gpu_parts *parts, char *why)
 {
+    const int64_t edges = qconv_gpu_edges(&parts->cuts);
+    if (edges > 1 && edges * q->s.groups * parts->co_pad > MOST_STARTS)
+        return optune_refuse(why, "windows are cut by edges in too many ways");
     return parts->splits == 1 ||
            parts->splits * part_sums(q, parts) * (int64_t)sizeof(int32_t) <= MOST_BYTES ||
            optune_refuse(why, "more than 1 GiB of partial sums");
+}
+
+void qconv_gpu_define_sums(optune_plan *plan, int module, const qconv_gpu *q,
+                           const qconv_gpu_parts *parts)
+{
+    int64_t put = CHUNK;
+    while (q->s.co_g % put)
+        put /= 2;
+    const struct {
+        const char *name;
+        int64_t value;
+    } number[] = {
+        {"CO_PAD", parts->co_pad},   {"LIST_AT", words_bytes(q, parts)},
+        {"PUT_MOST", put},           {"EDGES", qconv_gpu_edges(&parts->cuts)},
+        {"CUT_T", parts->cuts.top},  {"CUT_B", parts->cuts.bottom},
+        {"CUT_L", parts->cuts.left}, {"CUT_R", parts->cuts.right},
+    };
+    for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
+        optune_plan_define(plan, module, number[i].name, number[i].value);
 }
 
 static int module(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
@@ -65,9 +113,6 @@ static int module(const optune_task *task, optune_plan *plan, const qconv_gpu *q
     int64_t most = s->n * s->h * s->w * s->ci;
     most = host_max(most, host_max(words_bytes(q, parts), q->pixels * q->s.ci));
     most = host_max(most, host_max(parts->splits * part_sums(q, parts), q->pixels * s->co));
-    int64_t put = CHUNK;
-    while (s->co_g % put)
-        put /= 2;
     const struct {
         const char *name;
         int64_t value;
@@ -77,15 +122,13 @@ static int module(const optune_task *task, optune_plan *plan, const qconv_gpu *q
         {"W_TAPS", q->call.kh * q->call.kw},
         {"W_CI", q->call.ci_g},
         {"CI_PAD", q->s.ci_g},
-        {"CO_PAD", parts->co_pad},
         {"LINE", parts->line},
-        {"LIST_AT", words_bytes(q, parts)},
         {"PASSES", q->passes},
         {"SPLITS", parts->splits},
-        {"PUT_MOST", put},
         {"FLAT", FLAT},
     };
     qconv_define(plan, m, task, s);
+    qconv_gpu_define_sums(plan, m, q, parts);
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
         optune_plan_define(plan, m, number[i].name, number[i].value);
     optune_plan_define_text(plan, m, "INDEX", most > INT32_MAX / 2 ? "i64" : "int");
@@ -108,17 +151,17 @@ static optune_stage flat(int phase, int m, const char *function, int64_t threads
 }
 
 optune_arg qconv_gpu_weights(const optune_task *task, optune_plan *plan, int m,
-                             int64_t words_bytes, int64_t channels)
+                             int64_t words_bytes, int64_t channels, int64_t edges)
 {
     const bool once = qconv_once(task->call);
     const int phase = once ? OPTUNE_PREPACK : OPTUNE_TIMED;
-    const optune_arg packed = optune_scratch_arg(
-        optune_plan_scratch(plan, "weights", words_bytes + 8 * channels + CHUNK, once));
+    const optune_arg packed = optune_scratch_arg(optune_plan_scratch(
+        plan, "weights", words_bytes + 4 * (edges + 1) * channels + CHUNK, once));
     optune_stage pack = flat(phase, m, "pack", (words_bytes + CHUNK) / 4);
     pack.arg[pack.n_args++] = optune_input_arg(QCONV_WEIGHT);
     pack.arg[pack.n_args++] = packed;
     optune_plan_stage(plan, &pack);
-    optune_stage lists = flat(phase, m, "lists", channels);
+    optune_stage lists = flat(phase, m, "lists", edges * channels);
     lists.arg[lists.n_args++] = optune_input_arg(QCONV_WEIGHT);
     lists.arg[lists.n_args++] = optune_input_arg(QCONV_BIAS);
     lists.arg[lists.n_args++] = optune_input_arg(QCONV_SCALE);
@@ -127,9 +170,11 @@ optune_arg qconv_gpu_weights(const optune_task *task, optune_plan *plan, int m,
     return packed;
 }
 
-static optune_arg add_windows(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
-                              const qconv_gpu_parts *parts)
+optune_arg qconv_gpu_pixels(const optune_task *task, optune_plan *plan, const qconv_gpu *q,
+                            const qconv_gpu_parts *parts)
 {
+    if (!q->laid)
+        return optune_input_arg(QCONV_DATA);
     const int64_t bytes = q->pixels * q->s.ci;
     const optune_arg laid =
         optune_scratch_arg(optune_plan_scratch(plan, "windows", bytes, false));
@@ -146,15 +191,15 @@ void qconv_gpu_stages(const optune_task *task, optune_plan *plan, const qconv_gp
 {
     const int m = convolve.module;
     const optune_arg packed =
-        qconv_gpu_weights(task, plan, m, words_bytes(q, parts), q->s.groups * parts->co_pad);
+        qconv_gpu_weights(task, plan, m, words_bytes(q, parts), q->s.groups * parts->co_pad,
+                          qconv_gpu_edges(&parts->cuts));
     optune_arg sums = optune_output_arg(0);
     if (parts->splits > 1)
         sums = optune_scratch_arg(
             optune_plan_scratch(plan, "parts", parts->splits * part_sums(q, parts) * 4, false));
     convolve.phase = OPTUNE_TIMED;
     convolve.function = "convolve";
-    convolve.arg[convolve.n_args++] =
-        q->laid ? add_windows(task, plan, q, parts) : optune_input_arg(QCONV_DATA);
+    convolve.arg[convolve.n_args++] = qconv_gpu_pixels(task, plan, q, parts);
     convolve.arg[convolve.n_args++] = packed;
     convolve.arg[convolve.n_args++] = sums;
     optune_plan_stage(plan, &convolve);

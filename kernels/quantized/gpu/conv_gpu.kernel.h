@@ -4,78 +4,23 @@
  * sums that become bytes. Macros from the plan (kernels/quantized/gpu/conv_gpu.h): the product's
  * shape, where windows are laid that of a 1x1 convolution of them; TERMS W_TAPS W_CI, of the call's
  * weight; CI_PAD; CO_PAD; PASSES (2: a weight of 16 bits is the sum of two of 8); SPLITS, INDEX,
- * FLAT; LIST_AT, bytes of the packed weights; PUT_MOST, bytes that may be stored at once; W_T,
- * X_ZERO and those of round_gpu.kernel.h. A body has a kernel `pack` of its own, or defines what
- * word `e` of the packed ones is: PACKED_GROUP(e), PACKED_CHANNEL(e), PACKED_WORD(e), of the depth.
+ * FLAT; W_T, X_ZERO and those of sums_gpu.kernel.h. A body has a kernel `pack` of its own, or
+ * defines what word `e` of the packed ones is: PACKED_GROUP(e), PACKED_CHANNEL(e), PACKED_WORD(e),
+ * of the depth.
  *
- *   packed [words][sums of GROUPS * CO_PAD][scales of as many][16 bytes of X_ZERO]
  *   partial [SPLITS][pixel][group][CO_PAD], of 32 bits
  */
 #ifndef OPTUNE_KERNELS_QUANTIZED_GPU_CONV_GPU_H
 #define OPTUNE_KERNELS_QUANTIZED_GPU_CONV_GPU_H
 
-#include "kernels/quantized/gpu/round_gpu.kernel.h"
-
 #define TRANSPOSED 0
 #define WEIGHT_GRADIENT 0
 #include "kernels/convolution/implicit/pixels_gpu.kernel.h"
+#include "kernels/quantized/gpu/sums_gpu.kernel.h"
 
-#define ALL_CHANNELS (GROUPS * CO_PAD)
-#define LIST_BYTES ((i64)ALL_CHANNELS * 4)
+/* ---- sums of parts ------------------------------------------------------------------------ */
 
-/* ---- sums as bytes ----------------------------------------------------------------------- */
-
-VECTOR(four_sums, int, 4);
-VECTOR(four_scales, float, 4);
-
-/* What `run` channels, 4 or a multiple, or 1 or 2, begin with and are multiplied by. */
-INLINE void ends_of(GLOBAL const unsigned char *RESTRICT packed, int group, int channel,
-                    int *start, float *scale, const int run)
-{
-    GLOBAL const int *const starts =
-        (GLOBAL const int *)(packed + LIST_AT) + group * CO_PAD + channel;
-    GLOBAL const float *const scales = (GLOBAL const float *)(starts + ALL_CHANNELS);
-    UNROLL
-    for (int c = 0; c < run; c += 4) {
-        if (run % 4 == 0) {
-            const four_sums s = *(GLOBAL const four_sums *)(starts + c);
-            const four_scales f = *(GLOBAL const four_scales *)(scales + c);
-            UNROLL
-            for (int i = 0; i < 4; i++) {
-                start[c + i] = s.v[i];
-                scale[c + i] = f.v[i];
-            }
-        } else {
-            UNROLL
-            for (int i = 0; i < run; i++) {
-                start[i] = starts[i];
-                scale[i] = scales[i];
-            }
-        }
-    }
-}
-
-/* `run` channels of a pixel from `channel` of the group on. */
-INLINE void put_run(GLOBAL unsigned char *RESTRICT out, INDEX at, int group, int channel,
-                    const int *sum, const int *start, const float *scale, const int run)
-{
-    const int each = MIN(run, PUT_MOST);
-    UNROLL
-    for (int r = 0; r < run; r += each) {
-        u32 b[16] = {0}, w[4];
-        UNROLL
-        for (int i = 0; i < each; i++)
-            b[i] =
-                round_whole(round_limited((float)(sum[r + i] + start[r + i]) * scale[r + i]));
-        UNROLL
-        for (int i = 0; i < 4; i++)
-            w[i] = low_bytes(b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]);
-        if (at < PIXELS && (CO_G == CO_PAD || channel + r < CO_G))
-            put_words(out + at * CO + group * CO_G + channel + r, w, each);
-    }
-}
-
-/* The same of a block's share of the depth: whole, as they are. */
+/* Sums of a block's share of the depth: whole, as they are. */
 INLINE void put_part(GLOBAL int *RESTRICT partial, int part, INDEX at, int group, int channel,
                      const int *sum, const int run)
 {
@@ -160,24 +105,42 @@ pack(GLOBAL const W_T *RESTRICT weight, GLOBAL u32 *RESTRICT packed)
             b[i] = f < CO_G ? (u32)weight_byte(weight, o, k + i) : 0;
         packed[e] = low_bytes(b[0], b[1], b[2], b[3]);
     } else if (e < LIST_AT / 4 + 4) {
-        packed[e + LIST_BYTES / 2] = ZEROS;
+        packed[e + (ZEROS_AT - LIST_AT) / 4] = ZEROS;
     }
 }
 #endif
 
-/* A thread a channel: the bias less what the data's zero brings, and the scale. */
+/* Whether a tap is inside the image in windows cut by `edge`. */
+INLINE bool tap_inside(int edge, int tap)
+{
+#if EDGES > 1
+    const int y = tap / KW, x = tap % KW, right = edge % (CUT_R + 1);
+    const int left = edge / (CUT_R + 1) % (CUT_L + 1);
+    const int bottom = edge / (CUT_R + 1) / (CUT_L + 1) % (CUT_B + 1);
+    const int top = edge / (CUT_R + 1) / (CUT_L + 1) / (CUT_B + 1);
+    return y >= top && y < KH - bottom && x >= left && x < KW - right;
+#else
+    (void)edge;
+    (void)tap;
+    return true;
+#endif
+}
+
+/* A thread a channel of a way to be cut: the bias less what the data's zero brings, and the
+ * scale. */
 KERNEL(FLAT, 1, 1)
 lists(GLOBAL const W_T *RESTRICT weight, GLOBAL const int *RESTRICT bias,
       GLOBAL const float *RESTRICT scale, GLOBAL unsigned char *RESTRICT packed)
 {
-    const int e = BLOCK_X * FLAT + THREAD_X, f = e % CO_PAD;
-    const i64 o = (i64)(e / CO_PAD) * CO_G + f;
-    if (e < ALL_CHANNELS) {
+    const int e = BLOCK_X * FLAT + THREAD_X, edge = e / ALL_CHANNELS, f = e % CO_PAD;
+    const i64 o = (i64)(e % ALL_CHANNELS / CO_PAD) * CO_G + f;
+    if (edge < EDGES) {
         int all = 0;
         for (int k = 0; f < CO_G && k < TERMS; k++)
-            all += weight[o * TERMS + k];
+            all += tap_inside(edge, k % W_TAPS) ? weight[o * TERMS + k] : 0;
         ((GLOBAL int *)(packed + LIST_AT))[e] = f < CO_G ? bias[o] - (X_ZERO)*all : 0;
-        ((GLOBAL float *)(packed + LIST_AT + LIST_BYTES))[e] = f < CO_G ? scale[o] : 0;
+        if (edge == 0)
+            ((GLOBAL float *)(packed + SCALES_AT))[e] = f < CO_G ? scale[o] : 0;
     }
 }
 

@@ -162,7 +162,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     for (size_t i = 0; i < sizeof number / sizeof number[0]; i++)
         optune_plan_define(plan, m, number[i].name, number[i].value);
     optune_plan_define_text(plan, m, "INDEX", "int");
-    const optune_arg packed = qconv_gpu_weights(task, plan, m, words * 4, s.ci);
+    const optune_arg packed = qconv_gpu_weights(task, plan, m, words * 4, s.ci, 1);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = m,
                                             .function = "depthwise",

@@ -15,12 +15,7 @@
 #define WORDS (LINE / 4)
 #define PACKED_GROUP(e) ((e) / ((i64)WORDS * CO_PAD))
 #define PACKED_WORD(e) ((e) % WORDS)
-#define PACKED_CHANNEL(e) channel_of((int)((e) / WORDS % CO_PAD))
-/* Row j * 8 + 2 t + i of a warp's columns is channel t * RUN + 2 j + i. */
-INLINE int channel_of(int row)
-{
-    return row / WN * WN + row % 8 / 2 * RUN + row % WN / 8 * 2 + row % 2;
-}
+#define PACKED_CHANNEL(e) channel_of_row((int)((e) / WORDS % CO_PAD), WN)
 #include "kernels/quantized/gpu/conv_gpu.kernel.h"
 
 #define TF32 0
@@ -62,14 +57,14 @@ convolve(GLOBAL const ELEM *RESTRICT data, GLOBAL const ELEM *RESTRICT packed,
     GLOBAL const ELEM *RESTRICT const input = data + channels * CI_PAD;
     own p[OWN];
     int acc[MT][NT][4];
-    tile_clear(acc);
+    mma_clear(acc);
     UNROLL
     for (int i = 0; i < OWN; i++)
         p[i] = own_of(m0 + THREAD_X / CHUNKS + i * ROW_STEP);
     int filled = first;
     copies next = copies_of(weights, input, first * DEPTH);
 #if OUTSIDE
-    next.outside = packed + LIST_AT + 2 * LIST_BYTES;
+    next.outside = packed + ZEROS_AT;
 #endif
     TILE_LOOP(pool, acc, tiles, FILL);
 
