@@ -112,7 +112,7 @@ static bool is_worth(const optune *o, const ot_site *site, const optune_call *ca
 {
     const bool by_tiles =
         call->output[0].dtype.bits == 16 && o->device.dots & OPTUNE_DOT_TILE_BF16;
-    const int64_t near = o->device.threads > 1 || by_tiles ? o->device.l1 : o->device.l2;
+    const int64_t near = o->device.threads > 1 || by_tiles ? o->device.l1 : o->device.l2 / 4;
     return site->kind == OT_SITE_ATTENTION || (near > 0 && site->as.chain.bytes > (double)near);
 }
 
