@@ -146,6 +146,8 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
             if (PREFETCH)
                 __builtin_prefetch(x + (k + PREFETCH) * step + v * LANES);
         }
+        if (PREFETCH)
+            __builtin_prefetch(w + (k + 8 * PREFETCH) * TM);
         UNROLL(64)
         for (int m = 0; m < rows; m++) {
             const DTYPE b = w[k * TM + m];
