@@ -289,12 +289,22 @@ static double share_otherwise(const optune_task *task, const optune_space *space
     return cost;
 }
 
-/* Whether a small plane is whole vectors but for a tail. */
-static bool ends_in_tail(const optune_task *task, const conv2d_shape *s)
+/* The tile along pixels of a small plane that ends one pixel behind whole vectors; false: it does
+ * not, and nothing is changed. */
+static bool tile_with_tail(const optune_task *task, const conv2d_shape *s, int64_t *vecs,
+                           int64_t *tile)
 {
-    const int64_t lanes = conv2d_lanes(task, s), pixels = s->oh * s->ow;
-    return pixels >= 3 * lanes && pixels < 32 * lanes && pixels % lanes == 1 && lanes >= 8 &&
-           !conv2d_varies(s);
+    const int64_t lanes = conv2d_lanes(task, s), registers = conv2d_registers(task);
+    const int64_t whole = s->oh * s->ow / lanes;
+    if (whole < 3 || whole >= 32 || s->oh * s->ow % lanes != 1)
+        return false;
+    const int64_t v = host_ceil(whole, host_ceil(whole, registers >= 32 ? 4 : 2));
+    const int64_t t = (registers - 3 - v) / v;
+    if (tail_of(task, s, v, t) == 0)
+        return false;
+    *vecs = v;
+    *tile = t;
+    return true;
 }
 
 /* Chooses all knobs for vectors along this axis, and gives what share() says. */
@@ -306,11 +316,9 @@ static double choose(const optune_task *task, const optune_space *space, const c
     const int64_t pixels = s->oh * s->ow, input = s->ci_g * conv2d_elem(s);
     const bool wide = registers >= 32, alone = host_threads(task) == 1;
     int64_t vecs = along_pixels && wide ? 4 : along_pixels || s->co_g > lanes ? 2 : 1;
-    if (along_pixels && vecs > pixels / lanes && ends_in_tail(task, s))
-        vecs = pixels / lanes;
     int64_t tile = (registers - 1 - vecs) / vecs;
-    if (along_pixels && ends_in_tail(task, s))
-        tile = (registers - 2 - vecs - pixels % lanes) / vecs;
+    if (along_pixels)
+        tile_with_tail(task, s, &vecs, &tile);
     if (!along_pixels) {
         /* Tiles of nearly equal size: the last one is as good as the others. */
         tile = host_ceil(pixels, host_ceil(pixels, tile));
@@ -344,13 +352,12 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s), pixels = s.oh * s.ow;
+    int64_t vecs, tile;
     /* Vectors along pixels pay where they fit the plane: channels need a transposition, which long
      * reductions hide. */
-    const bool along_pixels =
-        conv2d_varies(&s) ||
-        (can_pixels(&s) && (ends_in_tail(task, &s) ||
-                            (pixels >= 4 * lanes &&
-                             (pixels % lanes == 0 || pixels >= 32 * lanes))));
+    const bool fit = (pixels >= 4 * lanes && (pixels % lanes == 0 || pixels >= 32 * lanes)) ||
+                     tile_with_tail(task, &s, &vecs, &tile);
+    const bool along_pixels = conv2d_varies(&s) || (can_pixels(&s) && fit);
     if (along_pixels || !can_pixels(&s) || pixels < 4 * lanes || conv2d_registers(task) < 32 ||
         !fills_panels(&s, lanes, 4, 6) || (host_threads(task) == 1 && s.ci_g > 512)) {
         choose(task, space, &s, along_pixels, config);
@@ -418,8 +425,9 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
     optune_plan_define(plan, module, "UNROLL_IC", 2);
     optune_plan_define(plan, module, "PREFETCH", c->prefetch);
     /* Vectors of a tile's channels reach into what follows. */
-    const optune_arg packed = conv2d_pack(task, plan, module, "pack_weight",
-                                          s->groups * tiles * tm * s->ci_g + (tail ? lanes : 0));
+    const optune_arg packed =
+        conv2d_pack(task, plan, module, "pack_weight",
+                    s->groups * tiles * tm * s->ci_g + (tail ? lanes : 0));
     const int panel = optune_plan_scratch(plan, "panels",
                                           threads * panels * c->ic_chunk * width * elem, false);
     conv2d_finish(task, plan,

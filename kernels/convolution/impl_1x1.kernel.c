@@ -94,6 +94,7 @@ void gather(void *const *arg)
 #define OT_CHUNKS CEIL_DIV(OT, OT_CHUNK)
 #define PANEL_SIZE ((i64)IC_CHUNK * WIDTH)
 #define ROWS_REST (CO_G % TM)
+#define WEIGHTS_AHEAD 8 /* they come from further off than pixels do */
 
 /* OIHW to [group][tile][CI_G][TM]. */
 void pack_weight(void *const *arg)
@@ -115,8 +116,8 @@ void pack_weight(void *const *arg)
 }
 
 /* rows x vecs vectors of C and `tail` pixels behind them over `depth` input channels, of which
- * `count` pixels are stored; rows of C are `plane` apart. `ends` is NULL, or the stage's arguments when these channels are the
- * last. */
+ * `count` pixels are stored; rows of C are `plane` apart. `ends` is NULL, or the stage's arguments
+ * when these channels are the last. */
 INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, const i64 plane,
                     i64 depth, int more, const int rows, const int vecs, const int tail,
                     const i64 count, void *const *ends)
@@ -147,7 +148,7 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
                 __builtin_prefetch(x + (k + PREFETCH) * step + v * LANES);
         }
         if (PREFETCH)
-            __builtin_prefetch(w + (k + 8 * PREFETCH) * TM);
+            __builtin_prefetch(w + (k + WEIGHTS_AHEAD * PREFETCH) * TM);
         UNROLL(64)
         for (int m = 0; m < rows; m++) {
             const DTYPE b = w[k * TM + m];
@@ -157,9 +158,8 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
         }
         UNROLL(16)
         for (int i = 0; i < tail * TAIL_VECS; i++)
-            column[i / TAIL_VECS][i % TAIL_VECS] +=
-                load(w + k * TM + i % TAIL_VECS * LANES) *
-                x[k * step + vecs * LANES + i / TAIL_VECS];
+            column[i / TAIL_VECS][i % TAIL_VECS] += load(w + k * TM + i % TAIL_VECS * LANES) *
+                                                    x[k * step + vecs * LANES + i / TAIL_VECS];
     }
     UNROLL(64)
     for (int m = 0; m < rows; m++) {
@@ -248,11 +248,10 @@ void conv2d(void *const *arg)
                         TAIL ? x + FULL * WIDTH : mine + (FULL - p0) * PANEL_SIZE;
                     const i64 step = TAIL ? P : WIDTH;
                     if (whole)
-                        tiles(w, from, step, c + FULL * WIDTH, depth, k0 > 0, TM, 1, arg,
-                              ends);
+                        tiles(w, from, step, c + FULL * WIDTH, depth, k0 > 0, TM, 1, arg, ends);
                     else
-                        tiles(w, from, step, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1,
-                              arg, ends);
+                        tiles(w, from, step, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1, arg,
+                              ends);
                 }
             }
         }

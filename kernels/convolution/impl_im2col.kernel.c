@@ -135,7 +135,8 @@ INLINE void copy(DTYPE *to, const DTYPE *from, i64 count, const int step)
         even[l] = 2 * l;
     for (; step == 2 && i + VLEN < count; i += VLEN)
         store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + VLEN), even));
-    if (step == 2 && count > VLEN) { /* the last element has nothing behind it to be read */
+    if (step == 2 && i + 1 < count && count > VLEN) {
+        /* The last element has nothing behind it to be read. */
         i = count - 1 - VLEN;
         store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + VLEN), even));
         i = count - 1;
