@@ -116,9 +116,9 @@ static const optune_device wide = {.key = "wide",
                                    .l1 = 48 << 10,
                                    .l2 = 2 << 20};
 
-/* What conv2d_1x1.cpu is untuned. */
-static void plan_on(const char *text, const optune_device *device, optune_config *config,
-                    optune_plan *plan)
+/* What an implementation is untuned. */
+static void plan_of(const char *name, const char *text, const optune_device *device,
+                    optune_config *config, optune_plan *plan)
 {
     static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
     static optune_call call;
@@ -126,13 +126,19 @@ static void plan_on(const char *text, const optune_device *device, optune_config
     optune_space *space;
     check_ok(ot_call_parse(text, &call, &err));
     const optune_task task = {&call, &target, device};
-    const optune_impl *impl = ot_impl_find("conv2d_1x1.cpu");
+    const optune_impl *impl = ot_impl_find(name);
     check_ok(ot_space_open(&task, impl, &space, &err));
     if (!ot_space_fallback(space, config, NULL))
         fail_msg("%s, %d threads, vectors of %d bytes: no fallback", text, device->threads,
                  device->vector_bytes);
     check_ok(ot_plan_make(&task, impl, config, plan, &err));
     ot_space_close(space);
+}
+
+static void plan_on(const char *text, const optune_device *device, optune_config *config,
+                    optune_plan *plan)
+{
+    plan_of("conv2d_1x1.cpu", text, device, config, plan);
 }
 
 static void plan_1x1(const char *text, int threads, optune_config *config, optune_plan *plan)
@@ -222,8 +228,51 @@ static void test_tail(void **state)
     plan_1x1("conv2d(f32[1,512,5,10], const f32[256,512,1,1])", 1, &config, &plan);
     assert_string_equal(optune_config_word(&config, "vector"), "channels");
     plan_1x1("conv2d(f32[1,64,57,57], const f32[256,64,1,1])", 1, &config, &plan);
-    assert_int_equal(macro(&plan, "TAIL"), 1); /* of a large one, too, which takes no channels */
+    assert_int_equal(macro(&plan, "TAIL"),
+                     1); /* of a large one, too, which takes no channels */
     assert_int_equal(macro(&plan, "TM"), 6);
+}
+
+/* Rows of a product that the second cache does not hold meet several panels for a part of their
+ * depth each, as long as threads need not share these. */
+static void test_deep(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int threads, depth, panels;
+    } table[] = {
+        {"dense(f32[128,3072], const f32[768,3072])", 1, 768, 16},
+        {"dense(f32[128,3072], const f32[768,3072])", 2, 3072, 1},
+        {"dense(f32[128,768], const f32[3072,768])", 1, 768, 1},
+        {"dense(f32[64,3072], const f32[768,3072])", 1, 3072, 1},
+    };
+    static optune_plan plan;
+    optune_config config;
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_device device = wide;
+        device.threads = table[i].threads;
+        plan_of("dense_gemm.cpu", table[i].text, &device, &config, &plan);
+        assert_int_equal(macro(&plan, "KC"), table[i].depth);
+        assert_int_equal(macro(&plan, "COL_PANELS"), table[i].panels);
+    }
+}
+
+/* Columns of an image's few channels lie in half of the first cache, others in more. */
+static void test_columns(void **state)
+{
+    (void)state;
+    static optune_plan plan;
+    optune_config config;
+    plan_of("conv2d_im2col.cpu",
+            "conv2d(f32[1,3,224,224], const f32[32,3,3,3], strides=[2,2], padding=[1,1,1,1])",
+            &wide, &config, &plan);
+    assert_in_range(optune_config_int(&config, "block_pixel"), 96, wide.l1 / 2 / (27 * 4));
+    plan_of("conv2d_im2col.cpu",
+            "conv2d(f32[1,64,56,56], const f32[64,64,3,3], padding=[1,1,1,1])", &wide, &config,
+            &plan);
+    assert_int_equal(optune_config_int(&config, "block_k"), 512);
+    assert_true(optune_config_int(&config, "block_pixel") * 512 * 4 > wide.l1);
 }
 
 /* Eleven tiles of six channels are shared less evenly than eight of eight with narrower panels; of
@@ -335,7 +384,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_networks),     cmocka_unit_test(test_quantized),
         cmocka_unit_test(test_pixels),       cmocka_unit_test(test_panels),
-        cmocka_unit_test(test_tail),         cmocka_unit_test(test_narrower_panels),
+        cmocka_unit_test(test_tail),         cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_columns),      cmocka_unit_test(test_narrower_panels),
         cmocka_unit_test(test_whole_panels), cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
