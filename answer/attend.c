@@ -105,9 +105,9 @@ typedef struct choice {
 } choice;
 
 /* What a core keeps near anyway is no reason for one call: a part of its second cache, where
- * inputs, outputs and weights lie, too. Between two calls of a team it keeps no more than what one thread
- * computes: threads find in each other's caches what the call before wrote. Where products of
- * 16-bit floats are made by tiles, one call also has what is between as these leave it, and two
+ * inputs, outputs and weights lie, too. Between two calls of a team it keeps no more than what one
+ * thread computes: threads find in each other's caches what the call before wrote. Where products
+ * of 16-bit floats are made by tiles, one call also has what is between as these leave it, and two
  * turn it over, round it and widen it again. */
 static bool is_worth(const optune *o, const ot_site *site, const optune_call *call)
 {
