@@ -104,15 +104,16 @@ typedef struct choice {
     int n_ways;
 } choice;
 
-/* What a core keeps near anyway is no reason for one call. Between two calls of a team it keeps no
- * more than what one thread computes: threads find in each other's caches what the call before
- * wrote. Where products of 16-bit floats are made by tiles, one call also has what is between as
- * these leave it, and two turn it over, round it and widen it again. */
+/* What a core keeps near anyway is no reason for one call: a part of its second cache, where
+ * inputs, outputs and weights lie, too. Between two calls of a team it keeps no more than what one
+ * thread computes: threads find in each other's caches what the call before wrote. Where products
+ * of 16-bit floats are made by tiles, one call also has what is between as these leave it, and two
+ * turn it over, round it and widen it again. */
 static bool is_worth(const optune *o, const ot_site *site, const optune_call *call)
 {
     const bool by_tiles =
         call->output[0].dtype.bits == 16 && o->device.dots & OPTUNE_DOT_TILE_BF16;
-    const int64_t near = o->device.threads > 1 || by_tiles ? o->device.l1 : o->device.l2;
+    const int64_t near = o->device.threads > 1 || by_tiles ? o->device.l1 : o->device.l2 / 4;
     return site->kind == OT_SITE_ATTENTION || (near > 0 && site->as.chain.bytes > (double)near);
 }
 

@@ -128,12 +128,31 @@ static void channels_tile(const optune_task *task, const config_1x1 *c, conv2d_s
     };
 }
 
+/* Pixels behind the last whole vector that are no vector of their own: the tile's channels are one
+ * for each of them, where that takes a third of the sums or less and registers are left. */
+static int64_t tail_of(const optune_task *task, const conv2d_shape *s, int64_t vecs,
+                       int64_t tile)
+{
+    const int64_t lanes = conv2d_lanes(task, s), left = s->oh * s->ow % lanes;
+    const int64_t sums = host_ceil(tile, lanes);
+    return !conv2d_varies(s) && s->oh * s->ow > lanes && 3 * left * sums <= tile &&
+                   tile * vecs + vecs + (left + 1) * sums + 1 <= conv2d_registers(task)
+               ? left
+               : 0;
+}
+
+/* Vectors of a plane, the tail left out. */
+static int64_t vectors_of(const optune_task *task, const conv2d_shape *s, const config_1x1 *c)
+{
+    return host_ceil(s->oh * s->ow - tail_of(task, s, c->vecs, c->tile), conv2d_lanes(task, s));
+}
+
 /* Panels of a plane and of a block, blocks all as large as can be. */
 static int64_t panels_of(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
                          int64_t *of_block)
 {
     const int64_t width = c->vecs * conv2d_lanes(task, s);
-    const int64_t panels = host_ceil(s->oh * s->ow, width);
+    const int64_t panels = host_ceil(vectors_of(task, s, c), c->vecs);
     const int64_t most = host_min(panels, host_ceil(c->block, width));
     *of_block = host_ceil(panels, host_ceil(panels, most));
     return panels;
@@ -157,8 +176,7 @@ static bool narrow(const optune_task *task, const conv2d_shape *s, const config_
 static int64_t block_vecs(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
                           int64_t block, int64_t blocks)
 {
-    const int64_t vecs = host_ceil(s->oh * s->ow, conv2d_lanes(task, s));
-    const int64_t panels = host_ceil(vecs, c->vecs);
+    const int64_t vecs = vectors_of(task, s, c), panels = host_ceil(vecs, c->vecs);
     return host_min(vecs, (block + 1) * panels / blocks * c->vecs) -
            block * panels / blocks * c->vecs;
 }
@@ -271,6 +289,24 @@ static double share_otherwise(const optune_task *task, const optune_space *space
     return cost;
 }
 
+/* The tile along pixels of a small plane that ends one pixel behind whole vectors; false: it does
+ * not, and nothing is changed. */
+static bool tile_with_tail(const optune_task *task, const conv2d_shape *s, int64_t *vecs,
+                           int64_t *tile)
+{
+    const int64_t lanes = conv2d_lanes(task, s), registers = conv2d_registers(task);
+    const int64_t whole = s->oh * s->ow / lanes;
+    if (whole < 3 || whole >= 32 || s->oh * s->ow % lanes != 1)
+        return false;
+    const int64_t v = host_ceil(whole, host_ceil(whole, registers >= 32 ? 4 : 2));
+    const int64_t t = (registers - 3 - v) / v;
+    if (tail_of(task, s, v, t) == 0)
+        return false;
+    *vecs = v;
+    *tile = t;
+    return true;
+}
+
 /* Chooses all knobs for vectors along this axis, and gives what share() says. */
 static double choose(const optune_task *task, const optune_space *space, const conv2d_shape *s,
                      bool along_pixels, optune_config *config)
@@ -279,8 +315,10 @@ static double choose(const optune_task *task, const optune_space *space, const c
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 << 10;
     const int64_t pixels = s->oh * s->ow, input = s->ci_g * conv2d_elem(s);
     const bool wide = registers >= 32, alone = host_threads(task) == 1;
-    const int64_t vecs = along_pixels && wide ? 4 : along_pixels || s->co_g > lanes ? 2 : 1;
+    int64_t vecs = along_pixels && wide ? 4 : along_pixels || s->co_g > lanes ? 2 : 1;
     int64_t tile = (registers - 1 - vecs) / vecs;
+    if (along_pixels)
+        tile_with_tail(task, s, &vecs, &tile);
     if (!along_pixels) {
         /* Tiles of nearly equal size: the last one is as good as the others. */
         tile = host_ceil(pixels, host_ceil(pixels, tile));
@@ -314,11 +352,12 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     shape_of(task->call, &s);
     const int64_t lanes = conv2d_lanes(task, &s), pixels = s.oh * s.ow;
+    int64_t vecs, tile;
     /* Vectors along pixels pay where they fit the plane: channels need a transposition, which long
      * reductions hide. */
-    const bool along_pixels =
-        conv2d_varies(&s) || (can_pixels(&s) && pixels >= 4 * lanes &&
-                              (pixels % lanes == 0 || pixels >= 32 * lanes));
+    const bool fit = (pixels >= 4 * lanes && (pixels % lanes == 0 || pixels >= 32 * lanes)) ||
+                     tile_with_tail(task, &s, &vecs, &tile);
+    const bool along_pixels = conv2d_varies(&s) || (can_pixels(&s) && fit);
     if (along_pixels || !can_pixels(&s) || pixels < 4 * lanes || conv2d_registers(task) < 32 ||
         !fills_panels(&s, lanes, 4, 6) || (host_threads(task) == 1 && s.ci_g > 512)) {
         choose(task, space, &s, along_pixels, config);
@@ -377,14 +416,18 @@ static void plan_pixels(const optune_task *task, const conv2d_shape *s, const co
     optune_plan_define(plan, module, "LANES", lanes);
     optune_plan_define(plan, module, "TM", tm);
     optune_plan_define(plan, module, "TV", c->vecs);
+    const int64_t tail = tail_of(task, s, c->vecs, c->tile);
+    optune_plan_define(plan, module, "TAIL", tail);
     optune_plan_define(plan, module, "IC_CHUNK", c->ic_chunk);
     optune_plan_define(plan, module, "OT_CHUNK", host_min(tiles, host_ceil(c->oc_chunk, tm)));
     optune_plan_define(plan, module, "PANELS", panels);
     optune_plan_define(plan, module, "PACK", c->pack);
     optune_plan_define(plan, module, "UNROLL_IC", 2);
     optune_plan_define(plan, module, "PREFETCH", c->prefetch);
+    /* Vectors of a tile's channels reach into what follows. */
     const optune_arg packed =
-        conv2d_pack(task, plan, module, "pack_weight", s->groups * tiles * tm * s->ci_g);
+        conv2d_pack(task, plan, module, "pack_weight",
+                    s->groups * tiles * tm * s->ci_g + (tail ? lanes : 0));
     const int panel = optune_plan_scratch(plan, "panels",
                                           threads * panels * c->ic_chunk * width * elem, false);
     conv2d_finish(task, plan,

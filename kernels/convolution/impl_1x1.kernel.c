@@ -9,7 +9,10 @@
  * outside. Otherwise vectors lie along output channels and the shared register tile does the
  * work.
  *
- * With PIXELS the plan defines: TM, TV, IC_CHUNK, OT_CHUNK (channel tiles of a chunk), PANELS
+ * The last TAIL pixels of a plane are no vector of their own: beside the vectors of the last panel
+ * each is a sum of vectors of the tile's channels, and that panel is read where it is.
+ *
+ * With PIXELS the plan defines: TM, TV, TAIL, IC_CHUNK, OT_CHUNK (channel tiles of a chunk), PANELS
  * (of a block of pixels at most; the last blocks have one more than the first, as the last panel
  * may be ragged), PACK, UNROLL_IC and PREFETCH (steps ahead).
  */
@@ -81,15 +84,17 @@ void gather(void *const *arg)
 
 #define P (OH * OW)
 #define WIDTH (TV * LANES)
-#define FULL (P / WIDTH) /* whole panels */
-#define REST (P % WIDTH) /* pixels of the ragged one */
-#define REST_VECS CEIL_DIV(REST, LANES)
+#define FULL (TAIL ? (P / LANES - 1) / TV : P / WIDTH) /* whole panels */
+#define REST (P - FULL * WIDTH)                        /* pixels of the ragged one */
+#define REST_VECS CEIL_DIV(REST - TAIL, LANES)
+#define TAIL_VECS CEIL_DIV(TM, LANES)
 #define ALL_PANELS (FULL + (REST > 0))
 #define BLOCKS CEIL_DIV(ALL_PANELS, PANELS)
 #define OT CEIL_DIV(CO_G, TM)
 #define OT_CHUNKS CEIL_DIV(OT, OT_CHUNK)
 #define PANEL_SIZE ((i64)IC_CHUNK * WIDTH)
 #define ROWS_REST (CO_G % TM)
+#define WEIGHTS_AHEAD 8 /* they come from further off than pixels do */
 
 /* OIHW to [group][tile][CI_G][TM]. */
 void pack_weight(void *const *arg)
@@ -110,14 +115,17 @@ void pack_weight(void *const *arg)
     }
 }
 
-/* rows x vecs vectors of C over `depth` input channels, of which `count` pixels are stored; rows
- * of C are `plane` apart. `ends` is NULL, or the stage's arguments when these channels are the
- * last. */
+/* rows x vecs vectors of C and `tail` pixels behind them over `depth` input channels, of which
+ * `count` pixels are stored; rows of C are `plane` apart. `ends` is NULL, or the stage's arguments
+ * when these channels are the last. */
 INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, const i64 plane,
-                    i64 depth, int more, const int rows, const int vecs, const i64 count,
-                    void *const *ends)
+                    i64 depth, int more, const int rows, const int vecs, const int tail,
+                    const i64 count, void *const *ends)
 {
-    vec acc[TM][TV];
+    vec acc[TM][TV], column[MAX(TAIL, 1)][TAIL_VECS];
+    UNROLL(16)
+    for (int i = 0; i < tail * TAIL_VECS; i++)
+        column[i / TAIL_VECS][i % TAIL_VECS] = (vec){0};
     UNROLL(64)
     for (int m = 0; m < rows; m++) {
         UNROLL(16)
@@ -139,6 +147,8 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
             if (PREFETCH)
                 __builtin_prefetch(x + (k + PREFETCH) * step + v * LANES);
         }
+        if (PREFETCH)
+            __builtin_prefetch(w + (k + WEIGHTS_AHEAD * PREFETCH) * TM);
         UNROLL(64)
         for (int m = 0; m < rows; m++) {
             const DTYPE b = w[k * TM + m];
@@ -146,6 +156,10 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
             for (int v = 0; v < vecs; v++)
                 acc[m][v] += xv[v] * b;
         }
+        UNROLL(16)
+        for (int i = 0; i < tail * TAIL_VECS; i++)
+            column[i / TAIL_VECS][i % TAIL_VECS] += load(w + k * TM + i % TAIL_VECS * LANES) *
+                                                    x[k * step + vecs * LANES + i / TAIL_VECS];
     }
     UNROLL(64)
     for (int m = 0; m < rows; m++) {
@@ -162,6 +176,22 @@ INLINE void product(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, co
             put(to, acc[m][v], lanes);
         }
     }
+    UNROLL(16)
+    for (int t = 0; t < tail; t++) {
+        DTYPE done[TAIL_VECS * LANES] __attribute__((aligned(VEC_BYTES)));
+        UNROLL(16)
+        for (int j = 0; j < TAIL_VECS; j++)
+            *(vec *)(done + j * LANES) = column[t][j];
+        UNROLL(1)
+        for (int m = 0; m < rows; m++) {
+            DTYPE *to = c + m * plane + vecs * LANES + t, sum = done[m];
+            if (IC_CHUNK < CI_G && more)
+                sum += *to;
+            if (EPILOGUE && ends)
+                sum = epilogue_one(sum, ends, to - (const DTYPE *)ends[2]);
+            *to = sum;
+        }
+    }
 }
 
 /* All channel tiles of a chunk over one panel. */
@@ -169,7 +199,7 @@ INLINE void tiles(const DTYPE *w, const DTYPE *x, const i64 step, DTYPE *c, i64 
                   const int rows, const int ragged, void *const *arg, void *const *ends)
 {
     product(w, x, step, c, P, depth, more, rows, ragged && !VARIES ? REST_VECS : TV,
-            ragged ? REST : WIDTH, ends);
+            ragged ? TAIL : 0, ragged ? REST : WIDTH, ends);
 }
 
 void conv2d(void *const *arg)
@@ -189,7 +219,7 @@ void conv2d(void *const *arg)
             const DTYPE *x = data + (image * CI_G + k0) * P;
             void *const *ends = k0 + depth == CI_G ? arg : 0;
             for (i64 p = p0; p < p1; p++) {
-                if (p < FULL && !PACK)
+                if (p < FULL ? !PACK : TAIL > 0)
                     continue;
                 DTYPE *to = mine + (p - p0) * PANEL_SIZE;
                 for (i64 k = 0; k < depth; k++)
@@ -214,13 +244,14 @@ void conv2d(void *const *arg)
                               ROWS_REST, 0, arg, ends);
                 }
                 if (REST && p1 > FULL) {
-                    const DTYPE *from = mine + (FULL - p0) * PANEL_SIZE;
+                    const DTYPE *from =
+                        TAIL ? x + FULL * WIDTH : mine + (FULL - p0) * PANEL_SIZE;
+                    const i64 step = TAIL ? P : WIDTH;
                     if (whole)
-                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, TM, 1, arg,
-                              ends);
+                        tiles(w, from, step, c + FULL * WIDTH, depth, k0 > 0, TM, 1, arg, ends);
                     else
-                        tiles(w, from, WIDTH, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1,
-                              arg, ends);
+                        tiles(w, from, step, c + FULL * WIDTH, depth, k0 > 0, ROWS_REST, 1, arg,
+                              ends);
                 }
             }
         }

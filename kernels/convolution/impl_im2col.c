@@ -52,7 +52,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     conv2d_shape s;
     conv2d_most_of(task->call, &s);
     const int64_t area = s.oh * s.ow, lanes = conv2d_lanes(task, &s);
-    /* The widest panel that wastes no vector of the plane, or few; columns in a quarter of L2. */
+    /* The widest panel that wastes no vector of the plane, or few; columns in a quarter of L2,
+     * few rows of them in half of L1, where what is fused finds the output, too. */
     const int64_t vecs = host_ceil(area, lanes);
     const int64_t nv = conv2d_registers(task) < 32 ? vecs >= 16 || vecs % 2 == 0 ? 2 : 1
                        : vecs % 2 == 0             ? 2
@@ -60,7 +61,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
                                                    : 1;
     const int64_t most = (conv2d_registers(task) - 1) / nv - 1;
     const int64_t l2 = task->device->l2 > 0 ? task->device->l2 : 256 * 1024;
-    const int64_t room = l2 / 4 / conv2d_elem(&s);
+    const int64_t l1 = task->device->l1 > 0 ? task->device->l1 : 32 * 1024;
+    const int64_t room = (depth_of(&s) <= 64 ? l1 / 2 : l2 / 4) / conv2d_elem(&s);
     optune_config_choose_int(config, space, "tile_co",
                              host_ceil(s.co_g, host_ceil(s.co_g, host_min(most, 14))));
     optune_config_choose_int(config, space, "tile_pixel", nv);

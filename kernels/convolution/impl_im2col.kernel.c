@@ -120,18 +120,28 @@ void pack_weight(void *const *arg)
     }
 }
 
-/* `count` elements `step` apart, by vectors for steps of 1 and 2. */
+/* `count` elements `step` apart, by vectors for steps of 1 and 2, of which the last overlap. */
 INLINE void copy(DTYPE *to, const DTYPE *from, i64 count, const int step)
 {
     i64 i = 0;
     for (; step == 1 && i + VLEN <= count; i += VLEN)
         store(to + i, load(from + i));
+    if (step == 1 && i < count && count >= VLEN) {
+        store(to + count - VLEN, load(from + count - VLEN));
+        return;
+    }
     vmask even;
     UNROLL(16)
     for (int l = 0; l < VLEN; l++)
         even[l] = 2 * l;
     for (; step == 2 && i + VLEN < count; i += VLEN)
         store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + VLEN), even));
+    if (step == 2 && i + 1 < count && count > VLEN) {
+        /* The last element has nothing behind it to be read. */
+        i = count - 1 - VLEN;
+        store(to + i, __builtin_shuffle(load(from + 2 * i), load(from + 2 * i + VLEN), even));
+        i = count - 1;
+    }
     for (; i < count; i++)
         to[i] = from[i * step];
 }

@@ -90,6 +90,7 @@ static const char *const samples[] = {
     "conv2d(f64[2,6,15,18], const f64[9,6,1,1], strides=[3,2])",
     "conv2d(f32[1,40,7,7], const f32[72,40,1,1])",
     "conv2d(f32[2,33,9,9], const f32[17,33,1,1])",
+    "conv2d(f32[1,20,5,10], const f32[30,10,1,1], groups=2)",
     "conv2d(f32[1,24,14,14], const f32[48,24,1,1], strides=[2,2])",
     "conv2d(f32[1,32,28,28], var f32[16,32,1,1])",
     "conv2d(f32[1,8,12,12], var f32[8,8,3,3], padding=[1,1,1,1])",

@@ -9,7 +9,7 @@
 static const int64_t depths[] = {128, 192, 256, 384, 512, 768, 1024, 1536};
 static const int64_t counts[] = {1, 2, 4, 8, 16, 32, 64};
 
-enum { NEAR_STEPS = 8 };
+enum { NEAR_STEPS = 8, DEEP = 768 /* untuned, of a block */ };
 
 /* Bytes of packed operands; data strips have room for what packing writes beyond them. */
 static int64_t weight_bytes(const optune_task *task, const dense_shape *s, int64_t nv)
@@ -58,7 +58,15 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     int64_t mr, nv;
     matmul_best_tile(task, s.m, vectors, &mr, &nv);
     /* A task is one panel, which meets all rows of its block. */
-    const int64_t held = matmul_block_rows(task, s.m, s.k * elem, host_ceil(vectors, nv));
+    int64_t depth = s.k, panels = 1;
+    int64_t held = matmul_block_rows(task, s.m, s.k * elem, host_ceil(vectors, nv));
+    if (held < s.m && s.k > DEEP && matmul_threads(task) == 1) {
+        /* Or several, a part of their depth after the other: the rows that all of these meet stay
+         * in the cache, and so do sums. */
+        depth = DEEP;
+        held = matmul_block_rows(task, s.m, depth * elem, host_ceil(vectors, nv));
+        panels = matmul_l2(task) / 4 / (held * nv * matmul_lanes(task, s.f64) * elem);
+    }
     int64_t tiles = host_ceil(held, mr);
     if (tiles < 8) /* fewer would not pay for reading the panel */
         tiles = host_min(8, host_ceil(s.m, mr));
@@ -66,9 +74,9 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     optune_config_choose_int(config, space, "tile_m", mr);
     optune_config_choose_int(config, space, "tile_n", nv);
     optune_config_choose_int(config, space, "unroll_k", 2);
-    optune_config_choose_int(config, space, "block_k", s.k);
+    optune_config_choose_int(config, space, "block_k", depth);
     optune_config_choose_int(config, space, "block_m", tiles * mr < s.m ? tiles : s.m);
-    optune_config_choose_int(config, space, "block_n", 1);
+    optune_config_choose_int(config, space, "block_n", host_max(1, panels));
     optune_config_choose_word(config, space, "inner", "rows");
     optune_config_choose_word(config, space, "prefetch",
                               !far         ? "none"

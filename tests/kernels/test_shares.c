@@ -78,10 +78,17 @@ static const optune_device wide = {.key = "wide",
                                    .l1 = 48 << 10,
                                    .l2 = 2 << 20};
 
+/* What an implementation is untuned. */
+static void plan_of(const char *name, const char *text, const optune_device *device,
+                    optune_config *config, optune_plan *plan)
+{
+    assert_true(untuned_plan(name, text, device, config, plan));
+}
+
 static void plan_on(const char *text, const optune_device *device, optune_config *config,
                     optune_plan *plan)
 {
-    assert_true(untuned_plan("conv2d_1x1.cpu", text, device, config, plan));
+    plan_of("conv2d_1x1.cpu", text, device, config, plan);
 }
 
 static void plan_1x1(const char *text, int threads, optune_config *config, optune_plan *plan)
@@ -121,7 +128,6 @@ static void test_panels(void **state)
         {"conv2d(f32[1,576,14,14], const f32[96,576,1,1])", 2, 4, 8},
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 1, 0, 0},
         {"conv2d(f32[1,1024,14,14], const f32[256,1024,1,1])", 2, 2, 22},
-        {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 1, 0, 0},
         /* the last panel is one vector, so the last block has one more: shared by pixels */
         {"conv2d(f32[1,192,28,28], const f32[32,192,1,1])", 2, 7, 6},
         {"conv2d(f32[1,512,28,28], const f32[128,512,1,1])", 2, 4, 22},
@@ -139,6 +145,84 @@ static void test_panels(void **state)
         assert_int_equal(untuned_macro(&plan, "PANELS"), table[i].panels);
         assert_int_equal(untuned_macro(&plan, "OT_CHUNK"), table[i].chunk);
     }
+}
+
+/* Of 49 pixels 48 are vectors, and the last is a column beside them; 50 leave two, which are not
+ * worth it untuned. Where registers are few, a tile has fewer channels for it. */
+static void test_tail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int bytes, registers, vecs, channels, panels;
+    } table[] = {
+        {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 64, 32, 3, 8, 1},
+        {"conv2d(f64[1,512,7,7], const f64[2048,512,1,1])", 64, 32, 3, 8, 2},
+        {"conv2d(f32[1,512,7,7], const f32[2048,512,1,1])", 32, 16, 2, 5, 3},
+        {"conv2d(f32[1,512,9,9], const f32[256,512,1,1])", 64, 32, 3, 8, 2},
+    };
+    static optune_plan plan;
+    optune_config config;
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_device device = wide;
+        device.vector_bytes = table[i].bytes;
+        device.vector_registers = table[i].registers;
+        device.threads = 1;
+        plan_on(table[i].text, &device, &config, &plan);
+        assert_string_equal(optune_config_word(&config, "vector"), "pixels");
+        assert_int_equal(macro(&plan, "TAIL"), 1);
+        assert_int_equal(macro(&plan, "TV"), table[i].vecs);
+        assert_int_equal(macro(&plan, "TM"), table[i].channels);
+        assert_int_equal(macro(&plan, "PANELS"), table[i].panels);
+    }
+    plan_1x1("conv2d(f32[1,512,5,10], const f32[256,512,1,1])", 1, &config, &plan);
+    assert_string_equal(optune_config_word(&config, "vector"), "channels");
+    plan_1x1("conv2d(f32[1,64,57,57], const f32[256,64,1,1])", 1, &config, &plan);
+    assert_int_equal(macro(&plan, "TAIL"),
+                     1); /* of a large one, too, which takes no channels */
+    assert_int_equal(macro(&plan, "TM"), 6);
+}
+
+/* Rows of a product that the second cache does not hold meet several panels for a part of their
+ * depth each, as long as threads need not share these. */
+static void test_deep(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int threads, depth, panels;
+    } table[] = {
+        {"dense(f32[128,3072], const f32[768,3072])", 1, 768, 16},
+        {"dense(f32[128,3072], const f32[768,3072])", 2, 3072, 1},
+        {"dense(f32[128,768], const f32[3072,768])", 1, 768, 1},
+        {"dense(f32[64,3072], const f32[768,3072])", 1, 3072, 1},
+    };
+    static optune_plan plan;
+    optune_config config;
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_device device = wide;
+        device.threads = table[i].threads;
+        plan_of("dense_gemm.cpu", table[i].text, &device, &config, &plan);
+        assert_int_equal(macro(&plan, "KC"), table[i].depth);
+        assert_int_equal(macro(&plan, "COL_PANELS"), table[i].panels);
+    }
+}
+
+/* Columns of an image's few channels lie in half of the first cache, others in more. */
+static void test_columns(void **state)
+{
+    (void)state;
+    static optune_plan plan;
+    optune_config config;
+    plan_of("conv2d_im2col.cpu",
+            "conv2d(f32[1,3,224,224], const f32[32,3,3,3], strides=[2,2], padding=[1,1,1,1])",
+            &wide, &config, &plan);
+    assert_in_range(optune_config_int(&config, "block_pixel"), 96, wide.l1 / 2 / (27 * 4));
+    plan_of("conv2d_im2col.cpu",
+            "conv2d(f32[1,64,56,56], const f32[64,64,3,3], padding=[1,1,1,1])", &wide, &config,
+            &plan);
+    assert_int_equal(optune_config_int(&config, "block_k"), 512);
+    assert_true(optune_config_int(&config, "block_pixel") * 512 * 4 > wide.l1);
 }
 
 /* Eleven tiles of six channels are shared less evenly than eight of eight with narrower panels; of
@@ -247,10 +331,15 @@ static void test_tiles(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_networks),     cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_panels),       cmocka_unit_test(test_narrower_panels),
-        cmocka_unit_test(test_whole_panels), cmocka_unit_test(test_long_rows),
-        cmocka_unit_test(test_tiles)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_networks),
+                                       cmocka_unit_test(test_pixels),
+                                       cmocka_unit_test(test_panels),
+                                       cmocka_unit_test(test_tail),
+                                       cmocka_unit_test(test_deep),
+                                       cmocka_unit_test(test_columns),
+                                       cmocka_unit_test(test_narrower_panels),
+                                       cmocka_unit_test(test_whole_panels),
+                                       cmocka_unit_test(test_long_rows),
+                                       cmocka_unit_test(test_tiles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
