@@ -170,17 +170,17 @@ static void test_tail(void **state)
         device.threads = 1;
         plan_on(table[i].text, &device, &config, &plan);
         assert_string_equal(optune_config_word(&config, "vector"), "pixels");
-        assert_int_equal(macro(&plan, "TAIL"), 1);
-        assert_int_equal(macro(&plan, "TV"), table[i].vecs);
-        assert_int_equal(macro(&plan, "TM"), table[i].channels);
-        assert_int_equal(macro(&plan, "PANELS"), table[i].panels);
+        assert_int_equal(untuned_macro(&plan, "TAIL"), 1);
+        assert_int_equal(untuned_macro(&plan, "TV"), table[i].vecs);
+        assert_int_equal(untuned_macro(&plan, "TM"), table[i].channels);
+        assert_int_equal(untuned_macro(&plan, "PANELS"), table[i].panels);
     }
     plan_1x1("conv2d(f32[1,512,5,10], const f32[256,512,1,1])", 1, &config, &plan);
     assert_string_equal(optune_config_word(&config, "vector"), "channels");
     plan_1x1("conv2d(f32[1,64,57,57], const f32[256,64,1,1])", 1, &config, &plan);
-    assert_int_equal(macro(&plan, "TAIL"),
+    assert_int_equal(untuned_macro(&plan, "TAIL"),
                      1); /* of a large one, too, which takes no channels */
-    assert_int_equal(macro(&plan, "TM"), 6);
+    assert_int_equal(untuned_macro(&plan, "TM"), 6);
 }
 
 /* Rows of a product that the second cache does not hold meet several panels for a part of their
@@ -203,8 +203,8 @@ static void test_deep(void **state)
         optune_device device = wide;
         device.threads = table[i].threads;
         plan_of("dense_gemm.cpu", table[i].text, &device, &config, &plan);
-        assert_int_equal(macro(&plan, "KC"), table[i].depth);
-        assert_int_equal(macro(&plan, "COL_PANELS"), table[i].panels);
+        assert_int_equal(untuned_macro(&plan, "KC"), table[i].depth);
+        assert_int_equal(untuned_macro(&plan, "COL_PANELS"), table[i].panels);
     }
 }
 
