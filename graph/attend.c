@@ -395,7 +395,7 @@ static bool is_attention(const optune_graph *g, const int *uses, int root, ot_at
     return site->causal || !only_causal(site);
 }
 
-static int count_softmax(const optune_graph *g)
+int ot_attends_at_most(const optune_graph *g)
 {
     int n = 0;
     for (int id = 0; id < g->n; id++)
@@ -403,17 +403,9 @@ static int count_softmax(const optune_graph *g)
     return n;
 }
 
-int ot_graph_attends(const optune_graph *g, ot_attend **sites)
-{
-    *sites = NULL;
-    return !count_softmax(g)       ? 0
-           : ot_graph_all_known(g) ? ot_attends_known(g, sites)
-                                   : ot_attends_open(g, sites);
-}
-
 int ot_attends_known(const optune_graph *g, ot_attend **sites)
 {
-    const int room = count_softmax(g);
+    const int room = ot_attends_at_most(g);
     int n = 0;
     int *uses = ot_graph_uses(g);
     *sites = ot_alloc((size_t)(room + 1) * sizeof **sites);

@@ -39,7 +39,7 @@ typedef struct ot_attend {
     ot_attend_side side[OT_ATTEND_SIDES];
     ot_attend_mask mask[OT_ATTEND_MASKS]; /* the last one first */
     int n_masks;
-    bool causal; /* is all that the mask says */
+    bool causal;  /* is all that the mask says */
     bool guarded; /* where no weight is a number they are 0 */
     double scale;
     int64_t b, hq, hkv, sq, skv, d, dv;
@@ -52,9 +52,10 @@ typedef struct ot_attend {
 
 /* All of them, in order; free(). */
 int ot_graph_attends(const optune_graph *g, ot_attend **sites);
-/* The same of a graph whose types are all known constants, and of any other (attend_open.c). */
+/* The same of a graph whose types are all known constants. */
 int ot_attends_known(const optune_graph *g, ot_attend **sites);
-int ot_attends_open(const optune_graph *g, ot_attend **sites);
+/* No more than that many: its softmaxes. */
+int ot_attends_at_most(const optune_graph *g);
 /* The call that would be made of it, settled. */
 int ot_attend_call(const ot_attend *site, optune_call *call, optune_err *err);
 /* Equal to `g`, whose types are inferred, with these sites as calls of attention. What only they

@@ -183,7 +183,7 @@ static bool settle(const optune_graph *g, ot_attend *s)
     return fits;
 }
 
-int ot_attends_open(const optune_graph *g, ot_attend **sites)
+static int attends_open(const optune_graph *g, ot_attend **sites)
 {
     named all[NAMES];
     ot_attend *at[TURNS] = {NULL};
@@ -205,4 +205,12 @@ int ot_attends_open(const optune_graph *g, ot_attend **sites)
     free(at[1]);
     *sites = at[0];
     return found;
+}
+
+int ot_graph_attends(const optune_graph *g, ot_attend **sites)
+{
+    *sites = NULL;
+    return !ot_attends_at_most(g)  ? 0
+           : ot_graph_all_known(g) ? ot_attends_known(g, sites)
+                                   : attends_open(g, sites);
 }

@@ -4,9 +4,9 @@
  * (fewer at the end of a tile) and NV vectors in registers, PACK_V.
  *
  * Keys are turned once, in panels of TK, so that both products of a tile have their vectors along
- * what is stored side by side; rows behind the last one are zeros and computed, too. Of a shape that
- * varies a tile has the rows and vectors of keys that are there, and at most FEW rows of a head are
- * computed over keys as they lie, without panels.
+ * what is stored side by side; rows behind the last one are zeros and computed, too. Where the
+ * shape varies a tile has the rows and vectors of keys that are there, and at most FEW rows of a
+ * head are computed over keys as they lie, without panels.
  */
 #if VARIES
 #define MOST_ROWS FEW

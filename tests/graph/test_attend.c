@@ -415,8 +415,8 @@ static optune_graph *bound(const optune_graph *g, const int64_t *size)
     return at;
 }
 
-/* Batches, queries and keys that are known at run time: the call has their names, and at any size it
- * is what is spelled out. */
+/* Batches, queries and keys that are known at run time: the call has their names, and at any size
+ * it is what is spelled out. */
 static void test_open(void **state)
 {
     (void)state;
