@@ -60,8 +60,8 @@ static inline int64_t attention_lanes(const optune_task *task, const attention_s
     return host_vector_bytes(task) / attention_elem(s);
 }
 
-/* The shape, the scale, the types of elements and how they become DTYPE and back. What varies of one
- * that does (VARIES) is in a body's `sizes`, made of the arguments that attention_dims adds. */
+/* The shape, the scale, the types of elements and how they become DTYPE and back. What varies of
+ * one that does (VARIES) is in a body's `sizes`, made of the arguments that attention_dims adds. */
 void attention_define(optune_plan *plan, int m, const optune_task *task,
                       const attention_shape *s);
 void attention_dims(const attention_shape *s, optune_stage *stage);
