@@ -13,9 +13,12 @@
 #ifndef OPTUNE_KERNELS_QUANTIZED_GPU_CONV_GPU_H
 #define OPTUNE_KERNELS_QUANTIZED_GPU_CONV_GPU_H
 
+#include "kernels/quantized/gpu/round_gpu.kernel.h"
+
 #define TRANSPOSED 0
 #define WEIGHT_GRADIENT 0
 #include "kernels/convolution/implicit/pixels_gpu.kernel.h"
+
 #include "kernels/quantized/gpu/sums_gpu.kernel.h"
 
 /* ---- sums of parts ------------------------------------------------------------------------ */
@@ -110,18 +113,18 @@ pack(GLOBAL const W_T *RESTRICT weight, GLOBAL u32 *RESTRICT packed)
 }
 #endif
 
-/* Whether a tap is inside the image in windows cut by `edge`. */
-INLINE bool tap_inside(int edge, int tap)
+/* Whether the tap of a channel's term is inside the image in windows cut by `edge`. */
+INLINE bool tap_inside(int edge, int term)
 {
 #if EDGES > 1
-    const int y = tap / KW, x = tap % KW, right = edge % (CUT_R + 1);
+    const int tap = term % W_TAPS, y = tap / KW, x = tap % KW, right = edge % (CUT_R + 1);
     const int left = edge / (CUT_R + 1) % (CUT_L + 1);
     const int bottom = edge / (CUT_R + 1) / (CUT_L + 1) % (CUT_B + 1);
     const int top = edge / (CUT_R + 1) / (CUT_L + 1) / (CUT_B + 1);
     return y >= top && y < KH - bottom && x >= left && x < KW - right;
 #else
     (void)edge;
-    (void)tap;
+    (void)term;
     return true;
 #endif
 }
@@ -137,7 +140,7 @@ lists(GLOBAL const W_T *RESTRICT weight, GLOBAL const int *RESTRICT bias,
     if (edge < EDGES) {
         int all = 0;
         for (int k = 0; f < CO_G && k < TERMS; k++)
-            all += tap_inside(edge, k % W_TAPS) ? weight[o * TERMS + k] : 0;
+            all += tap_inside(edge, k) ? weight[o * TERMS + k] : 0;
         ((GLOBAL int *)(packed + LIST_AT))[e] = f < CO_G ? bias[o] - (X_ZERO)*all : 0;
         if (edge == 0)
             ((GLOBAL float *)(packed + SCALES_AT))[e] = f < CO_G ? scale[o] : 0;
