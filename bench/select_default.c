@@ -188,13 +188,23 @@ static int64_t instructions(optune_call *call, const optune_task *task, int whic
     *counting = 0;
     fflush(stdout);
     const pid_t child = fork();
+    if (child < 0)
+        bench_die("no process to count in");
     if (child == 0)
         be_counted(call, task, which, counting);
     while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        const int signal = WSTOPSIG(status);
         n += *counting;
-        if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) < 0)
-            break;
+        /* A signal of its own is the child's end, a step's and the first stop are ours. */
+        const long sent = signal == SIGTRAP || signal == SIGSTOP ? 0 : signal;
+        if (ptrace(PTRACE_SINGLESTEP, child, NULL, sent) < 0) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            return -2;
+        }
     }
+    if (WIFSIGNALED(status))
+        bench_die("a select was ended by signal %d", WTERMSIG(status));
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? n
            : WEXITSTATUS(status) == SKIP                 ? -2
                                                          : -1;

@@ -37,9 +37,10 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (!matmul_tile_fits(task, mr, nv, why))
         return false;
     const int64_t batches = s.y_shared ? 1 : s.b;
+    const bool varies = s.n_varies || s.k_varies || (s.b_varies && !s.y_shared);
     return strcmp(optune_config_word(config, "pack_y"), "before") == 0
                ? matmul_packed_fits(batches * host_ceil(s.n, nr) * nr * s.k * elem,
-                                    batches * s.n * s.k * elem, why)
+                                    varies ? 0 : batches * s.n * s.k * elem, why)
                : nv == 1 || matmul_scratch_fits(matmul_threads(task) * nr * s.k * elem, why);
 }
 

@@ -92,7 +92,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     const int64_t nv = optune_config_int(config, "tile_n");
     return matmul_tile_fits(task, mr, nv, why) && packs(task, &s, nv, why) &&
            (!optune_config_bool(config, "pack_data") ||
-            matmul_packed_fits(data_bytes(task, &s, mr), s.m * s.k * dense_elem(&s), why));
+            matmul_packed_fits(data_bytes(task, &s, mr),
+                               s.m_varies ? 0 : s.m * s.k * dense_elem(&s), why));
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)

@@ -76,7 +76,8 @@ static inline bool matmul_scratch_fits(int64_t bytes, char *why)
            optune_refuse(why, "packing needs %" PRId64 " bytes, more than 1 GiB", bytes);
 }
 
-/* The same, or little more than the operand that is packed takes itself. */
+/* The same, or little more than the operand that is packed takes itself (0: of one that varies,
+ * whose largest size nobody may have). */
 static inline bool matmul_packed_fits(int64_t bytes, int64_t operand, char *why)
 {
     return bytes <= operand + operand / 4 || matmul_scratch_fits(bytes, why);

@@ -49,12 +49,14 @@ static int64_t first_of(int64_t thread, int64_t each, int64_t threads, int64_t n
     return n / pieces * piece + host_min(n % pieces, piece);
 }
 
-static double time_of(const optune_task *task, const qconv_work *w, const qconv_shares *h)
+/* No less than `enough` where it is not less than that. */
+static double time_of(const optune_task *task, const qconv_work *w, const qconv_shares *h,
+                      double enough)
 {
     const int64_t threads = host_threads(task), n = w->apart * h->parts * h->blocks;
     const int64_t each = n < host_tasks(task) ? 1 : host_tasks(task) / threads;
     double most = 0;
-    for (int64_t t = 0; t < threads; t++)
+    for (int64_t t = 0; t < threads && most < enough; t++)
         most = fmax(most, thread_time(task, w, h, first_of(t, each, threads, n),
                                       first_of(t + 1, each, threads, n)));
     const double panels = (double)host_ceil(w->panels, h->parts);
@@ -70,7 +72,7 @@ qconv_shares qconv_shares_of(const optune_task *task, const qconv_work *w, int64
 {
     const int64_t least = host_ceil(w->tiles, most), tasks = host_tasks(task);
     qconv_shares best = {1, least};
-    double best_time = time_of(task, w, &best);
+    double best_time = time_of(task, w, &best, INFINITY);
     for (int64_t parts = 1; parts <= host_min(tasks, w->panels); parts++) {
         const int64_t apart = w->apart * parts;
         const int64_t some = host_min(w->tiles, host_max(least, host_ceil(tasks, apart)));
@@ -78,7 +80,7 @@ qconv_shares qconv_shares_of(const optune_task *task, const qconv_work *w, int64
                                   even_pieces(tasks, apart, some, w->tiles)};
         for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
             const qconv_shares h = {parts, blocks[i]};
-            const double time = time_of(task, w, &h);
+            const double time = time_of(task, w, &h, best_time);
             if (time < best_time) {
                 best = h;
                 best_time = time;

@@ -384,6 +384,14 @@ static void read_as_a_file(void **state)
     expect("tune", &o, 0, "");
     snprintf(path, sizeof path, "%s", command_path("programs/later.tune"));
     command_slurp(path, &text);
+    ot_text before = {0};
+    ot_text_printf(&before, "options\n%s", ot_text_str(&text)); /* as was once written */
+    command_write("programs/later.tune", ot_text_str(&before));
+    o = optune("list");
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "later");
+    assert_null(strstr(ot_text_str(&o.err), "later.tune"));
+    ot_text_release(&before);
     ot_text_add(&text, "knob m = [1, 2 2]\n");
     command_write("programs/later.tune", ot_text_str(&text));
     refused(2, "optune: later.tune:6:16: ',' or ']' is expected", "tune", path);

@@ -478,6 +478,51 @@ static void on_cuda(void **state)
     ranges_are_right("cuda");
 }
 
+/* No scratch is as large as an operand whose largest size nobody may have. */
+static void wide_operands(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *impl, *call, *knob;
+        const char *word; /* or NULL: a flag */
+    } packed[] = {
+        {"batch_matmul_gemm.cpu",
+         "batch_matmul(f32[?b:4..11,3,257], f32[?b:4..11,?n:6..2097158,257])", "pack_y",
+         "before"},
+        {"batch_matmul_gemm.cpu",
+         "batch_matmul(f32[2,3,?k:1..900000], f32[2,640,?k:1..900000])", "pack_y", "before"},
+        {"dense_gemm.cpu", "dense(f32[?m:1..2097158,257], const f32[64,257])", "pack_data",
+         NULL},
+    };
+    static optune_call call;
+    const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    const optune_device device = {.kind = "cpu",
+                                  .cores = 1,
+                                  .threads = 1,
+                                  .vector_bytes = 32,
+                                  .vector_registers = 16,
+                                  .l1 = 32 << 10,
+                                  .l2 = 1 << 20};
+    const optune_task task = {&call, &target, &device};
+    for (int i = 0; i < OT_COUNT(packed); i++) {
+        optune_space *space;
+        optune_config config;
+        optune_err err = {0};
+        char why[OPTUNE_WHY_SIZE] = "";
+        check_ok(ot_call_parse(packed[i].call, &call, &err));
+        check_ok(ot_space_open(&task, ot_impl_find(packed[i].impl), &space, &err));
+        assert_true(ot_space_fallback(space, &config, NULL));
+        if (packed[i].word)
+            optune_config_choose_word(&config, space, packed[i].knob, packed[i].word);
+        else
+            optune_config_choose_int(&config, space, packed[i].knob, 1);
+        if (ot_space_valid(space, &config, why))
+            fail_msg("%s, %s packed before: valid", packed[i].call, packed[i].impl);
+        check_contains(why, "more than 1 GiB");
+        ot_space_close(space);
+    }
+}
+
 /* One call: by what selection says and, as OPTUNE_TEST_CONFIGS asks, by everybody. */
 static bool compute_call(batch *b, const char *text)
 {
@@ -550,9 +595,9 @@ static int compute(int n, char **word)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest on_cpu[] = {cmocka_unit_test(fast_rows),
-                                        cmocka_unit_test(one_thread),
-                                        cmocka_unit_test(two_threads)};
+    const struct CMUnitTest on_cpu[] = {
+        cmocka_unit_test(wide_operands), cmocka_unit_test(fast_rows),
+        cmocka_unit_test(one_thread), cmocka_unit_test(two_threads)};
     const struct CMUnitTest opencl[] = {cmocka_unit_test(generic_rows),
                                         cmocka_unit_test(on_opencl)};
     const struct CMUnitTest cuda[] = {cmocka_unit_test(cuda_rows), cmocka_unit_test(on_cuda)};

@@ -16,7 +16,8 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
     const i64 n = dim[AXIS], line = each[AXIS] * inner;
     for (; first < last; first++)
         c->o0[first] =
-            c->x0[(first / line * n + slice((i64)c->x1[first], n)) * inner + first % inner];
+            n ? c->x0[(first / line * n + slice((i64)c->x1[first], n)) * inner + first % inner]
+              : 0;
 }
 
 GENERIC_ENTRY

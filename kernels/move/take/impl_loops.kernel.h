@@ -22,7 +22,7 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
     for (; first < last; first++) {
         const i64 row = first / inner, outer = row / count;
         const i64 from = slice((i64)c->x1[row % count], n);
-        c->o0[first] = c->x0[(outer * n + from) * inner + first % inner];
+        c->o0[first] = n ? c->x0[(outer * n + from) * inner + first % inner] : 0;
     }
 }
 

@@ -26,6 +26,10 @@ void take(void *const *arg)
     for (i64 row = 0; row < rows; row++) {
         const i64 k = row % count;
         const ELEMENT *from = data + row / count * (n * inner);
+        if (n == 0) { /* a length that is known at run time */
+            __builtin_memset(out + row * inner, 0, (usize)inner * sizeof *out);
+            continue;
+        }
 #if AHEAD > 0
         if (k + AHEAD < count)
             __builtin_prefetch(from + slice(indices[k + AHEAD], n) * inner);

@@ -26,7 +26,7 @@ INLINE void some(const generic_call *c, i64 first, i64 last)
         for (i64 row = 0; row < n; row++)
             for (i64 i = 0; i < width; i++)
                 c->o0[to + row * inner + i] = c->x0[to + row * inner + i];
-        for (i64 row = 0; row < m; row++)
+        for (i64 row = 0; n && row < m; row++)
             for (i64 i = 0; i < width; i++) {
                 const i64 at = (outer * m + row) * inner + from + i;
                 const i64 to_at = to + slice((i64)c->x1[at], n) * inner + i;
