@@ -166,6 +166,7 @@ static bool queries_and_keys(finding *f, const ot_node *node)
     }
     s->hkv = s->b ? k->heads / s->b : 0;
     s->d = q->columns;
+    s->product = (int)(node - f->g->node);
     return s->b * s->hq == q->heads && s->b * s->hkv == k->heads && s->hkv > 0 &&
            q->shared == 1 && (s->hkv * k->shared == s->hq || s->hkv == 1) && q->rows == s->sq &&
            k->rows == s->skv && q->columns == k->columns;
@@ -385,6 +386,7 @@ static bool is_attention(const optune_graph *g, const int *uses, int root, ot_at
     ot_attend_peel(g, node->in[1], !flip_b, site->dtype, NULL, &site->side[OT_ATTEND_V]);
     const ot_attend_side *v = &site->side[OT_ATTEND_V];
     site->dv = v->columns;
+    site->softmax = (int)(softmax - g->node);
     if (!scores(&f, softmax->in[0]) || v->heads != site->side[OT_ATTEND_K].heads ||
         v->rows != site->skv || !one_float_type(g, site, root) ||
         ot_attend_in_front(&node->out[0]) != site->b * site->hq || !isfinite(site->scale) ||

@@ -36,6 +36,7 @@ typedef struct ot_attend_mask {
 
 typedef struct ot_attend {
     int root; /* multiplies the weights with V */
+    int softmax, product; /* along the keys; of queries and keys */
     ot_attend_side side[OT_ATTEND_SIDES];
     ot_attend_mask mask[OT_ATTEND_MASKS]; /* the last one first */
     int n_masks;

@@ -3,9 +3,11 @@
  * Attention in a graph whose batches, queries or keys are known at run time.
  *
  * The one idea: what attend.c finds is found at two sizes of all names, in copies of the graph with
- * the same node numbers. That only guesses; the proof is the call itself: over the operands' own
- * types it may learn nothing of them, and its output has to be what the graph has there, names and
- * all. So equal dims are equal at any size.
+ * the same node numbers. That only guesses; the proof is made of the graph's own types. Queries and
+ * keys are by name what the softmax and both products have, and so are rows and columns of all that
+ * an operand goes through on its way: a slice that is the whole at those two sizes has another
+ * name. Over the operands' own types the call may learn nothing of them, and its output has to be
+ * what the graph has there. So equal dims are equal at any size.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -88,8 +90,9 @@ static bool same_value(ot_value a, ot_value b)
 
 static bool same_site(const ot_attend *a, const ot_attend *b)
 {
-    bool same = a->root == b->root && a->n_masks == b->n_masks && a->scale == b->scale &&
-                a->causal == b->causal && a->guarded == b->guarded;
+    bool same = a->root == b->root && a->softmax == b->softmax && a->product == b->product &&
+                a->n_masks == b->n_masks && a->scale == b->scale && a->causal == b->causal &&
+                a->guarded == b->guarded;
     for (int i = 0; i < OT_ATTEND_SIDES && same; i++)
         same = same_value(a->side[i].from, b->side[i].from) &&
                a->side[i].n_axes == b->side[i].n_axes &&
@@ -165,6 +168,116 @@ static bool gives_root(const optune_graph *g, ot_attend *s, const optune_tensor 
     return s->flat;
 }
 
+/* By number or by name; ranges may be of what else is known there. */
+static bool equal(const optune_dim *a, const optune_dim *b)
+{
+    return optune_dim_known(a) ? optune_dim_known(b) && a->min == b->min
+                               : *a->name && !strcmp(a->name, b->name);
+}
+
+static bool is_matrix(const optune_tensor *type, const optune_dim *rows,
+                      const optune_dim *columns)
+{
+    return type->rank >= 2 && equal(&type->dim[type->rank - 2], rows) &&
+           equal(&type->dim[type->rank - 1], columns);
+}
+
+/* What is joined or repeated is so by numbers, and otherwise as it was. */
+static bool repeats_known(const optune_graph *g, const ot_node *node)
+{
+    const optune_tensor *out = &node->out[0];
+    for (int i = 0; i < node->n_in; i++) {
+        const optune_tensor *in = ot_graph_type_of(g, node->in[i]);
+        if (i && !ot_node_is(node, "concatenate"))
+            break; /* like what it is broadcast */
+        if (in->rank != out->rank)
+            return false;
+        for (int d = 0; d < in->rank; d++)
+            if (!equal(&in->dim[d], &out->dim[d]) &&
+                (d >= in->rank - 2 || !optune_dim_known(&in->dim[d]) ||
+                 !optune_dim_known(&out->dim[d])))
+                return false;
+    }
+    return true;
+}
+
+/* A part of known heads that has all of the rest. */
+static bool part_known(const optune_graph *g, const ot_node *node)
+{
+    const optune_tensor *in = ot_graph_type_of(g, node->in[0]), *out = &node->out[0];
+    bool known = in->rank == out->rank;
+    for (int d = 0; d < in->rank && known; d++)
+        known = equal(&in->dim[d], &out->dim[d]) ||
+                (d == in->rank - 3 && optune_dim_known(&in->dim[d]) &&
+                 optune_dim_known(&out->dim[d]));
+    return known;
+}
+
+/* All that is between a side and the product that reads it has the side's rows and columns; `flip`:
+ * as columns and rows. */
+static bool reads(const optune_graph *g, const ot_attend *s, int which, ot_value value,
+                  bool flip)
+{
+    const ot_attend_side *side = &s->side[which];
+    const optune_dim *rows = &s->type[which].dim[2], *columns = &s->type[which].dim[3];
+    while (!same_value(value, side->from)) {
+        const ot_node *node = &g->node[value.node];
+        double number;
+        int next = 0;
+        if (node->kind != OT_NODE_CALL ||
+            !is_matrix(&node->out[0], flip ? columns : rows, flip ? rows : columns))
+            return false;
+        if (ot_node_is(node, "transpose")) {
+            if (side->n_axes) /* the side is turned so; behind it dims are as they were */
+                return true;
+            flip = !flip;
+        } else if (ot_node_is(node, "multiply")) {
+            next = ot_graph_number(g, node->in[0], &number);
+        } else if (ot_node_is(node, "strided_slice")) {
+            if (!part_known(g, node))
+                return false;
+        } else if (ot_node_is(node, "concatenate") || ot_node_is(node, "broadcast_to") ||
+                   ot_node_is(node, "broadcast_to_like")) {
+            if (!repeats_known(g, node))
+                return false;
+            for (int i = 1; i < node->n_in && ot_node_is(node, "concatenate"); i++) {
+                const ot_node *part = &g->node[node->in[i].node];
+                if (ot_node_is(part, "strided_slice") && !part_known(g, part))
+                    return false;
+            }
+        }
+        value = node->in[next];
+    }
+    return true;
+}
+
+/* Whether the second operand is read as columns by rows. */
+static bool second_flips(const ot_node *product)
+{
+    return ot_node_is(product, "batch_matmul") &&
+           optune_call_int(product->call, "transpose_b") == 0;
+}
+
+/* Heads and depths are numbers; queries and keys are the same, by name, wherever they are. */
+static bool same_lengths(const optune_graph *g, const ot_attend *s)
+{
+    const ot_node *root = &g->node[s->root], *product = &g->node[s->product];
+    const optune_dim *queries = &s->type[OT_ATTEND_Q].dim[2];
+    const optune_dim *keys = &s->type[OT_ATTEND_K].dim[2];
+    bool same = equal(keys, &s->type[OT_ATTEND_V].dim[2]);
+    for (int i = 0; i < OT_ATTEND_SIDES; i++)
+        same = same && optune_dim_known(&s->type[i].dim[1]) &&
+               optune_dim_known(&s->type[i].dim[3]);
+    const bool flip_q = ot_node_is(product, "batch_matmul") &&
+                        optune_call_int(product->call, "transpose_a") != 0;
+    return same && is_matrix(&product->out[0], queries, keys) &&
+           is_matrix(&g->node[s->softmax].out[0], queries, keys) &&
+           is_matrix(ot_graph_type_of(g, root->in[0]), queries, keys) &&
+           reads(g, s, OT_ATTEND_Q, product->in[0], flip_q) &&
+           reads(g, s, OT_ATTEND_K, product->in[1], second_flips(product)) &&
+           reads(g, s, OT_ATTEND_V, root->in[1], !second_flips(root));
+}
+
 /* With the types of the graph, where these are enough. */
 static bool settle(const optune_graph *g, ot_attend *s)
 {
@@ -175,8 +288,8 @@ static bool settle(const optune_graph *g, ot_attend *s)
         s->type[i] = operand_type(g, &s->side[i]);
         fits = fits && s->type[i].rank == 4;
     }
-    fits = fits && mask_type(g, s) && ot_attend_call(s, call, NULL) >= 0 &&
-           gives_root(g, s, &call->output[0]);
+    fits = fits && same_lengths(g, s) && mask_type(g, s) &&
+           ot_attend_call(s, call, NULL) >= 0 && gives_root(g, s, &call->output[0]);
     for (int i = 0; fits && i < call->n_inputs; i++)
         fits = same_type(&call->input[i].type, &s->type[i]);
     free(call);

@@ -6,7 +6,14 @@
  */
 #include "kernels/attention/attention.h"
 
-enum { STACK = 512 << 10, FEW = 8 }; /* bytes of a thread's tile; rows that need no panels */
+/* Bytes of a thread's tile; rows that are faster without panels than packing and tiles. */
+enum { STACK = 512 << 10, FEW = 2 };
+
+/* At no size are there more rows than need no panels. */
+static bool never_packs(const attention_shape *s)
+{
+    return attention_varies(s) && s->rows <= FEW;
+}
 
 static int64_t wide(const optune_task *task, const attention_shape *s)
 {
@@ -33,7 +40,7 @@ static bool fits(const optune_task *task, const attention_shape *s, int64_t tq, 
     const int64_t elem = attention_elem(s);
     if (s->d > 1 << 16 || s->dv > 1 << 16 || tq * (s->d + tk + wide(task, s)) * elem > STACK)
         return optune_refuse(why, "a tile takes more than %d bytes", (int)STACK);
-    return packed_bytes(s, tk, wide(task, s)) <= (double)(1 << 30) ||
+    return never_packs(s) || packed_bytes(s, tk, wide(task, s)) <= (double)(1 << 30) ||
            optune_refuse(why, "packing needs more than 1 GiB");
 }
 
@@ -105,8 +112,10 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_plan_define(plan, m, "NV", optune_config_int(config, "vectors"));
     optune_plan_define(plan, m, "PACK_V", pack_v);
     optune_plan_define(plan, m, "FEW", FEW);
-    const optune_arg panels =
-        optune_scratch_arg(optune_plan_scratch(plan, "panels", panels_bytes(&s, tk), false));
+    const bool packs = !never_packs(&s);
+    const optune_arg panels = packs ? optune_scratch_arg(optune_plan_scratch(
+                                          plan, "panels", panels_bytes(&s, tk), false))
+                                    : optune_input_arg(ATTENTION_K); /* which nobody reads */
     optune_stage packing = {
         .phase = OPTUNE_TIMED,
         .module = m,
@@ -119,7 +128,7 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
                           .n_args = 4,
                           .arg = {optune_input_arg(ATTENTION_Q), optune_input_arg(ATTENTION_V),
                                   panels, optune_output_arg(0)}};
-    if (pack_v)
+    if (pack_v && packs)
         stage.arg[1] = packing.arg[packing.n_args++] = optune_scratch_arg(optune_plan_scratch(
             plan, "v", s.heads * s.skv * wide(task, &s) * attention_elem(&s), false));
     if (s.has_mask)
@@ -130,7 +139,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         attention_dims(&s, &packing);
         attention_dims(&s, &stage);
     }
-    optune_plan_stage(plan, &packing);
+    if (packs)
+        optune_plan_stage(plan, &packing);
     optune_plan_stage(plan, &stage);
 }
 

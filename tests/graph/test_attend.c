@@ -403,6 +403,21 @@ static void test_layers(void **state)
     optune_graph_close(g);
 }
 
+/* Keys and values of which a part is read that is all of them only while there are few: this end,
+ * or this begin, of each of the two heads that four of queries share. */
+#define SHARED(begin, end)                                                                     \
+    "q = var f32[1,4,?t:1..8,8]\nk = var f32[1,2,?s:1..1000,8]\n"                              \
+    "v = var f32[1,2,?s:1..1000,8]\n"                                                          \
+    "k0 = strided_slice(k, begin=[0,0," begin ",0], end=[1,1," end ",8])\n"                    \
+    "k1 = strided_slice(k, begin=[0,1," begin ",0], end=[1,2," end ",8])\n"                    \
+    "v0 = strided_slice(v, begin=[0,0," begin ",0], end=[1,1," end ",8])\n"                    \
+    "v1 = strided_slice(v, begin=[0,1," begin ",0], end=[1,2," end ",8])\n"                    \
+    "kk = concatenate(k0, k0, k1, k1, axis=1)\n"                                               \
+    "vv = concatenate(v0, v0, v1, v1, axis=1)\n"                                               \
+    "s = batch_matmul(reshape(q, newshape=[-1,-2,-2]), reshape(kk, newshape=[-1,-2,-2]))\n"    \
+    "y = batch_matmul(softmax(s), reshape(vv, newshape=[-1,-2,-2]), transpose_b=false)\n"      \
+    "output y\n"
+
 /* A copy of a graph at these sizes of its names. */
 static optune_graph *bound(const optune_graph *g, const int64_t *size)
 {
@@ -410,7 +425,7 @@ static optune_graph *bound(const optune_graph *g, const int64_t *size)
     optune_graph *at;
     check_ok(optune_graph_copy(g, false, &at, &err));
     for (int i = 0; size[i]; i++)
-        optune_graph_bind(at, (const char *const[]){"n", "t", "p"}[i], size[i], &err);
+        optune_graph_bind(at, (const char *const[]){"n", "t", "p", "s"}[i], size[i], &err);
     check_ok(optune_graph_infer(at, &err));
     return at;
 }
@@ -444,12 +459,16 @@ static void test_open(void **state)
          "w = strided_slice(softmax(batch_matmul(a, a)), begin=[0,0,0], end=[2,9,1])\n"
          "y = batch_matmul(w, sum(b, axis=[1], keepdims=true), transpose_b=false)\noutput y\n",
          NULL},
+        {"heads that are picked with all of their keys", SHARED("0", "1000"),
+         "f32[1,2,?s:1..1000,8]"},
+        {"the first keys of heads that are picked", SHARED("0", "300"), NULL},
+        {"the last keys of heads that are picked", SHARED("-300", "1000"), NULL},
         {"scores that somebody else reads",
          "q = var f32[1,2,?t,4]\na = reshape(q, newshape=[-1,-2,-2])\ns = batch_matmul(a, a)\n"
          "y = batch_matmul(softmax(s), a, transpose_b=false)\noutput y\noutput s\n",
          NULL},
     };
-    static const int64_t sizes[][4] = {{1, 1, 1}, {2, 5, 4}, {3, 7, 9}};
+    static const int64_t sizes[][5] = {{1, 1, 1, 1}, {2, 5, 4, 6}, {3, 7, 9, 400}};
     uint64_t random = 13;
     for (int i = 0; i < OT_COUNT(open); i++) {
         optune_err err = {0};
