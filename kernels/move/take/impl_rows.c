@@ -17,9 +17,10 @@ static void space(const optune_task *task, optune_space *space)
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const optune_tensor *indices = &task->call->input[1].type;
-    const int64_t slices = optune_tensor_elements(indices);
+    const int64_t slices =
+        optune_tensor_known(indices) ? optune_tensor_elements(indices) : INT64_MAX;
     const int64_t ahead = optune_config_int(config, "ahead");
-    return ahead == 0 || !optune_tensor_known(indices) || ahead < slices ||
+    return ahead == 0 || ahead < slices ||
            optune_refuse(why, "%" PRId64 " slices are all there are", slices);
 }
 
