@@ -391,6 +391,7 @@ static void read_as_a_file(void **state)
     assert_int_equal(o.code, 0);
     check_contains(ot_text_str(&o.out), "later");
     assert_null(strstr(ot_text_str(&o.err), "later.tune"));
+    release(&o);
     ot_text_release(&before);
     ot_text_add(&text, "knob m = [1, 2 2]\n");
     command_write("programs/later.tune", ot_text_str(&text));
