@@ -30,18 +30,18 @@ int clock_gettime(clockid_t clock, struct timespec *now)
         *now = then;
         return 0;
     }
-    const int rc = (int)syscall(SYS_clock_gettime, clock, now);
+    const int told = (int)syscall(SYS_clock_gettime, clock, now);
     if (clock == CLOCK_MONOTONIC_COARSE)
         then = *now;
-    return rc;
+    return told;
 }
 
-static int behind(int rc, const char *to)
+static int behind(int done, const char *to)
 {
     const size_t n = stops_at ? strlen(stops_at) : 0;
-    if (n && rc == 0 && strlen(to) > n && !strcmp(to + strlen(to) - n, stops_at))
+    if (n && done == 0 && strlen(to) > n && !strcmp(to + strlen(to) - n, stops_at))
         raise(SIGSTOP);
-    return rc;
+    return done;
 }
 
 int renameat2(int from_in, const char *from, int to_in, const char *to, unsigned flags)
