@@ -23,7 +23,22 @@ enum { NOBODY = 65534, RECORDS = 3 };
 static bool no_time;         /* passes, of the clock by which files are looked at */
 static const char *stops_at; /* the process stops when this end of a name is taken */
 
-/* In front of the system's, all four. */
+static bool fixed;    /* as in some overlays: a store's folder can only be emptied */
+static bool no_links; /* as on some file systems */
+
+static bool ends(const char *name, const char *end)
+{
+    const size_t n = strlen(end), all = strlen(name);
+    return all > n && !strcmp(name + all - n, end);
+}
+
+static int refused(int number)
+{
+    errno = number;
+    return -1;
+}
+
+/* In front of the system's, all of them. */
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
     static struct timespec then;
@@ -37,33 +52,36 @@ int clock_gettime(clockid_t clock, struct timespec *now)
     return told;
 }
 
-static int behind(int done, const char *to)
+static int taken(int done, const char *to)
 {
-    const size_t n = stops_at ? strlen(stops_at) : 0;
-    if (n && done == 0 && strlen(to) > n && !strcmp(to + strlen(to) - n, stops_at))
+    if (done == 0 && stops_at && ends(to, stops_at))
         raise(SIGSTOP);
     return done;
 }
 
 int renameat2(int from_in, const char *from, int to_in, const char *to, unsigned flags)
 {
-    return behind((int)syscall(SYS_renameat2, from_in, from, to_in, to, flags), to);
+    if (fixed && ends(to, "/store"))
+        return refused(EXDEV);
+    return taken((int)syscall(SYS_renameat2, from_in, from, to_in, to, flags), to);
 }
 
 int rename(const char *from, const char *to)
 {
-    return behind((int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0), to);
+    return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
-static bool no_links; /* as on some file systems */
+int remove(const char *path)
+{
+    if (fixed && ends(path, "/store") && !ends(path, "/swap/store"))
+        return refused(EBUSY);
+    return unlink(path) < 0 && errno == EISDIR ? rmdir(path) : 0;
+}
 
 int link(const char *from, const char *to)
 {
-    if (no_links) {
-        errno = EPERM;
-        return -1;
-    }
-    return (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+    return no_links ? refused(EPERM)
+                    : (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
 }
 
 static ot_store *open_store(int mode)
@@ -262,6 +280,30 @@ static void replaced_where_there_are_no_links(void **state)
     ot_store_close(reader);
 }
 
+/* Its files take the place of the others. */
+static void replaced_where_the_folder_stays(void **state)
+{
+    (void)state;
+    optune_err err;
+    struct stat was, is;
+    int n = 0;
+    store_fill(RECORDS);
+    ot_store *reader = open_store(OT_STORE_READ);
+    assert_int_equal(stat(counter(), &was), 0);
+    no_time = fixed = true;
+    compact();
+    fixed = false;
+    assert_int_equal(stat(counter(), &is), 0);
+    assert_true(is.st_ino == was.st_ino && is.st_nlink == 1);
+    assert_true(ot_store_gone(reader));
+    no_time = false;
+    ot_store_close(reader);
+    reader = open_store(OT_STORE_READ);
+    check_ok(ot_store_walk(reader, store_count, &n, &err));
+    assert_int_equal(n, RECORDS);
+    ot_store_close(reader);
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -273,6 +315,7 @@ int main(void)
         each(opened_where_an_older_version_made_it),
         each(made_with_a_counter),
         each(replaced_where_there_are_no_links),
+        each(replaced_where_the_folder_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
