@@ -74,9 +74,8 @@ void ot_made_at(const char *path)
 }
 
 /* Who is named one by one; a file system that knows no such lists has none. */
-static void keep_list(int fd, int was)
+static void keep_list(int fd, int was, const char *list)
 {
-    static const char list[] = "system.posix_acl_access";
     enum { MOST_LIST = 64 << 10 };
     char *value = ot_alloc(MOST_LIST);
     const ssize_t n = fgetxattr(was, list, value, MOST_LIST);
@@ -95,7 +94,9 @@ int ot_stay_whose(int fd, int was)
     if ((is.st_uid != old.st_uid || is.st_gid != old.st_gid) &&
         fchown(fd, old.st_uid, old.st_gid) < 0 && is.st_gid != old.st_gid)
         (void)!fchown(fd, (uid_t)-1, old.st_gid); /* of a group that this one is of */
-    keep_list(fd, was);
+    keep_list(fd, was, "system.posix_acl_access");
+    if (S_ISDIR(old.st_mode)) /* of what will be made in it */
+        keep_list(fd, was, "system.posix_acl_default");
     if (fstat(fd, &is) < 0)
         return errno;
     const mode_t kept = S_ISDIR(old.st_mode) ? S_ISGID | RIGHTS : RIGHTS;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LMDB's one door, between open.c, which opens environments, and store.c, which works in them.
+ * LMDB's one door, between open.c and tables.c, which open environments, and store.c, which works
+ * in them.
  */
 #ifndef OPTUNE_DB_ENV_H
 #define OPTUNE_DB_ENV_H
@@ -58,6 +59,14 @@ int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb);
 /* Says what LMDB or the system refused, and what to do about it. */
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
 void ot_env_drop_snapshot(ot_snapshot *reader);
+/* tables.c, all returning a status: */
+int ot_env_create(env *e,
+                  optune_err *err); /* where there is no data file; under the write lock */
+int ot_env_check_schema(env *e, const ot_bytes *value, optune_err *err);
+/* 1: it may not read, as a process of its number does. */
+int ot_env_load_tables(env *e, unsigned flags, optune_err *err);
+int ot_env_load_as_twin(env *e, optune_err *err); /* then */
+int ot_env_add_tables(env *e, optune_err *err);   /* with a write_lock */
 /* epoch.c: who has made summaries. Those returning int: of LMDB. */
 bool ot_epoch_holds(const ot_bytes *value, int64_t snapshot, uint64_t *first);
 int ot_epoch_enter(const env *e, MDB_txn *txn, uint64_t *serial); /* one that makes them */

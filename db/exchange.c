@@ -37,22 +37,37 @@ static void places_release(places *p)
     ot_text_release(&p->gives_way);
 }
 
-/* A folder that can be emptied and not removed, as of a user's own overlay, takes the file. */
+/* Of a store; the last one makes it one. */
+static const char *const files[] = {OT_COUNTER, "lock.mdb", "data.mdb"};
+
+static int move_files(const char *from, const char *to)
+{
+    ot_text was = {0}, is = {0};
+    int rc = 0;
+    for (int i = 0; i < OT_COUNT(files); i++) {
+        ot_text_printf(&was, "%s/%s", from, files[i]);
+        ot_text_printf(&is, "%s/%s", to, files[i]);
+        rc = rename(was.s, is.s);
+        ot_text_release(&was);
+        ot_text_release(&is);
+    }
+    return rc;
+}
+
+/* A folder that can be emptied and not removed, as of a user's own overlay, takes the files. */
 static int take_place(const places *p, const char *dir)
 {
-    ot_text from = {0}, to = {0};
-    ot_text_printf(&from, "%s/data.mdb", p->made.s);
-    ot_text_printf(&to, "%s/data.mdb", p->store.s);
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", p->store.s);
     int rc = rename(p->made.s, p->store.s);
-    if (rc < 0 && ot_exists(p->gives_way.s) && !ot_exists(to.s))
-        rc = rename(from.s, to.s);
+    if (rc < 0 && ot_exists(p->gives_way.s) && !ot_exists(data.s))
+        rc = move_files(p->made.s, p->store.s);
     if (rc == 0) { /* the disk has it before it hears that nothing gives way any more */
         ot_sync_path(p->store.s);
         ot_sync_path(dir);
         unlink(p->gives_way.s);
     }
-    ot_text_release(&from);
-    ot_text_release(&to);
+    ot_text_release(&data);
     return rc;
 }
 
@@ -158,12 +173,16 @@ static int in_place_of(const places *p, const char *dir)
     return take_place(p, dir);
 }
 
+enum {
+    LOOK = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+    MAKE = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+};
+
 /* Whoever may use the one may use the other. 0, or an errno. */
-static int keep_whose(const char *made, const char *was)
+static int keep_whose(const char *made, int how, const char *was)
 {
-    const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
-    const int fd = open(made, flags);
-    const int old = fd < 0 ? -1 : open(was, flags);
+    const int fd = open(made, how, 0664);
+    const int old = fd < 0 ? -1 : open(was, LOOK);
     int rc = fd < 0 ? errno : 0;
     if (old >= 0)
         rc = ot_stay_whose(fd, old);
@@ -176,14 +195,28 @@ static int keep_whose(const char *made, const char *was)
     return rc;
 }
 
-static int keep_all_whose(const places *p, const ot_text *data)
+static int keep_file(const places *p, const char *name, int how)
 {
-    ot_text was = {0};
-    ot_text_printf(&was, "%s/data.mdb", p->store.s);
-    int rc = keep_whose(data->s, was.s);
-    rc = rc ? rc : keep_whose(p->made.s, p->store.s);
+    ot_text made = {0}, was = {0};
+    ot_text_printf(&made, "%s/%s", p->made.s, name);
+    ot_text_printf(&was, "%s/%s", p->store.s, name);
+    const int rc = keep_whose(made.s, how, was.s);
+    ot_text_release(&made);
     ot_text_release(&was);
     return rc;
+}
+
+/* Two files are made by whoever opens a store first. He has a umask of his own, or may only read:
+ * so they are there before. Where they cannot be made, that is left to him. */
+static int keep_all_whose(const places *p)
+{
+    if (!ot_sight_inherit(p->made.s, p->store.s)) {
+        (void)keep_file(p, OT_COUNTER, MAKE);
+        ot_sight_counter(p->made.s);
+    }
+    (void)keep_file(p, "lock.mdb", MAKE);
+    const int rc = keep_file(p, "data.mdb", LOOK);
+    return rc ? rc : keep_whose(p->made.s, LOOK, p->store.s);
 }
 
 int ot_swap_exchange(const char *dir, optune_err *err)
@@ -191,7 +224,7 @@ int ot_swap_exchange(const char *dir, optune_err *err)
     places p = places_of(dir);
     ot_text data = {0};
     ot_text_printf(&data, "%s/data.mdb", p.made.s);
-    const int whose = keep_all_whose(&p, &data);
+    const int whose = keep_all_whose(&p);
     if (whose) {
         places_release(&p);
         ot_text_release(&data);

@@ -129,6 +129,13 @@ struct ot_peek;
 int ot_sight_open(const char *path, ot_sight **sight, optune_err *err); /* of DIR/store */
 /* Commits are counted together with other processes, in a file there: not in a newer version's. */
 void ot_sight_share(ot_sight *sight, const char *path);
+#define OT_COUNTER "commits" /* that file in DIR/store */
+/* Makes it there, in front of those who open the store and may not. */
+void ot_sight_counter(const char *path);
+/* That of the store `was`, whose place the one at `path` takes, counts for both: who has the old
+ * one open hears of the first commit to the new one, also where nobody lives to say that it was
+ * replaced. false: a file system without links. */
+bool ot_sight_inherit(const char *path, const char *was);
 void ot_sight_close(ot_sight *sight);                 /* NULL is fine */
 struct ot_peek *ot_sight_peek(const ot_sight *sight); /* its own */
 bool ot_sight_look(ot_sight *sight);                  /* now; false: it is gone */

@@ -34,26 +34,64 @@ static int64_t coarse_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A counter of eight bytes in a file of its own, mapped. */
+enum { COUNTER = sizeof(uint64_t) }; /* in a file of its own, mapped */
+
+static bool is_counter(const struct stat *info)
+{
+    return S_ISREG(info->st_mode) && info->st_size >= COUNTER;
+}
+
+/* Of who may count; -1: he may not. */
+static int open_counter(const char *path)
+{
+    static const char zeros[COUNTER];
+    struct stat info;
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size < COUNTER) {
+        ot_made(fd, path);
+        (void)ot_place_fill(fd, COUNTER);
+        /* Where that is not to be had; from eight bytes on others may count in it. */
+        if (fstat(fd, &info) == 0 && info.st_size < COUNTER)
+            (void)!pwrite(fd, zeros, COUNTER, 0);
+    }
+    return fd;
+}
+
+void ot_sight_counter(const char *path)
+{
+    ot_text counter = {0};
+    ot_text_printf(&counter, "%s/" OT_COUNTER, path);
+    const int fd = open_counter(counter.s);
+    if (fd >= 0)
+        close(fd);
+    ot_text_release(&counter);
+}
+
+bool ot_sight_inherit(const char *path, const char *was)
+{
+    struct stat info;
+    ot_text counter = {0}, old = {0};
+    ot_text_printf(&counter, "%s/" OT_COUNTER, path);
+    ot_text_printf(&old, "%s/" OT_COUNTER, was);
+    unlink(counter.s);
+    const bool same =
+        lstat(old.s, &info) == 0 && is_counter(&info) && link(old.s, counter.s) == 0;
+    ot_text_release(&counter);
+    ot_text_release(&old);
+    return same;
+}
+
 static void map_commits(ot_sight *s, const char *path)
 {
-    static const char zeros[8];
     struct stat info;
     int protection = PROT_READ | PROT_WRITE;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
+    int fd = open_counter(path);
     if (fd < 0) {
         protection = PROT_READ;
         fd = ot_open_file(path, O_RDONLY | O_NOFOLLOW, NULL);
-    } else if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros) {
-        ot_made(fd, path);
-        (void)ot_place_fill(fd, sizeof zeros);
-        /* Where that is not to be had; from eight bytes on others may count in it. */
-        if (fstat(fd, &info) == 0 && info.st_size < (off_t)sizeof zeros)
-            (void)!pwrite(fd, zeros, sizeof zeros, 0);
     }
-    if (fd >= 0 && fstat(fd, &info) == 0 && info.st_size >= (off_t)sizeof zeros &&
-        S_ISREG(info.st_mode)) {
-        void *map = mmap(NULL, sizeof zeros, protection, MAP_SHARED, fd, 0);
+    if (fd >= 0 && fstat(fd, &info) == 0 && is_counter(&info)) {
+        void *map = mmap(NULL, COUNTER, protection, MAP_SHARED, fd, 0);
         s->commits = map == MAP_FAILED ? NULL : map;
         s->counts = s->commits && protection & PROT_WRITE;
     }
@@ -85,7 +123,7 @@ int ot_sight_open(const char *path, ot_sight **sight, optune_err *err)
 void ot_sight_share(ot_sight *s, const char *path)
 {
     ot_text commits = {0};
-    ot_text_printf(&commits, "%s/commits", path);
+    ot_text_printf(&commits, "%s/" OT_COUNTER, path);
     map_commits(s, commits.s);
     ot_text_release(&commits);
     ot_sight_look(s);
@@ -157,9 +195,10 @@ static bool looked_lately(const ot_sight *s)
     return ago >= 0 && ago < OT_LOOK_MS;
 }
 
+/* Or nobody would say so: an older version's store, which has no counter. */
 static bool has_news(const ot_sight *s)
 {
-    return s->commits && (int64_t)atomic_load(s->commits) != atomic_load(&s->seen);
+    return !s->commits || (int64_t)atomic_load(s->commits) != atomic_load(&s->seen);
 }
 
 bool ot_sight_gone(ot_sight *s)
@@ -172,7 +211,7 @@ bool ot_sight_gone(ot_sight *s)
  * count, are seen when the file is looked at. */
 int64_t ot_sight_last(ot_sight *s)
 {
-    if (!s->commits || has_news(s) || !looked_lately(s))
+    if (has_news(s) || !looked_lately(s))
         ot_sight_look(s);
     return atomic_load(&s->last);
 }

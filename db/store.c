@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "db/walk.h"
@@ -14,11 +15,25 @@
 enum { READERS = 2048, TABLES = OT_TABLES };
 static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
+/* Of limited address space a quarter: a second store, a file that is checked and all else need some
+ * beside it. What the file has already may still be doubled. */
+static size_t map_size(const char *path)
+{
+    struct rlimit most;
+    if (getrlimit(RLIMIT_AS, &most) < 0 || most.rlim_cur == RLIM_INFINITY)
+        return largest_map;
+    const size_t doubled = 2 * (size_t)ot_swap_bytes(path), half = most.rlim_cur / 2;
+    size_t size = doubled < half ? doubled : half;
+    size = size > half / 2 ? size : half / 2;
+    size = size > smallest_map ? size & ~(smallest_map / 64 - 1) : smallest_map;
+    return size < largest_map ? size : largest_map;
+}
+
 /* One huge sparse map, never grown while open; a smaller one where address space is limited. */
 int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb)
 {
     int rc = ENOMEM;
-    for (size_t size = largest_map; size >= smallest_map; size /= 4) {
+    for (size_t size = map_size(path); size >= smallest_map; size /= 4) {
         if ((rc = mdb_env_create(mdb)) != 0)
             return rc;
         mdb_env_set_maxreaders(*mdb, READERS);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -325,6 +326,46 @@ static void little_address_space(void **state)
     assert_int_equal(status, 0);
 }
 
+/* Half of what there is stays for others, whatever powers of two fit into it. */
+static int leaves_room(size_t room)
+{
+    optune_err err = {0};
+    ot_store *store;
+    struct rlimit limit = {room, room};
+    char text[64] = "";
+    const int fd = open("/proc/self/statm", O_RDONLY);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+        return 1;
+    limit.rlim_cur += (rlim_t)atol(text) * (rlim_t)sysconf(_SC_PAGESIZE);
+    limit.rlim_max = limit.rlim_cur;
+    close(fd);
+    if (setrlimit(RLIMIT_AS, &limit) < 0 ||
+        ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) < 0) {
+        print_error("%zu MiB: %s\n", room >> 20, err.text);
+        return 2;
+    }
+    if (mmap(NULL, room / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        return 3;
+    return 0;
+}
+
+static void room_beside_the_map(void **state)
+{
+    (void)state;
+    store_fill(1);
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* as above */
+#endif
+    for (size_t room = 280; room <= 2240; room += 280) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0)
+            _exit(leaves_room(room << 20));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -338,6 +379,7 @@ int main(void)
         each(checking_beside_a_writer),
         each(newer_layout_is_refused),
         each(little_address_space),
+        each(room_beside_the_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

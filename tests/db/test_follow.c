@@ -5,6 +5,7 @@
  */
 #include "support/check.h"
 
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -166,16 +167,27 @@ static void import_of_many(void **state)
     ot_store_close(store);
 }
 
+static ino_t counter(void)
+{
+    char path[4300];
+    struct stat info;
+    snprintf(path, sizeof path, "%s/store/" OT_COUNTER, store_dir);
+    assert_int_equal(stat(path, &info), 0);
+    return info.st_ino;
+}
+
 static void compaction(void **state)
 {
     (void)state;
     int64_t before, after;
     store_fill(OLD);
+    const ino_t was = counter();
     ot_store *store = open_store();
     meanwhile[0] = first_deeds;
     meanwhile[1] = more_deeds;
     check_ok(ot_store_compact(store, &before, &after, &err));
     ot_store_close(store);
+    assert_int_equal(counter(), was); /* also where the new store had one of its own */
     check_deeds(0, OLD);
     store = open_store();
     check_sound(store, OLD - 1 + 1 + 19 + 2, 3); /* 100 was put meanwhile */
