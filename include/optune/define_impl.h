@@ -82,7 +82,9 @@ typedef struct optune_impl {
      * row that refuses a call of 16-bit floats is asked about the same call in float32, which its
      * space and plan then see: values are converted around it. Where an operator's meaning depends
      * on the type itself, the condition of a strategy's row, which sees the call as it is,
-     * refuses. */
+     * refuses. Where the op has a generic implementation no other is asked about a call whose
+     * outputs have no elements at any size, so that what it and the hooks below count of these is
+     * not 0. */
     bool (*applies)(const optune_task *task, char *why);
     /* Declares the knobs. NULL: one config with no knobs. */
     void (*space)(const optune_task *task, optune_space *space);

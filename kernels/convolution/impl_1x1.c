@@ -182,8 +182,10 @@ static int64_t block_vecs(const optune_task *task, const conv2d_shape *s, const 
 }
 
 /* What a config of pixels takes: the thread that has most to do, 1 where all have as much, and a
- * twentieth of what is read, as conv2d_tile_share counts it. */
-static double pixels_cost(const optune_task *task, const conv2d_shape *s, const config_1x1 *c)
+ * twentieth of what is read, as conv2d_tile_share counts it. No less than `enough` where it is not
+ * less than that. */
+static double pixels_cost(const optune_task *task, const conv2d_shape *s, const config_1x1 *c,
+                          double enough)
 {
     int64_t of_block;
     const int64_t panels = panels_of(task, s, c, &of_block),
@@ -194,23 +196,27 @@ static double pixels_cost(const optune_task *task, const conv2d_shape *s, const 
     const double weights = (double)s->co_g, pixels = (double)(s->oh * s->ow);
     const double reads =
         ((double)blocks * weights + (double)chunks * pixels) / (weights + pixels);
-    int64_t all = 0, most = 0, mine = 0;
+    const int64_t all = s->n * s->groups * tiles * vectors_of(task, s, c);
+    int64_t most = 0, mine = 0;
+    double cost = 1 + reads / 20;
     if (pieces > 16 * threads) /* so many share alike */
-        return 1 + reads / 20;
-    for (int64_t i = 0, thread = 0; i < pieces; i++) {
+        return cost;
+    for (int64_t i = 0, thread = 0; i < pieces && cost < enough; i++) {
         const int64_t at = i / blocks % chunks;
         const int64_t work = block_vecs(task, s, c, i % blocks, blocks) *
                              (host_min(tiles, (at + 1) * chunk) - at * chunk);
-        all += work;
         mine += work;
-        most = host_max(most, mine);
+        if (mine > most) {
+            most = mine;
+            cost = fmax(cost, (double)(most * threads) / (double)all + reads / 20);
+        }
         if (i + 1 ==
             (thread + 1) * (pieces / threads) + host_min(thread + 1, pieces % threads)) {
             thread++;
             mine = 0;
         }
     }
-    return (double)(most * threads) / (double)all + reads / 20;
+    return cost;
 }
 
 /* The same of channels, and the chunk of these that goes with their blocks. */
@@ -232,20 +238,26 @@ static double share(const optune_task *task, const optune_space *space, optune_c
     const int64_t most = optune_config_int(config, "block"), threads = host_threads(task);
     int64_t block = most, oc_chunk = optune_config_int(config, "oc_chunk");
     conv2d_shape s;
+    config_1x1 c;
     shape_of(task->call, &s);
+    read_config(config, &c);
     double best = INFINITY;
-    for (int64_t parts = 1; parts <= 4 * threads; parts *= 2) {
-        config_1x1 c;
+    for (int64_t parts = 1, last_block = 0; parts <= 4 * threads; parts *= 2) {
         optune_config_choose_int(config, space, "block",
                                  host_min(most, part_of(task, &s, parts)));
-        for (int64_t cut = 1; cut <= threads; cut *= 2) {
+        c.block = optune_config_int(config, "block");
+        if (c.block == last_block || (c.pixels && narrow(task, &s, &c)))
+            continue;
+        last_block = c.block;
+        /* Of channels the chunk follows from the blocks. */
+        for (int64_t cut = 1, last = 0; cut <= (c.pixels ? threads : 1); cut *= 2) {
             optune_config_choose_int(config, space, "oc_chunk", host_ceil(s.co_g, cut));
-            read_config(config, &c);
-            if (c.pixels && narrow(task, &s, &c))
+            c.oc_chunk = optune_config_int(config, "oc_chunk");
+            if (c.oc_chunk == last)
                 continue;
-            int64_t chunk = c.oc_chunk;
-            const double cost =
-                c.pixels ? pixels_cost(task, &s, &c) : channels_cost(task, &c, &chunk);
+            int64_t chunk = last = c.oc_chunk;
+            const double cost = c.pixels ? pixels_cost(task, &s, &c, best * 0.98)
+                                         : channels_cost(task, &c, &chunk);
             if (cost < best * 0.98) {
                 best = cost;
                 block = c.block;

@@ -19,7 +19,8 @@ static void space(const optune_task *task, optune_space *space)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const moves_launch by = launch_of(config);
     if (by.vector > moves_longest_vector(task, &m))
         return optune_refuse(why, "vectors of %" PRId64 ", the pieces allow %" PRId64,
@@ -29,14 +30,16 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static double estimate(const optune_task *task, const optune_config *config)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const moves_launch by = launch_of(config);
     return moves_gpu_estimate(task, &m, &by);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const int64_t vector = moves_longest_vector(task, &m), threads = gpu_threads(task, 256);
     const int64_t waves =
         optune_tensor_elements(&task->call->output[0]) / (vector * threads * gpu_cores(task));
@@ -47,7 +50,8 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const moves_launch by = launch_of(config);
     moves_gpu_plan(task, plan, &m, &by);
 }

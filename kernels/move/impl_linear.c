@@ -110,7 +110,8 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
 
 static double estimate(const optune_task *task, const optune_config *config)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const int64_t vector = optune_config_int(config, "vector");
     const int64_t each = optune_config_int(config, "each");
     const int64_t threads = optune_config_int(config, "threads");
@@ -198,7 +199,8 @@ static bool applies(const optune_task *task, char *why)
 {
     if (!moves_gpu_applies(task, why))
         return false;
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     linear l;
     box b;
     char text[LINEAR_TEXT];
@@ -218,7 +220,8 @@ static bool applies(const optune_task *task, char *why)
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
-    const moves m = moves_of(call);
+    moves m;
+    moves_of(call, &m);
     linear l;
     linear_of(call, &m, &l);
     const int module = optune_plan_module(plan);

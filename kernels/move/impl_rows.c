@@ -54,22 +54,20 @@ static int loops_of(const optune_call *call, const moves *m)
 }
 
 /* The pieces with the loops of those of that rank in the config's order. */
-static moves ordered(const optune_call *call, const optune_config *config)
+static void ordered(const optune_call *call, const optune_config *config, moves *m)
 {
-    const moves own = moves_of(call);
-    const int rank = loops_of(call, &own);
-    moves m = own;
+    moves_of(call, m);
+    const int rank = loops_of(call, m);
     const int64_t *order = rank ? optune_config_split(config, "order") : NULL;
-    for (int i = 0; order && i < m.n; i++) {
-        pattern_loops *l = &m.piece[i].loops;
+    for (int i = 0; order && i < m->n; i++) {
+        pattern_loops *l = &m->piece[i].loops;
+        const pattern_loops from = *l;
         for (int d = 0; l->rank == rank && d < rank; d++) {
-            const pattern_loops *from = &own.piece[i].loops;
-            l->extent[d] = from->extent[order[d]];
+            l->extent[d] = from.extent[order[d]];
             for (int t = 0; t < l->tensors; t++)
-                l->stride[t][d] = from->stride[t][order[d]];
+                l->stride[t][d] = from.stride[t][order[d]];
         }
     }
-    return m;
 }
 
 enum {
@@ -78,7 +76,8 @@ enum {
 
 static void space(const optune_task *task, optune_space *space)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const int rank = loops_of(task->call, &m);
     optune_space_ints(space, "vectors", 4, (const int64_t[]){0, 1, 4, 16});
     optune_space_words(space, "store", 2, (const char *const[]){"plain", "stream"});
@@ -102,7 +101,8 @@ static bool along(const moves *m)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const moves m = ordered(task->call, config);
+    moves m;
+    ordered(task->call, config, &m);
     const int64_t size = pattern_bytes(task->call->output[0].dtype);
     const int64_t vectors = optune_config_int(config, "vectors");
     const int64_t bytes = vectors * moves_lanes(task) * size;
@@ -149,7 +149,8 @@ static bool along_the_input(const optune_task *task, const pattern_loops *l)
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const int rank = loops_of(task->call, &m);
     if (rank && along_the_input(task, main_loops(&m))) {
         int64_t order[OPTUNE_MAX_AXES];
@@ -204,7 +205,8 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int module = optune_plan_module(plan);
     optune_stage stage = moves_stage_of(module, call);
     if (pattern_known(call, NULL)) {
-        const moves m = ordered(call, config);
+        moves m;
+        ordered(call, config, &m);
         moves_define(plan, module, call, &m);
     } else {
         define_varying(call, plan, module, &stage);

@@ -13,7 +13,7 @@ enum { LEAST = 8 }; /* a shorter loop leaves most of a tile empty */
 static bool tiles_of(const optune_call *call, moves *m)
 {
     bool any = false;
-    *m = moves_of(call);
+    moves_of(call, m);
     for (int i = 0; i < m->n; i++)
         any = moves_tile(&m->piece[i], LEAST) || any;
     return any;

@@ -12,7 +12,7 @@ enum { LEAST = 4 }; /* a tile's side */
 static int64_t tiles_of(const optune_call *call, int64_t side, moves *m)
 {
     int64_t shortest = INT64_MAX;
-    *m = moves_of(call);
+    moves_of(call, m);
     for (int i = 0; i < m->n; i++)
         if (moves_tile(&m->piece[i], side)) {
             const pattern_loops *l = &m->piece[i].loops;

@@ -23,15 +23,16 @@ static void moves_swap(pattern_loops *l, int a, int b)
     }
 }
 
-static moves_piece moves_of_piece(const optune_piece *p)
+static void moves_of_piece(const optune_piece *p, moves_piece *m)
 {
-    moves_piece m = {.input = p->input,
-                     .mode = p->input < 0 ? MOVES_FILL : MOVES_ROWS,
-                     .fill = p->fill,
-                     .in_offset = p->in_offset,
-                     .out_offset = p->out_offset,
-                     .loops = {.rank = p->rank, .tensors = 2}};
-    pattern_loops *l = &m.loops;
+    m->input = p->input;
+    m->mode = p->input < 0 ? MOVES_FILL : MOVES_ROWS;
+    m->fill = p->fill;
+    m->in_offset = p->in_offset;
+    m->out_offset = p->out_offset;
+    pattern_loops *l = &m->loops;
+    l->rank = p->rank;
+    l->tensors = 2;
     for (int d = 0; d < p->rank; d++) {
         l->extent[d] = p->extent[d];
         l->stride[MOVES_IN][d] = p->input < 0 ? 0 : p->in_stride[d];
@@ -45,12 +46,12 @@ static moves_piece moves_of_piece(const optune_piece *p)
         l->rank = 1;
         l->extent[0] = l->stride[MOVES_IN][0] = l->stride[MOVES_OUT][0] = 1;
     }
-    return m;
 }
 
 void moves_settle(optune_piece *p)
 {
-    const moves_piece m = moves_of_piece(p);
+    moves_piece m;
+    moves_of_piece(p, &m);
     p->rank = m.loops.rank;
     for (int d = 0; d < p->rank; d++) {
         p->extent[d] = m.loops.extent[d];
@@ -77,21 +78,19 @@ static int pieces_at_most(const optune_call *call, optune_piece *piece)
     return n < 0 ? 0 : n;
 }
 
-moves moves_of(const optune_call *call)
+void moves_of(const optune_call *call, moves *to)
 {
     optune_piece piece[OPTUNE_MAX_PIECES];
-    moves m = {.n = pattern_known(call, NULL) ? call->op->pieces(call, piece)
-                                              : pieces_at_most(call, piece)};
-    int n = 0;
-    for (int i = 0; i < m.n; i++) {
+    const int n = pattern_known(call, NULL) ? call->op->pieces(call, piece)
+                                            : pieces_at_most(call, piece);
+    to->n = 0;
+    for (int i = 0; i < n; i++) {
         bool empty = false;
         for (int d = 0; d < piece[i].rank; d++)
             empty = empty || piece[i].extent[d] == 0;
         if (!empty)
-            m.piece[n++] = moves_of_piece(&piece[i]);
+            moves_of_piece(&piece[i], &to->piece[to->n++]);
     }
-    m.n = n;
-    return m;
 }
 
 /* The loop along which the input is contiguous while another one is along the output; -1: none,
@@ -133,7 +132,8 @@ bool moves_most_apply(const optune_task *task, char *why)
             return optune_refuse(why, "has no elements to move");
     if (!moves_type(call->output[0].dtype))
         return optune_refuse(why, "has no C type for the dtype of the call");
-    const moves m = moves_of(call);
+    moves m;
+    moves_of(call, &m);
     double fill = 0;
     for (int i = 0; i < m.n; i++) {
         if (m.piece[i].loops.rank > MOVES_MOST_LOOPS)

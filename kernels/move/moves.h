@@ -30,8 +30,9 @@ typedef struct moves {
     moves_piece piece[OPTUNE_MAX_PIECES];
 } moves;
 
-/* Where dims are known at run time, those of the largest sizes. */
-moves moves_of(const optune_call *call);
+/* Where dims are known at run time, those of the largest sizes. `to` is 50 KB, of which only the
+ * pieces that there are get written. */
+void moves_of(const optune_call *call, moves *to);
 /* One piece of the op in this order and as few loops. */
 void moves_settle(optune_piece *piece);
 

@@ -24,9 +24,11 @@ uint64_t moves_fill_bits(optune_dtype dtype, double fill)
 bool moves_gpu_applies(const optune_task *task, char *why)
 {
     enum { MOST = 24 };
-    return moves_applies(task, why) &&
-           (moves_of(task->call).n <= MOST ||
-            optune_refuse(why, "is for at most %d pieces of an output", MOST));
+    if (!moves_applies(task, why))
+        return false;
+    moves m;
+    moves_of(task->call, &m);
+    return m.n <= MOST || optune_refuse(why, "is for at most %d pieces of an output", MOST);
 }
 
 static int64_t moves_elements(const moves_piece *p);
@@ -63,7 +65,8 @@ int64_t moves_longest_vector(const optune_task *task, const moves *m)
 
 bool moves_gpu_odd(const optune_task *task, char *why)
 {
-    const moves m = moves_of(task->call);
+    moves m;
+    moves_of(task->call, &m);
     const int64_t bytes = pattern_bytes(task->call->output[0].dtype);
     double odd = 0;
     for (int i = 0; i < m.n; i++)

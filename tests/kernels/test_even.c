@@ -5,18 +5,18 @@
  */
 #include <math.h>
 
+#include "bench/made_up_cpu.h"
 #include "kernels/host/host.h"
 #include "support/check.h"
 #include "support/untuned.h"
 #include "target/target.h"
 
-static const optune_device wide = {.key = "wide",
-                                   .kind = "cpu",
-                                   .vector_bytes = 64,
-                                   .vector_registers = 32,
-                                   .dots = OPTUNE_DOT_I8,
-                                   .l1 = 48 << 10,
-                                   .l2 = 2 << 20};
+static optune_device wide(int threads)
+{
+    optune_device device = made_up_cpu(threads);
+    device.dots = OPTUNE_DOT_I8;
+    return device;
+}
 
 static int64_t ceil_div(int64_t a, int64_t b)
 {
@@ -135,8 +135,7 @@ static void test_quantized(void **state)
         for (; *text; text++)
             for (int threads = 2; threads <= MOST_THREADS && !strstr(*text, "groups");
                  threads *= 2) {
-                optune_device device = wide;
-                device.threads = device.cores = threads;
+                optune_device device = wide(threads);
                 if (i / 3 % 2) {
                     device.vector_bytes = 32;
                     device.vector_registers = 16;
@@ -164,8 +163,7 @@ static void test_blocks(void **state)
         for (int i = 0; i < 2 * 4; i++) {
             optune_err err = {0};
             optune_space *space;
-            optune_device device = wide;
-            device.threads = device.cores = 1 << i / 2;
+            const optune_device device = wide(1 << i / 2);
             check_ok(ot_call_parse(*text, &call, &err));
             const optune_task task = {&call, &target, &device};
             const optune_impl *impl = ot_impl_find(rows[i % 2]);
@@ -198,11 +196,12 @@ static void test_lone_lines(void **state)
 {
     (void)state;
     static optune_plan plan;
+    const optune_device one = wide(1);
     optune_config config;
     assert_true(
         untuned_plan("quantized_conv2d_direct.cpu",
                      "quantized_conv2d(i8[1,1,300000,64], i8[64,64,1,3], i32[64], f32[64])",
-                     &wide, &config, &plan));
+                     &one, &config, &plan));
     const int64_t cols =
         ceil_div(untuned_macro(&plan, "UNITS"), untuned_macro(&plan, "BLOCKS")) *
         untuned_macro(&plan, "TILE_COLS");
@@ -221,9 +220,8 @@ static void test_pools(void **state)
     for (int i = 0; i < OT_COUNT(size) * 3; i++) {
         const int threads = 2 << i % 3;
         const int planes = size[i / 3][0], side = size[i / 3][1];
-        optune_device device = wide;
+        const optune_device device = wide(threads);
         char text[96];
-        device.threads = device.cores = threads;
         snprintf(text, sizeof text, "max_pool2d(f32[1,%d,%d,%d], pool_size=[3,3])", planes,
                  side, side);
         assert_true(untuned_plan("max_pool2d_direct.cpu", text, &device, &config, &plan));
@@ -242,8 +240,7 @@ static void test_columns(void **state)
     (void)state;
     static optune_plan plan;
     optune_config config;
-    optune_device device = wide;
-    device.threads = device.cores = 2;
+    const optune_device device = wide(2);
     assert_true(untuned_plan("conv2d_im2col.cpu",
                              "conv2d(f32[1,3,224,224], const f32[64,3,3,3], strides=[2,2])",
                              &device, &config, &plan));

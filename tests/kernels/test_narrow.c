@@ -3,10 +3,10 @@
  * What 16-bit floats are multiplied by untuned, on devices that differ in what their instructions
  * for it are worth alone. All is arithmetic: no device is needed and nothing is compiled.
  */
-#include "support/check.h"
-
+#include "bench/made_up_cpu.h"
 #include "kernels/matmul/dot.h"
-#include "strategy/inside.h"
+#include "support/check.h"
+#include "support/untuned.h"
 
 enum {
     NONE = 0,
@@ -19,16 +19,10 @@ static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}}
 
 static optune_device device_of(int dots)
 {
-    return (optune_device){.key = "some",
-                           .kind = "cpu",
-                           .cores = 1,
-                           .threads = 1,
-                           .vector_bytes = 64,
-                           .vector_registers = 32,
-                           .l1 = 48 << 10,
-                           .l2 = 2 << 20,
-                           .l3 = 32 << 20,
-                           .dots = dots};
+    optune_device device = made_up_cpu(1);
+    device.l3 = 32 << 20;
+    device.dots = dots;
+    return device;
 }
 
 static void test_untuned(void **state)
@@ -61,20 +55,13 @@ static void test_untuned(void **state)
         {few, NONE, "dense_dot.cpu", DOT_WIDE},
     };
     for (int i = 0; i < OT_COUNT(table); i++) {
-        static optune_call call;
-        optune_err err = {0};
         const optune_device device = device_of(table[i].dots);
-        ot_choice *choice = ot_alloc(sizeof *choice);
-        check_ok(ot_call_parse(table[i].call, &call, &err));
-        const optune_task task = {&call, &target, &device};
-        check_ok(ot_select(&task, NULL, 0, choice, &err));
-        const char *const name = choice->row[choice->winner].candidate.impl->name;
+        optune_config config;
+        const char *const name = untuned_impl(table[i].call, &device, &config);
         if (strcmp(name, table[i].impl) != 0)
             fail_msg("%s, %d: %s", table[i].call, table[i].dots, name);
-        if (table[i].step != DOT_NONE && dot_chosen(choice->config) != table[i].step)
-            fail_msg("%s, %d: step %d", table[i].call, table[i].dots,
-                     (int)dot_chosen(choice->config));
-        ot_choice_free(choice);
+        if (table[i].step != DOT_NONE && dot_chosen(&config) != table[i].step)
+            fail_msg("%s, %d: step %d", table[i].call, table[i].dots, (int)dot_chosen(&config));
     }
 }
 

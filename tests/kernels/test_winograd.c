@@ -4,17 +4,10 @@
  * output allow small tiles or none, many allow large ones), what is computed so untuned, and their
  * defaults. That what is allowed is right when it runs is the contract tests' matter.
  */
-#include "strategy/inside.h"
+#include "bench/made_up_cpu.h"
 #include "support/check.h"
+#include "support/untuned.h"
 
-static const optune_device wide = {.key = "wide",
-                                   .kind = "cpu",
-                                   .cores = 2,
-                                   .threads = 2,
-                                   .vector_bytes = 64,
-                                   .vector_registers = 32,
-                                   .l1 = 48 << 10,
-                                   .l2 = 2 << 20};
 static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
 
 /* Whether any valid config has these values of two knobs. */
@@ -26,6 +19,7 @@ static bool allows(const char *name, const char *text, const char *knob, int64_t
     optune_space *space;
     const optune_impl *impl = ot_impl_find(name);
     check_ok(ot_call_parse(text, &call, &err));
+    const optune_device wide = made_up_cpu(2);
     const optune_task task = {&call, &target, &wide};
     if (!ot_impl_applies(impl, &task, NULL))
         return false;
@@ -97,6 +91,7 @@ static void test_borders(void **state)
     optune_space *space;
     optune_config config;
     check_ok(ot_call_parse(broke, &call, &err));
+    const optune_device wide = made_up_cpu(2);
     const optune_task task = {&call, &target, &wide};
     check_ok(ot_space_open(&task, ot_impl_find("conv2d_winograd.cpu"), &space, &err));
     assert_true(ot_space_fallback(space, &config, NULL));
@@ -114,8 +109,7 @@ static void test_scratch(void **state)
     char why[OPTUNE_WHY_SIZE] = "";
     optune_err err = {0};
     static optune_call call;
-    optune_device device = wide;
-    device.threads = device.cores = 8;
+    const optune_device device = made_up_cpu(8);
     check_ok(ot_call_parse(large, &call, &err));
     const optune_task task = {&call, &target, &device};
     assert_false(ot_impl_applies(ot_impl_find("conv2d_winograd.cpu"), &task, why));
@@ -132,6 +126,7 @@ static void sources(const char *knob, int64_t value, ot_text source[3])
     optune_space *space;
     const optune_impl *impl = ot_impl_find("conv2d_winograd.cpu");
     check_ok(ot_call_parse(text, &call, &err));
+    const optune_device wide = made_up_cpu(2);
     const optune_task task = {&call, &target, &wide};
     check_ok(ot_space_open(&task, impl, &space, &err));
     optune_config config;
@@ -236,8 +231,7 @@ static void test_defaults_by_caches(void **state)
     (void)state;
     static const char deep[] = "conv2d(f32[1,512,7,7], const f32[512,512,3,3], padding=[1])",
                       flat[] = "conv2d(f32[1,32,28,28], const f32[32,32,3,3], padding=[1])";
-    optune_device near = wide, far = wide, narrow = wide;
-    near.threads = far.threads = narrow.threads = 1;
+    optune_device near = made_up_cpu(1), far = near, narrow = near;
     near.l3 = 32 << 20;
     far.l3 = INT64_C(300) << 20;
     narrow.vector_bytes = 32;
@@ -255,8 +249,7 @@ static void test_shared_rows(void **state)
     (void)state;
     static const char text[] = "conv2d(f32[1,16,56,56], const f32[32,16,7,7], padding=[3])";
     for (int threads = 1; threads <= 4; threads *= 2) {
-        optune_device device = wide;
-        device.threads = threads;
+        const optune_device device = made_up_cpu(threads);
         const optune_config config = default_by("conv2d_winograd_rows.cpu", text, &device);
         assert_int_equal(optune_config_int(&config, "block_rows"), threads == 1 ? 56 : 14);
     }
@@ -294,18 +287,11 @@ static void test_untuned(void **state)
         {"conv2d(f32[1,3,224,224], const f32[64,3,7,7], strides=[2], padding=[3])", 1, one},
     };
     for (int i = 0; i < OT_COUNT(table); i++) {
-        static optune_call call;
-        optune_err err = {0};
-        optune_device device = wide;
-        device.threads = table[i].threads;
-        ot_choice *choice = ot_alloc(sizeof *choice);
-        check_ok(ot_call_parse(table[i].call, &call, &err));
-        const optune_task task = {&call, &target, &device};
-        check_ok(ot_select(&task, NULL, 0, choice, &err));
-        const char *const name = choice->row[choice->winner].candidate.impl->name;
+        const optune_device device = made_up_cpu(table[i].threads);
+        optune_config config;
+        const char *const name = untuned_impl(table[i].call, &device, &config);
         if (strcmp(name, table[i].impl) != 0)
             fail_msg("%s, %d threads: %s", table[i].call, table[i].threads, name);
-        ot_choice_free(choice);
     }
 }
 

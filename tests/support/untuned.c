@@ -6,10 +6,26 @@
 
 #include "support/check.h"
 
+static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+
+const char *untuned_impl(const char *workload, const optune_device *device,
+                         optune_config *config)
+{
+    static optune_call call;
+    optune_err err = {0};
+    check_ok(ot_call_parse(workload, &call, &err));
+    const optune_task task = {&call, &target, device};
+    ot_choice *choice = ot_alloc(sizeof *choice);
+    check_ok(ot_select(&task, NULL, 0, choice, &err));
+    const char *const name = choice->row[choice->winner].candidate.impl->name;
+    ot_config_copy(config, choice->config);
+    ot_choice_free(choice);
+    return name;
+}
+
 bool untuned_plan(const char *name, const char *workload, const optune_device *device,
                   optune_config *config, optune_plan *plan)
 {
-    static const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
     static optune_call call;
     optune_err err = {0};
     optune_space *space;

@@ -2,12 +2,15 @@
 /* What kernels/convolution/winograd/winograd_blocks.h declares. */
 #include "kernels/convolution/winograd/winograd_blocks.h"
 
+#include <assert.h>
+
 const int64_t winograd_tile_sizes[WINOGRAD_TILES] = {1, 2, 4, 7};
 
 int winograd_block_rows(const conv2d_shape *s, int64_t value[WINOGRAD_MOST_ROWS])
 {
     static const int part[] = {1, 2, 3, 4, 7, 14, 28};
     int n = 0;
+    assert(s->n > 0 && s->oh > 0); /* as `applies` was asked */
     for (int t = 0; t < WINOGRAD_TILES; t++) {
         const int64_t all = s->n * host_ceil(s->oh, winograd_tile_sizes[t]);
         int at = n;
