@@ -289,6 +289,11 @@ static void shaped_by_values(void **state)
     onnx_initializer(&g, "half", ONNX_FLOAT, "1", half, sizeof half);
     gives(read_as_floats(&g, "NonMaxSuppression", "box score most half", NULL),
           (const void *const[]){box, score}, 6, (const float[]){0, 0, 1, 0, 0, 2});
+    g = (ot_text){0};
+    onnx_input(&g, "box", ONNX_FLOAT, "1,3,4");
+    onnx_input(&g, "score", ONNX_FLOAT, "1,1,3");
+    gives(read_as_floats(&g, "NonMaxSuppression", "box score", NULL), /* of each class none */
+          (const void *const[]){box, score}, 0, NULL);
 }
 
 /* Only the dims that a node uses need numbers: how many there are may follow from values. */
