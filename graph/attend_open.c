@@ -127,27 +127,33 @@ static optune_tensor operand_type(const optune_graph *g, const ot_attend_side *s
     return type;
 }
 
-/* All masks together: of each dim all that scores have, or one. */
-static bool mask_type(const optune_graph *g, ot_attend *s)
+/* What is broadcast to scores has of each dim, from the last one on, all that they have, or one. */
+static bool add_mask(const optune_graph *g, ot_attend *s, ot_value value)
 {
     const optune_dim *const full[] = {&s->type[0].dim[0], &s->type[0].dim[1],
                                       &s->type[0].dim[2], &s->type[1].dim[2]};
+    const optune_tensor *type = ot_graph_type_of(g, value);
+    for (int d = 4 - type->rank, k = 0; k < type->rank; d++, k++) {
+        if (optune_dim_known(&type->dim[k]) && type->dim[k].min == 1)
+            continue;
+        if (d < 0 || !same_dim(&type->dim[k], full[d]))
+            return false;
+        s->type[3].dim[d] = *full[d];
+    }
+    return type->rank <= 4;
+}
+
+/* All masks together, which are no operand where they say no more than `causal` does. */
+static bool mask_type(const optune_graph *g, ot_attend *s)
+{
     s->type[3] = (optune_tensor){.dtype = s->dtype, .rank = 4};
     for (int d = 0; d < 4; d++)
         s->type[3].dim[d] = optune_dim_of(1);
-    for (int i = 0; i < s->n_masks; i++) {
-        const optune_tensor *type = ot_graph_type_of(g, s->mask[i].value);
-        if (type->rank != 4 || s->mask[i].n_wide || s->mask[i].times)
-            return false;
-        for (int d = 0; d < 4; d++) {
-            if (optune_dim_known(&type->dim[d]) && type->dim[d].min == 1)
-                continue;
-            if (!same_dim(&type->dim[d], full[d]))
-                return false;
-            s->type[3].dim[d] = *full[d];
-        }
-    }
-    return true;
+    bool fits = true;
+    for (int i = 0; i < s->n_masks && fits; i++)
+        fits = !s->mask[i].n_wide && add_mask(g, s, s->mask[i].value) &&
+               (!s->mask[i].times || (s->causal && add_mask(g, s, s->mask[i].factor)));
+    return fits;
 }
 
 /* What the call gives is what the root does, or is where batches and heads are one dim. */

@@ -104,12 +104,18 @@ static int call(writing *w, const ot_attend *s, const char *what, const char *op
         -1);
 }
 
-/* A value of `type` with these dims; what is open has them. */
+/* A value of `type` with these dims; what is open has them but for those of 1 in front. */
 static int viewed(writing *w, const ot_attend *s, const char *what, int value,
                   const optune_tensor *type, const int64_t *dim)
 {
     char name[OPTUNE_NAME_SIZE];
     const optune_tensor as = shape_of(type->dtype, dim);
+    if (value >= 0 && s->open && type->rank < as.rank) {
+        ot_text attrs = {0};
+        ot_text_printf(&attrs, "axis=0, num_newaxis=%d", as.rank - type->rank);
+        value = call(w, s, what, "expand_dims", 1, &value, ot_text_str(&attrs));
+        ot_text_release(&attrs);
+    }
     if (value < 0 || s->open || same_dims(type, &as))
         return value;
     return ot_rebuild_view(&w->make, value, &as,

@@ -119,16 +119,49 @@ static bool same_extent(ot_onnx_node *n, const term *a, int i, const term *b, in
     return n->err->status >= 0;
 }
 
-/* A product's dims in their own shape, of which one may be open. */
-static value *parted(ot_onnx_node *n, value *all, const term *to)
+/* In another shape, which has as many dims in front, and behind, as they are; of the others one may
+ * be open. */
+static value *reshaped(ot_onnx_node *n, value *x, int rank, const int64_t *dim, int front,
+                       int behind)
 {
+    int64_t to[LABELS];
     int open = 0;
-    for (int i = 0; i < to->n; i++)
-        open += to->dim[i] < 0;
-    if (open < 2)
-        return ot_onnx_reshape(n, all, to->n, to->dim);
-    ot_onnx_refuse(n, "it has several dims that are open: bind all but one with --bind DIM=N");
-    return NULL;
+    bool none = false, keeps = false;
+    for (int d = 0; d < rank; d++)
+        none = none || dim[d] == 0;
+    for (int d = 0; d < rank; d++) {
+        const bool last = d >= rank - behind, kept = !none && (d < front || last);
+        to[d] = dim[d] >= 0 || !kept ? dim[d] : last ? OT_ONNX_FROM_LAST : 0;
+        keeps = keeps || (dim[d] < 0 && kept && !last);
+        open += to[d] == -1;
+    }
+    if (open > 1) {
+        ot_onnx_refuse(n, "it has several dims that are open: bind all but one with "
+                          "--bind DIM=N");
+        return NULL;
+    }
+    return keeps ? ot_onnx_reshape_keeping(n, x, rank, to) : ot_onnx_reshape(n, x, rank, to);
+}
+
+/* The dims that a side of a product has: of how many labels each is, and their product. */
+typedef struct groups {
+    int n, count[LABELS];
+    int64_t dim[LABELS];
+} groups;
+
+static void add_group(groups *g, int64_t dim, int count)
+{
+    g->count[g->n] = count;
+    g->dim[g->n++] = dim;
+}
+
+/* How many are of one label before another one is there, from the first on or the last. */
+static int ones(const groups *g, bool backwards)
+{
+    int i = 0;
+    while (i < g->n && g->count[backwards ? g->n - 1 - i : i] == 1)
+        i++;
+    return i;
 }
 
 /* Of each label that an input has twice, its diagonal: both dims become one, of which every
@@ -157,7 +190,8 @@ static bool diagonals(ot_onnx_node *n, term *t)
         axes[last + 1] = k;
         to.label[last] = t->label[i];
         to.dim[last] = extent * extent;
-        value *x = parted(n, ot_onnx_transpose(n, t->x, t->n, axes), &to);
+        value *x = ot_onnx_transpose(n, t->x, t->n, axes);
+        x = reshaped(n, x, to.n, to.dim, last, 0);
         int64_t begin[LABELS] = {0}, end[LABELS], step[LABELS];
         for (int d = 0; d <= last; d++) {
             end[d] = OPTUNE_MAX_DIM;
@@ -173,24 +207,29 @@ static bool diagonals(ot_onnx_node *n, term *t)
     return t->x;
 }
 
-/* A side of a product in its three dims, or the last two, of which one may be open. */
-static value *gathered(ot_onnx_node *n, const term *t, int rank, const int64_t *dim)
+static int64_t extent(const term *t, int from, int to)
 {
-    int open = 0;
-    for (int i = 0; i < rank; i++)
-        open += dim[i] < 0;
-    for (int i = 0; i < t->n && open > 1; i++)
-        if (t->dim[i] < 0) {
-            ot_onnx_ask(n, &ot_onnx_type(n->m, t->x)->dim[i], i);
-            return NULL;
-        }
-    return ot_onnx_reshape(n, t->x, rank, dim);
+    int64_t all = 1;
+    for (int i = from; i < to; i++)
+        all = ot_onnx_times(all, t->dim[i]);
+    return all;
+}
+
+/* How many of the first `rows` labels end with an open one where another one follows; 0: none does.
+ * They are batches that meet one matrix. */
+static int apart(const term *t, int rows)
+{
+    int first = 0;
+    while (first < rows && t->dim[first] >= 0)
+        first++;
+    return first < rows && extent(t, first + 1, rows) < 0 ? first + 1 : 0;
 }
 
 static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
 {
     unsigned char left[LABELS], right[LABELS];
-    int64_t product[4] = {1, 1, 1, 1}, side[2][3];
+    int64_t product[4] = {1, 1, 1, 1};
+    int count[4] = {0}; /* of labels, likewise */
     term to = {0};
     bool keep[256];
     if (!widened(n, a, b) || !widened(n, b, a))
@@ -212,6 +251,7 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
                 return false;
             left[n_left++] = a->label[i];
             product[part] = ot_onnx_times(product[part], a->dim[i]);
+            count[part]++;
             if (part != 1)
                 right[n_right++] = a->label[i];
             if (part != 2) {
@@ -223,6 +263,7 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
         if (find(a, b->label[i]) < 0) {
             right[n_right++] = b->label[i];
             product[3] = ot_onnx_times(product[3], b->dim[i]);
+            count[3]++;
             if (to.n == LABELS) {
                 ot_onnx_refuse(n, "it has more than %d dims on the way", (int)LABELS);
                 return false;
@@ -232,14 +273,32 @@ static bool joined(ot_onnx_node *n, term *a, term *b, const bool *later)
         }
     if (!ordered(n, a, left) || !ordered(n, b, right))
         return false;
-    memcpy(side[0], (int64_t[]){product[0], product[1], product[2]}, sizeof side[0]);
-    memcpy(side[1], (int64_t[]){product[0], product[2], product[3]}, sizeof side[1]);
-    const int skip = product[0] == 1; /* one product, as MatMul has it */
-    value *x = gathered(n, a, 3 - skip, side[0] + skip);
-    value *all = x ? ot_onnx_product(n, x, gathered(n, b, 3 - skip, side[1] + skip)) : NULL;
-    to.x = parted(n, all, &to);
+    const bool skip = product[0] == 1; /* one product, as MatMul has it */
+    const int split = count[0] ? 0 : apart(a, count[1]);
+    value *x[3] = {a->x, b->x}; /* and both */
+    for (int i = 0; i < 3; i++) {
+        groups g = {0};
+        if (!skip)
+            add_group(&g, product[0], count[0]);
+        if (i != 1 && split)
+            add_group(&g, extent(a, 0, split), split);
+        if (i != 1)
+            add_group(&g, split ? extent(a, split, count[1]) : product[1], count[1] - split);
+        if (i != 2)
+            add_group(&g, product[2], count[2]);
+        if (i != 0)
+            add_group(&g, product[3], count[3]);
+        const int front = skip && count[0] ? 0 : ones(&g, false), behind = ones(&g, true);
+        if (i == 2)
+            x[i] = ot_onnx_product(n, x[0], x[1]);
+        x[i] = i == 2 ? reshaped(n, x[i], to.n, to.dim, front, behind)
+                      : reshaped(n, x[i], g.n, g.dim, front, behind);
+        if (!x[i])
+            return false;
+    }
+    to.x = x[2];
     *a = to;
-    return to.x;
+    return true;
 }
 
 /* Without an arrow: dots, then in alphabetical order what is there once. */

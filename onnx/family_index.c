@@ -73,17 +73,13 @@ ot_onnx_value *ot_onnx_place_along(ot_onnx_node *n, ot_onnx_value *index, int ax
     return at;
 }
 
-static value *look_up(ot_onnx_node *n, value *data, value *index)
-{
-    value *flat = ot_onnx_reshape(n, data, 1, (const int64_t[]){-1});
-    return ot_onnx_call(n, "take", 2, (value *const[]){flat, index}, "axis=0");
-}
-
+/* Of the first elements of data where there are fewer indices beside the axis. */
 static int gather_elements(ot_onnx_node *n)
 {
     value *data = ot_onnx_need(n, 0), *index = ot_onnx_need(n, 1);
     int64_t dim[OPTUNE_MAX_RANK], some[OPTUNE_MAX_RANK];
-    if (!data || !index || !ot_onnx_dims(n, data, dim) || !ot_onnx_dims(n, index, some))
+    if (!data || !index || !ot_onnx_dims_at(n, data, 0, dim) ||
+        !ot_onnx_dims_at(n, index, 0, some))
         return n->err->status;
     const int rank = ot_onnx_rank(n, data);
     const int axis = ot_onnx_axis(n, ot_onnx_int(n, "axis", 0), rank);
@@ -91,8 +87,20 @@ static int gather_elements(ot_onnx_node *n)
         return n->err->status;
     if (ot_onnx_rank(n, index) != rank)
         return ot_onnx_refuse(n, "its inputs differ in rank");
-    value *at = ot_onnx_place_along(n, index, axis, rank, dim, some);
-    return ot_onnx_give(n, 0, at ? look_up(n, data, at) : NULL);
+    for (int d = 0; d < rank && data; d++) {
+        const optune_dim *all = &ot_onnx_type(n->m, data)->dim[d];
+        const optune_dim *part = &ot_onnx_type(n->m, index)->dim[d];
+        if (d == axis || (*all->name && !strcmp(all->name, part->name)))
+            continue;
+        if (dim[d] < 0 || some[d] < 0)
+            return ot_onnx_ask(n, some[d] < 0 ? part : all, d);
+        if (some[d] > dim[d])
+            return ot_onnx_refuse(n, "more indices than elements along axis %d", d);
+        if (some[d] < dim[d])
+            data = ot_onnx_part(n, data, d, 0, some[d]);
+    }
+    return ot_onnx_give(
+        n, 0, ot_onnx_call(n, "gather", 2, (value *const[]){data, index}, "axis=%d", axis));
 }
 
 /* The last dim of the indices holds a place in the first dims of data behind the batch's, which

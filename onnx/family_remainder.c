@@ -48,9 +48,11 @@ static int mod(ot_onnx_node *n)
         rest = choose(n, far, same, rest);
     }
     if (real && !fmod) { /* of the divisor's sign */
-        value *sign = ot_onnx_2(n, "multiply", rest, wide[1]);
-        sign = sign ? ot_onnx_2(n, "less", sign, ot_onnx_number(n, sign, 0)) : NULL;
-        rest = choose(n, sign, ot_onnx_2(n, "add", rest, wide[1]), rest);
+        value *zero = rest ? ot_onnx_number(n, rest, 0) : NULL;
+        value *other =
+            choose(n, ot_onnx_2(n, "less", wide[1], zero), ot_onnx_2(n, "greater", rest, zero),
+                   ot_onnx_2(n, "less", rest, zero));
+        rest = choose(n, other, ot_onnx_2(n, "add", rest, wide[1]), rest);
     }
     ot_print_dtype(dtype, name, sizeof name);
     return ot_onnx_give(n, 0, ot_onnx_call(n, "cast", 1, &rest, "dtype=%s", name));

@@ -77,13 +77,11 @@ static int non_max_suppression(ot_onnx_node *n)
     if (!in[0] || !in[1] || !limit(n, 2, &most) || !limit(n, 3, &overlap) ||
         !limit(n, 4, &score))
         return n->err->status;
-    if (!(most >= 1))
-        return ot_onnx_refuse(n, "no box of a class is wanted");
     return ot_onnx_give(n, 0,
                         ot_onnx_call(n, "non_max_suppression", 2, in,
                                      "max_output_size=%lld, iou_threshold=%.9g, "
                                      "score_threshold=%.9g, center_point_box=%s",
-                                     (long long)fmin(most, 0x1p40), overlap, score,
+                                     (long long)fmin(fmax(most, 0), 0x1p40), overlap, score,
                                      ot_onnx_int(n, "center_point_box", 0) ? "true" : "false"));
 }
 

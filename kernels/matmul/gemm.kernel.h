@@ -10,7 +10,8 @@
  * as whole vectors of a panel [depth][GEMM_NR], zero padded at the right edge.
  *
  * The body defines GEMM_MR and GEMM_NV (the largest tile) before including this, and may define
- * GEMM_KU (steps of depth unrolled) and GEMM_AHEAD (steps of depth to prefetch B ahead; 0: no).
+ * GEMM_KU (steps of depth unrolled), GEMM_AHEAD (steps of depth to prefetch B ahead; 0: no) and
+ * GEMM_FUSED (what computes what is fused, where extra inputs are not of DTYPE).
  * Algorithm: Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.
  */
 #ifndef OPTUNE_KERNELS_COMMON_GEMM_H
@@ -24,6 +25,9 @@
 #endif
 #ifndef GEMM_AHEAD
 #define GEMM_AHEAD 0
+#endif
+#ifndef GEMM_FUSED
+#define GEMM_FUSED epilogue
 #endif
 #define GEMM_NR (GEMM_NV * VLEN)
 
@@ -107,7 +111,7 @@ INLINE void gemm_finish(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const i
         for (int i = 0; i < rows; i++) {
             UNROLL(64)
             for (int j = 0; j < GEMM_NV; j++)
-                acc[i][j] = epilogue(acc[i][j], arg, o + i * ldc + j * VLEN, VLEN);
+                acc[i][j] = GEMM_FUSED(acc[i][j], arg, o + i * ldc + j * VLEN, VLEN);
         }
         gemm_store(acc, rows, c, ldc, cols);
         return;
@@ -123,7 +127,7 @@ INLINE void gemm_finish(gemm_acc acc, const int rows, DTYPE *c, i64 ldc, const i
     for (int i = 0; i < rows; i++, c += ldc, o += ldc) {
         for (int j = 0; j < GEMM_NV && j * VLEN < cols; j++) {
             const int lanes = MIN(VLEN, cols - j * VLEN);
-            const vec v = epilogue(done[i][j], arg, o + j * VLEN, lanes);
+            const vec v = GEMM_FUSED(done[i][j], arg, o + j * VLEN, lanes);
             if (lanes == VLEN)
                 store(c + j * VLEN, v);
             else

@@ -30,6 +30,8 @@ static int types(optune_call *call, optune_err *err)
             return d;
         if (!optune_dim_unify(&in->dim[d], &one))
             return optune_fail(err, OPTUNE_ETYPE, "dim %d of 'data' is not 1", d);
+        if (gone >> d & 1)
+            return optune_fail(err, OPTUNE_ETYPE, "'axis' names dim %d twice", d);
         gone |= 1u << d;
     }
     for (int d = 0; d < in->rank && !axis->n; d++) {

@@ -120,8 +120,7 @@ void nbits_cpu_stages(const optune_task *task, optune_plan *plan, int module,
     if (more)
         stage.arg[stage.n_args++] = *more;
     nbits_rows(&stage, s);
-    if (!wide(task->call))
-        optune_plan_fuse(task, plan, &stage, 1);
+    optune_plan_fuse(task, plan, &stage, 1);
     optune_plan_stage(plan, &stage);
     if (wide(task->call))
         convert(plan, module, s, "narrow", out, optune_output_arg(0));

@@ -21,7 +21,10 @@
 #ifndef OPTUNE_KERNELS_NBITS_CPU_H
 #define OPTUNE_KERNELS_NBITS_CPU_H
 
-#include "kernels/common/half.kernel.h"
+#include "kernels/common/epilogue_half.kernel.h"
+#if WIDE
+#define GEMM_FUSED epilogue_halves
+#endif
 #include "kernels/matmul/gemm.kernel.h"
 
 #define PER (32 / BITS)

@@ -6,12 +6,8 @@ bool order_fits(const optune_task *task, char *why)
 {
     if (!order_lines_known(task->call))
         return optune_refuse(why, "needs constant shapes behind the lines");
-    const order_shape s = order_shape_of(task->call);
-    if (s.at.n < 1 || s.at.outer < 1 || s.at.inner < 1)
-        return optune_refuse(why, "there is nothing to order");
-    if (s.at.n > INT32_MAX)
-        return optune_refuse(why, "counts in 31 bits along the axis");
-    return true;
+    return order_shape_of(task->call).at.n <= INT32_MAX ||
+           optune_refuse(why, "counts in 31 bits along the axis");
 }
 
 bool order_applies(const optune_task *task, char *why)

@@ -418,6 +418,15 @@ static void test_layers(void **state)
     "y = batch_matmul(softmax(s), reshape(vv, newshape=[-1,-2,-2]), transpose_b=false)\n"      \
     "output y\n"
 
+/* Batches of two heads, whose scores become `a`, three dims of heads each. */
+#define FEW_DIMS(rows, rest)                                                                   \
+    "x = var f32[?n:1..4,2," rows ",3]\n" rest "h = reshape(x, newshape=[-1,-2,-2])\n"         \
+    "s = reshape(batch_matmul(h, h), newshape=[-1,2,-2,-2])\n"                                 \
+    "low = const f32[] {-3.4028234663852886e38}\n"
+#define FEW_DIMS_TAIL                                                                          \
+    "p = reshape(softmax(a), newshape=[-1,-2,-2])\n"                                           \
+    "y = batch_matmul(p, h, transpose_b=false)\noutput y\n"
+
 /* A copy of a graph at these sizes of its names. */
 static optune_graph *bound(const optune_graph *g, const int64_t *size)
 {
@@ -463,6 +472,30 @@ static void test_open(void **state)
          "f32[1,2,?s:1..1000,8]"},
         {"the first keys of heads that are picked", SHARED("0", "300"), NULL},
         {"the last keys of heads that are picked", SHARED("-300", "1000"), NULL},
+        {"a mask of two dims, one of three, one of keys",
+         FEW_DIMS("?t:1..64",
+                  "m = var f32[?t:1..64,?t:1..64]\nk = var bool[1,?t:1..64,?t:1..64]\n"
+                  "l = var bool[?t:1..64]\n") "a = where(l, where(k, add(s, m), low), "
+                                              "low)\n" FEW_DIMS_TAIL,
+         "f32[1,1,?t:1..64,?t:1..64], causal=false"},
+        {"a mask of heads, of three dims",
+         FEW_DIMS("?t:1..64", "m = var f32[2,1,?t:1..64]\n") "a = add(s, m)\n" FEW_DIMS_TAIL,
+         "f32[1,2,1,?t:1..64], causal=false"},
+        {"a triangle of a known length",
+         FEW_DIMS("5", "tri = const bool[5,5]\n") "a = where(tri, s, low)\n" FEW_DIMS_TAIL,
+         "f32[?n:1..4,2,5,3], causal=true"},
+        {"a triangle that multiplies and is subtracted",
+         FEW_DIMS(
+             "5",
+             "tri = const f32[1,5,5]\nfar = const f32[5,5]\n") "a = subtract(multiply(s, tri), "
+                                                               "far)\n" FEW_DIMS_TAIL,
+         "causal=true"},
+        {"a triangle of a known length and a mask of padding",
+         FEW_DIMS(
+             "5",
+             "tri = const bool[5,5]\nm = var f32[?n:1..4,1,1,5]\n") "a = add(where(tri, s, "
+                                                                    "low), m)\n" FEW_DIMS_TAIL,
+         "f32[?n:1..4,1,5,5], causal=false"},
         {"scores that somebody else reads",
          "q = var f32[1,2,?t,4]\na = reshape(q, newshape=[-1,-2,-2])\ns = batch_matmul(a, a)\n"
          "y = batch_matmul(softmax(s), a, transpose_b=false)\noutput y\noutput s\n",
@@ -473,6 +506,7 @@ static void test_open(void **state)
     for (int i = 0; i < OT_COUNT(open); i++) {
         optune_err err = {0};
         optune_graph *g = graph_named(open[i].text, open[i].name);
+        fill(g, &random);
         ot_attend *sites = NULL;
         const int n = ot_graph_attends(g, &sites);
         if (n != (open[i].call != NULL))

@@ -369,11 +369,49 @@ static void test_refused(void **state)
 }
 #endif
 
+/* 2049 is a tie of float16, and of bfloat16 so is 257: with 1 behind it neither is rounded but
+ * once, as the number that follows. */
+static void test_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        unsigned short one, large, want;
+        int factor; /* large times it, and 1 */
+    } all[] = {{"f16", 0x3c00, 0x6400, 0x6801, 2}, {"bf16", 0x3f80, 0x4300, 0x4381, 2}};
+    static const char *const names[] = {"dense_nbits_gemv.cpu", "dense_nbits_gemm.cpu"};
+    enum { ROWS = 3, COLUMNS = 19, DEPTH = 2 };
+    for (int t = 0; t < OT_COUNT(all); t++)
+        for (int i = 0; i < OT_COUNT(names); i++) {
+            unsigned short data[ROWS * DEPTH], scale[COLUMNS], add[COLUMNS];
+            unsigned short out[ROWS * COLUMNS];
+            signed char weight[COLUMNS * DEPTH];
+            char text[160];
+            snprintf(text, sizeof text,
+                     "dense_nbits(%s[3,2], const i8[19,2], const %s[19,1], bits=8) -> "
+                     "add(%s[19])",
+                     all[t].type, all[t].type, all[t].type);
+            for (int k = 0; k < ROWS * DEPTH; k++)
+                data[k] = k % DEPTH ? all[t].one : all[t].large;
+            for (int k = 0; k < COLUMNS * DEPTH; k++)
+                weight[k] = (signed char)(k % DEPTH ? 1 : all[t].factor);
+            for (int k = 0; k < COLUMNS; k++)
+                scale[k] = add[k] = all[t].one;
+            direct *d = direct_open(ot_impl_find(names[i]), text, 0);
+            assert_non_null(d);
+            direct_run(d, (const void *const[]){data, weight, scale, add}, (void *[]){out});
+            for (int k = 0; k < ROWS * COLUMNS; k++)
+                if (out[k] != all[t].want)
+                    fail_msg("%s, %s: %#x, not %#x", names[i], text, out[k], all[t].want);
+            direct_close(d);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused), cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_tiles), cmocka_unit_test(test_denormal),
-        cmocka_unit_test(test_wide)};
+        cmocka_unit_test(test_tiles),   cmocka_unit_test(test_denormal),
+        cmocka_unit_test(test_wide),    cmocka_unit_test(test_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,9 @@ static const struct {
     {"take(f32[?n:1..60,33], i64[?b:0..4,?t:1..9])", "take_rows"},
     {"take(i8[?b:1..3,?n:1..9,?k:0..20], i32[?t:1..5], axis=1)", "take_rows"},
     {"take(f64[7,?n:2..9], i64[], axis=1)", "take_rows"},
+    {"take(f32[5,33], i64[?t:0..9])", "take_rows"},
+    {"take(f32[?n:0..3,33], i64[?n:0..3])", "take_rows"},
+    {"take(i16[?b:0..3,7,9], i32[3], axis=1)", "take_rows"},
     {"layout_transform(f32[?n:1..2,?c:1..4,?h:1..5,?w:1..4,8], src_layout=NCHW8c, "
      "dst_layout=NHWC16c)",
      "layout_transform_loops.generic"},
@@ -523,6 +526,45 @@ static void wide_operands(void **state)
     }
 }
 
+/* A step over a long cache packs nothing, however long it may be; more rows would. */
+static void few_rows(void **state)
+{
+    (void)state;
+    static const char text[] = "attention(f32[1,8,%d,128], f32[1,8,?k:1..270000,128], "
+                               "f32[1,8,?k:1..270000,128])";
+    static optune_call call;
+    const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+    const optune_device device = {.kind = "cpu",
+                                  .cores = 1,
+                                  .threads = 1,
+                                  .vector_bytes = 32,
+                                  .vector_registers = 16,
+                                  .l1 = 32 << 10,
+                                  .l2 = 1 << 20};
+    const optune_task task = {&call, &target, &device};
+    const optune_impl *impl = ot_impl_find("attention_tiles.cpu");
+    optune_plan *plan = ot_alloc(sizeof *plan);
+    for (int rows = 1; rows <= 3; rows++) {
+        optune_space *space;
+        optune_config config;
+        optune_err err = {0};
+        char of[160], why[OPTUNE_WHY_SIZE] = "";
+        snprintf(of, sizeof of, text, rows);
+        check_ok(ot_call_parse(of, &call, &err));
+        assert_int_equal(ot_impl_applies(impl, &task, why), rows < 3);
+        if (rows == 3) {
+            check_contains(why, "more than 1 GiB");
+            break;
+        }
+        check_ok(ot_space_open(&task, impl, &space, &err));
+        assert_true(ot_space_fallback(space, &config, NULL));
+        check_ok(ot_plan_make(&task, impl, &config, plan, &err));
+        assert_int_equal(plan->n_scratch, 0);
+        ot_space_close(space);
+    }
+    free(plan);
+}
+
 /* One call: by what selection says and, as OPTUNE_TEST_CONFIGS asks, by everybody. */
 static bool compute_call(batch *b, const char *text)
 {
@@ -595,9 +637,10 @@ static int compute(int n, char **word)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest on_cpu[] = {
-        cmocka_unit_test(wide_operands), cmocka_unit_test(fast_rows),
-        cmocka_unit_test(one_thread), cmocka_unit_test(two_threads)};
+    const struct CMUnitTest on_cpu[] = {cmocka_unit_test(wide_operands),
+                                        cmocka_unit_test(few_rows), cmocka_unit_test(fast_rows),
+                                        cmocka_unit_test(one_thread),
+                                        cmocka_unit_test(two_threads)};
     const struct CMUnitTest opencl[] = {cmocka_unit_test(generic_rows),
                                         cmocka_unit_test(on_opencl)};
     const struct CMUnitTest cuda[] = {cmocka_unit_test(cuda_rows), cmocka_unit_test(on_cuda)};

@@ -342,6 +342,69 @@ static void einsum(ot_text *g, const char *equation, const char *x, const char *
     onnx_node(g, "Einsum", "", "x z", "y", &attrs);
 }
 
+/* Of each side of a product, and of what it gives, one label that is alone may be open, and one dim
+ * of those that become one. */
+static void einstein_sums_of_several_open_dims(void **state)
+{
+    (void)state;
+    static const char *const how[][3] = {
+        {"bij,bjk->bik", "n,3,t", "n,t,5"},
+        {"bqhd,bkhd->bhqk", "n,t,2,4", "n,s,2,4"},
+        {"bhqk,bkhd->bqhd", "n,2,t,s", "n,s,2,4"},
+        {"bi,bij->bj", "n,t", "n,t,3"},
+        {"ij,jk->ki", "n,t", "t,s"},
+        {"btij,j->bti", "n,t,3,2", "2"},
+        {"btii,b->bti", "n,t,3,3", "n"},
+        {"bt,hd->bthd", "n,t", "2,4"},
+        {"bti,io->bto", "n,t,3", "3,4"},
+        {"...qd,...kd->...qk", "n,2,t,4", "n,2,s,4"},
+    };
+    static const optune_binding sizes[2][3] = {{{"n", 3}, {"t", 5}, {"s", 7}},
+                                               {{"n", 1}, {"t", 1}, {"s", 1}}};
+    for (int i = 0; i < OT_COUNT(how); i++) {
+        ot_text g = {0};
+        const bool three = strchr(how[i][1], 's') || strchr(how[i][2], 's');
+        einsum(&g, how[i][0], how[i][1], how[i][2]);
+        onnx_output(&g, "y");
+        const char *path = onnx_saved(&g);
+        for (int k = 0; k < 2; k++)
+            onnx_same_at(path, sizes[k], three ? 3 : 2);
+    }
+}
+
+/* Places along an axis that is open or not; beside it the same dims, or fewer of known ones. */
+static void elements_at_open_places(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *x, *at;
+        int64_t axis;
+    } how[] = {{"n,4,t", "n,4,t", 1}, {"n,4,t", "n,7,t", -2}, {"n,6,5", "n,6,3", 2},
+               {"n,6,5", "n,2,3", 2}, {"4,n,t", "2,n,t", 0},  {"9,4", "n,4", 0}};
+    for (int i = 0; i < OT_COUNT(how); i++) {
+        ot_text g = {0}, attrs = {0};
+        static const float two[] = {2.5f};
+        onnx_input(&g, "x", ONNX_FLOAT, how[i].x);
+        onnx_input(&g, "z", ONNX_FLOAT, how[i].at);
+        onnx_initializer(&g, "two", ONNX_FLOAT, "", two, sizeof two);
+        onnx_node(&g, "Mul", "", "z two", "far", NULL);
+        attr_int(&attrs, "to", ONNX_INT64);
+        onnx_node(&g, "Cast", "", "far", "at", &attrs);
+        attr_int(&attrs, "axis", how[i].axis);
+        onnx_node(&g, "GatherElements", "", "x at", "y", &attrs);
+        onnx_output(&g, "y");
+        const char *path = onnx_saved(&g);
+        const int n = strchr(how[i].x, 't') ? 2 : 1;
+        onnx_same_at(path, (const optune_binding[]){{"n", 3}, {"t", 5}}, n);
+        onnx_same_at(path, (const optune_binding[]){{"n", 1}, {"t", 1}}, n);
+    }
+    ot_text g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "5,n");
+    onnx_input(&g, "z", ONNX_INT64, "3,m");
+    onnx_node(&g, "GatherElements", "", "x z", "y", NULL);
+    onnx_refused(&g, "it needs the value of dim 'm': --bind");
+}
+
 /* Of no elements an open dim does not follow; of two neither does. */
 static void what_does_not_follow_is_asked_for(void **state)
 {
@@ -349,8 +412,10 @@ static void what_does_not_follow_is_asked_for(void **state)
     ot_text g = {0};
     einsum(&g, "pqi,k->pqik", "n,3,0", "5");
     onnx_refused(&g, "of no elements no dim follows");
-    einsum(&g, "bij,bjk->bik", "n,3,t", "n,t,5");
-    onnx_refused(&g, "it needs the value of dim 'n': --bind");
+    einsum(&g, "abij,abjk->abik", "n,m,3,2", "n,m,2,5");
+    onnx_refused(&g, "it has several dims that are open");
+    einsum(&g, "bij,bjk->bik", "n,3,t", "n,s,5");
+    onnx_refused(&g, "it needs the value of dim 't': --bind");
     onnx_input(&g, "x", ONNX_FLOAT, "n,3,0,4");
     onnx_input(&g, "z", ONNX_FLOAT, "4,5");
     onnx_node(&g, "MatMul", "", "x z", "y", NULL);
@@ -423,6 +488,8 @@ int main(void)
         cmocka_unit_test(images_of_any_size),
         cmocka_unit_test(batches_of_volumes),
         cmocka_unit_test(einstein_sums_of_open_batches),
+        cmocka_unit_test(einstein_sums_of_several_open_dims),
+        cmocka_unit_test(elements_at_open_places),
         cmocka_unit_test(batches_that_may_differ_are_asked_for),
         cmocka_unit_test(what_does_not_follow_is_asked_for),
         cmocka_unit_test(limits_of_another_rank),

@@ -289,6 +289,11 @@ static void shaped_by_values(void **state)
     onnx_initializer(&g, "half", ONNX_FLOAT, "1", half, sizeof half);
     gives(read_as_floats(&g, "NonMaxSuppression", "box score most half", NULL),
           (const void *const[]){box, score}, 6, (const float[]){0, 0, 1, 0, 0, 2});
+    g = (ot_text){0};
+    onnx_input(&g, "box", ONNX_FLOAT, "1,3,4");
+    onnx_input(&g, "score", ONNX_FLOAT, "1,1,3");
+    gives(read_as_floats(&g, "NonMaxSuppression", "box score", NULL), /* of each class none */
+          (const void *const[]){box, score}, 0, NULL);
 }
 
 /* Only the dims that a node uses need numbers: how many there are may follow from values. */
@@ -411,6 +416,34 @@ static void rests_of_floats(void **state)
     onnx_gives(&g, 28, x, 5, want, 0);
 }
 
+/* The sign is compared: numbers whose product is less than any have one, too. */
+static void rests_of_small_doubles(void **state)
+{
+    static const double x[] = {1e-170, -1e-170, 1e-170, -0.0,  0,
+                               4e300,  -2e-308, 1e-170, 1e-170},
+                        by[] = {-3e-170, 3e-170, 3e-170,   3,        -3,
+                                -3e300,  3e-308, INFINITY, -INFINITY};
+    static const double want[] = {-2e-170, 2e-170, 1e-170, 0,        0,
+                                  -2e300,  1e-308, 1e-170, -INFINITY};
+    enum { N = sizeof x / sizeof *x };
+    optune_err err = {0};
+    optune_values *values = NULL;
+    ot_text g = {0};
+    char dims[8];
+    (void)state;
+    snprintf(dims, sizeof dims, "%d", (int)N);
+    onnx_input(&g, "x", ONNX_DOUBLE, dims);
+    onnx_initializer(&g, "by", ONNX_DOUBLE, dims, by, sizeof by);
+    onnx_node(&g, "Mod", "rest", "x by", "y", NULL);
+    optune_graph *graph = read_graph(&g, 13);
+    check_ok(optune_graph_evaluate(graph, (const void *const[]){x}, NULL, &values, &err));
+    const double *y = optune_values_data(values, 0);
+    for (int i = 0; i < N; i++)
+        assert_true(y[i] == want[i] || fabs(y[i] / want[i] - 1) < 1e-12);
+    optune_values_free(values);
+    optune_graph_close(graph);
+}
+
 /* A label that an input has twice is its diagonal; without an arrow the result has not got it. */
 static void diagonals_of_sums(void **state)
 {
@@ -442,6 +475,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shifts_of_integers),
         cmocka_unit_test(rests_of_floats),
+        cmocka_unit_test(rests_of_small_doubles),
         cmocka_unit_test(diagonals_of_sums),
         cmocka_unit_test(one_by_one),
         cmocka_unit_test(embeddings),

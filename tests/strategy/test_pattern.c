@@ -144,6 +144,7 @@ static void test_moves(void **state)
     check_refused("layout_transform(f32[1,30,7,7], src_layout=NCHW, dst_layout=NCHW16c)",
                   "no blocks of 16");
     check_refused("transpose(f32[3,4], axes=[0,0])", "no permutation");
+    check_refused("squeeze(f32[3,1], axis=[1,-1])", "'axis' names dim 1 twice");
     check_refused("reshape(f32[3,4], newshape=[5])", "holds 5 elements");
     check_refused("concatenate(f32[3,4], f32[3,5])", "along 'axis'");
 }

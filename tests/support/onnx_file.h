@@ -31,7 +31,7 @@ void attr_ints(ot_text *attrs, const char *name, int n, const int64_t *value);
 void attr_graph(ot_text *attrs, const char *name, ot_text *graph); /* empties `graph` */
 void attr_words(ot_text *attrs, const char *name, const char *list);
 
-enum { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_BOOL = 9 };
+enum { ONNX_FLOAT = 1, ONNX_INT64 = 7, ONNX_BOOL = 9, ONNX_DOUBLE = 11 };
 /* `dims`: "batch,3,4". */
 void onnx_input(ot_text *graph, const char *name, int type, const char *dims);
 /* The type of a value between nodes. */

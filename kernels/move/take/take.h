@@ -31,8 +31,8 @@ bool take_range(const optune_call *call, int input, double *low, double *high);
 /* What is looked up is read and written; how much of data is never read is not known. */
 double take_bytes(const optune_call *call);
 
-/* For `applies` of implementations of take that move whole elements: something to take, elements of
- * 1, 2, 4 or 8 bytes; take_moves_known: and constant shapes. */
+/* For `applies` of implementations of take that move whole elements, of 1, 2, 4 or 8 bytes;
+ * take_moves_known: and constant shapes. */
 bool take_moves_bytes(const optune_call *call, char *why);
 bool take_moves_known(const optune_call *call, char *why);
 
