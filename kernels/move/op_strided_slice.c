@@ -85,7 +85,7 @@ static void name_slice(const optune_call *call, int d, const optune_dim *in, int
         less = from - to;
     else if (step < 0 && from < 0 && d < end->n && to < 0 && in->max < big && to + in->max < 0)
         less = -1 - from;
-    if (less >= 0 && less <= in->min)
+    if (less >= 0 && (less <= in->min || less < over)) /* else one that is shorter is cut */
         optune_dim_compute(out, 1, (const optune_dim *const[]){in}, NULL, over - 1 - less,
                            over);
 }
