@@ -196,6 +196,9 @@ int ot_graph_need_bound(const optune_graph *g, int node, int output, optune_err 
 
 /* infer.c: one call, whose inputs are known already; its outputs become so. */
 int ot_graph_infer_call(optune_graph *g, int node, optune_err *err);
+/* Every dim of this one's name, which may be computed of others, is within these from now on. */
+int ot_graph_narrow(optune_graph *g, const optune_dim *dim, int64_t low, int64_t high,
+                    optune_err *err);
 
 /* ---- partition.c: what is computed as one ------------------------------------------------ */
 enum { OT_GROUP_NODES = 4 * OPTUNE_MAX_EPILOGUES + 1 };

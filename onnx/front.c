@@ -54,6 +54,9 @@ static bool bounded(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool mos
     const int64_t limit = most ? by + 1 : by;
     if (most ? dim->max <= by : dim->min >= by)
         return true;
+    if (*dim->name && !only_name(dim, name)) /* of several names it is bounded itself */
+        return ot_graph_narrow(n->m->g, dim, most ? dim->min : by, most ? by : dim->max,
+                               n->err) >= 0;
     if (!only_name(dim, name) || at_value(dim, high) < limit ||
         (most && at_value(dim, low) >= limit)) {
         ot_onnx_ask(n, dim, -1);

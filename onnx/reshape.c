@@ -42,8 +42,7 @@ static bool next_group(const sides *s, const group *rest, bool last, group *g)
             bool left = false;
             for (int d = 0; d < g->n_to; d++)
                 left = left || is_left(&s->out[g->to + d]);
-            if (!left &&
-                ot_dims_agree(g->n_from, &s->in[g->from], g->n_to, &s->out[g->to]))
+            if (!left && ot_dims_agree(g->n_from, &s->in[g->from], g->n_to, &s->out[g->to]))
                 return true;
         }
     return false;
@@ -138,7 +137,8 @@ static ot_onnx_value *take_apart(ot_onnx_node *n, ot_onnx_value *value, const gr
     if (!value)
         return NULL;
     if (!*product.name || strcmp(product.name, ot_onnx_type(n->m, value)->dim[axis].name)) {
-        ot_onnx_ask(n, &dim[last], -1); /* where quotients have remainders it would be another */
+        ot_onnx_ask(n, &dim[last],
+                    -1); /* where quotients have remainders it would be another */
         return NULL;
     }
     ot_onnx_value *index = places(n, n_factor, &dim[first]);

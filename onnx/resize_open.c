@@ -3,6 +3,7 @@
  * Resize along axes whose sizes only a run knows: positions and weights as onnx/family_resize.c
  * computes them while the file is read, by calls of the graph on how many elements there are.
  */
+#include <math.h>
 #include <string.h>
 
 #include "onnx/resize.h"
@@ -48,11 +49,11 @@ static value *positions(ot_onnx_node *n, const ot_onnx_how *h, const line *l, va
         return both(n, "divide", both(n, "multiply", at, l->last),
                     with(n, "maximum", with(n, "subtract", all, 1), 1));
     if (!strcmp(h->where, "pytorch_half_pixel"))
-        return both(n, "multiply", half,
-                    with(n, "minimum", with(n, "subtract", l->out, 1), 1));
+        return both(n, "multiply", half, with(n, "minimum", with(n, "subtract", l->out, 1), 1));
     if (!strcmp(h->where, "half_pixel_symmetric")) {
         value *beside = with(n, "add", one(n, "negative", both(n, "divide", l->out, all)), 1);
-        return both(n, "add", half, both(n, "multiply", with(n, "multiply", l->in, 0.5), beside));
+        return both(n, "add", half,
+                    both(n, "multiply", with(n, "multiply", l->in, 0.5), beside));
     }
     return half;
 }
@@ -108,9 +109,11 @@ int ot_onnx_taps_open(ot_onnx_node *n, const ot_onnx_how *h, const optune_dim *i
     const int taps = *h->mode == 'n' ? 1 : *h->mode == 'l' ? 2 : 4;
     const optune_dtype dtype = taps == 1 ? f32 : f64; /* as positions are computed elsewhere */
     value *inside[OT_ONNX_RESIZE_TAPS];
-    line l = {.in = ot_onnx_length_open(n, in, dtype), .out = ot_onnx_length_open(n, out, dtype)};
+    line l = {.in = ot_onnx_length_open(n, in, dtype),
+              .out = ot_onnx_length_open(n, out, dtype)};
     l.last = with(n, "subtract", l.in, 1);
-    l.scale = scale > 0 && l.in ? ot_onnx_number(n, l.in, scale) : both(n, "divide", l.out, l.in);
+    l.scale =
+        scale > 0 && l.in ? ot_onnx_number(n, l.in, scale) : both(n, "divide", l.out, l.in);
     value *at = ot_onnx_count_open(n, &zero, out, dtype);
     value *x = at && l.last && l.scale ? positions(n, h, &l, at) : NULL;
     x = x ? ot_onnx_as(n, x, f64) : NULL;
@@ -137,7 +140,7 @@ bool ot_onnx_scaled_open(const optune_dim *in, double scale, optune_dim *out)
 {
     for (int over = 1; over <= MOST_OVER; over++) {
         const double times = scale * over;
-        if (times != (double)(int64_t)times || times > OPTUNE_MAX_DIM)
+        if (times > (double)OPTUNE_MAX_DIM || times != floor(times))
             continue;
         *out = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
         optune_dim_compute(out, 1, (const optune_dim *const[]){in},

@@ -79,7 +79,7 @@ static void name_slice(const optune_call *call, int d, const optune_dim *in, int
     int64_t less = -1; /* what the slice spans is the dim less that */
     if (over > big || from > big || from < -big)
         return;
-    if (step > 0 && from >= 0 && (d >= end->n || (to >= in->max && in->max != OPTUNE_DIM_MAX)))
+    if (step > 0 && from >= 0 && (d >= end->n || to >= host_min(in->max, OPTUNE_MAX_DIM)))
         less = from;
     else if (step > 0 && from >= 0 && to < 0 && to > -big)
         less = from - to;
