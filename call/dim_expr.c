@@ -312,7 +312,7 @@ bool ot_dim_settle(optune_dim *dim, ot_dim_of_name *of, const void *arg)
     return fits;
 }
 
-/* ---- what they are made of -------------------------------------------------------------------- */
+/* ---- what they are made of ---------------------------------------------------------------- */
 
 static optune_dim called_so(const ot_sum *s)
 {
@@ -331,8 +331,8 @@ int ot_dim_terms(const optune_dim *dim, ot_dim_term term[OT_DIM_TERMS])
         const ot_term *t = &s->term[i];
         term[i] = (ot_dim_term){.times = t->times, .n = t->n};
         for (int f = 0; f < t->n; f++) {
-            const ot_sum *factor =
-                t->factor[f]->over ? t->factor[f]->over : ot_sum_of_name(&m, t->factor[f]->text);
+            const ot_sum *factor = t->factor[f]->over ? t->factor[f]->over
+                                                      : ot_sum_of_name(&m, t->factor[f]->text);
             term[i].factor[f] = called_so(factor);
             term[i].by[f] = t->factor[f]->over ? t->factor[f]->by : 1;
             if (!term[i].factor[f].name[0])
@@ -353,7 +353,8 @@ static ot_sum *whole(ot_making *m, const ot_sum *s, int64_t *over)
         int64_t below = 1, by;
         for (int f = 0; f < s->term[i].n && product; f++) {
             const ot_atom *a = s->term[i].factor[f];
-            const ot_sum *factor = a->over ? whole(m, a->over, &by) : ot_sum_of_name(m, a->text);
+            const ot_sum *factor =
+                a->over ? whole(m, a->over, &by) : ot_sum_of_name(m, a->text);
             product = ot_sum_multiply(m, product, factor);
             if (a->over && (__builtin_mul_overflow(below, by, &below) ||
                             __builtin_mul_overflow(below, a->by, &below)))

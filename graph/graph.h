@@ -162,6 +162,9 @@ void ot_graph_say_types(const optune_tensor *given, const optune_tensor *type, o
  * size is not known. */
 bool ot_graph_say_bounds(const optune_tensor *given, const optune_tensor *type, int d,
                          ot_text *to);
+/* ETYPE where a size that a run finds is not within what the graph has as this value's type: that
+ * may be less than what the sizes of its inputs allow, as that of a table's front is. */
+int ot_graph_within(const optune_tensor *type, const optune_tensor *is, optune_err *err);
 /* ---- build.c ----------------------------------------------------------------------------- */
 optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */

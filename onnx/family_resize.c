@@ -12,7 +12,6 @@
 
 typedef ot_onnx_value value;
 
-enum { MOST_TIMES = 64 };
 /* Tables are made for each: a few bytes of a file may not ask for gigabytes. */
 enum { MOST_OUT = 1 << 22 };
 
@@ -350,7 +349,10 @@ static int sizes_at(ot_onnx_node *n, double size[OPTUNE_MAX_RANK], optune_dim to
         const int count = ot_onnx_sizes_of(given, to);
         for (int k = 0; k < count && k < OPTUNE_MAX_RANK; k++)
             size[k] = (double)to[k].min;
-        return count > OPTUNE_MAX_RANK ? ot_onnx_refuse(n, "%d sizes", count) : count;
+        return count < 0 || count > OPTUNE_MAX_RANK
+                   ? ot_onnx_refuse(n, "'sizes' is no list of at most %d integers",
+                                    OPTUNE_MAX_RANK)
+                   : count;
     }
     const int count = numbers(n, 3, "sizes", size);
     for (int k = 0; k < count; k++)
@@ -393,7 +395,8 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
         }
         open = open || l[d].open;
     }
-    if (open && n_sizes && strcmp(ot_onnx_word(n, "keep_aspect_ratio_policy", "stretch"), "stretch"))
+    if (open && n_sizes &&
+        strcmp(ot_onnx_word(n, "keep_aspect_ratio_policy", "stretch"), "stretch"))
         return ot_onnx_refuse(n, "'keep_aspect_ratio_policy' needs all sizes: --bind DIM=N");
     int kept = n_sizes ? keep_aspect(n, count, axis, size) : OPTUNE_OK;
     if (kept >= 0 && crops(h))
@@ -409,38 +412,6 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
         axis[k]->out = (int64_t)out;
     }
     return kept;
-}
-
-/* Whether each element is there as often as the scale says, however many there are. */
-static bool repeats(const how *h, const line *l, int rank)
-{
-    const bool centred =
-        !strcmp(h->where, "half_pixel") || !strcmp(h->where, "pytorch_half_pixel");
-    const bool rounds = !strncmp(h->nearest, "round", 5);
-    const bool floors = !strcmp(h->where, "asymmetric") && !strcmp(h->nearest, "floor");
-    return *h->mode == 'n' && (floors || (centred && rounds)) && l->scale >= 1 &&
-           l->scale <= MOST_TIMES && l->scale == floor(l->scale) && rank < OPTUNE_MAX_RANK;
-}
-
-/* The axis stands last meanwhile, as one dim of those that are joined may be open. */
-static value *repeat_axis(ot_onnx_node *n, value *x, int rank, int axis, const line *l)
-{
-    const int64_t times = (int64_t)l->scale;
-    int order[OPTUNE_MAX_RANK];
-    int64_t to[OPTUNE_MAX_RANK] = {0};
-    value *part[MOST_TIMES];
-    for (int d = 0; d < rank; d++)
-        order[d] = d < axis ? d : d + 1 < rank ? d + 1 : axis;
-    x = ot_onnx_transpose(n, x, rank, order);
-    x = ot_onnx_call(n, "expand_dims", 1, &x, "axis=%d", rank);
-    for (int64_t i = 0; i < times; i++)
-        part[i] = x;
-    x = x ? ot_onnx_join(n, rank, (int)times, part) : NULL;
-    to[rank - 1] = -1;
-    x = ot_onnx_reshape_keeping(n, x, rank, to);
-    for (int d = 0; d < rank; d++)
-        order[d] = d < axis ? d : d == axis ? rank - 1 : d - 1;
-    return ot_onnx_transpose(n, x, rank, order);
 }
 
 static bool is_resized(const line *l)
@@ -507,8 +478,8 @@ static int resize(ot_onnx_node *n)
         return n->err->status;
     for (int d = 0; d < rank && x; d++) {
         if (l[d].open)
-            x = repeats(&h, &l[d], rank) ? repeat_axis(n, x, rank, d, &l[d])
-                                         : resize_open(n, &h, x, d, &l[d]);
+            x = ot_onnx_repeats(&h, l[d].scale, rank) ? ot_onnx_repeat_open(n, x, d, l[d].scale)
+                                                      : resize_open(n, &h, x, d, &l[d]);
         if (l[d].open || !is_resized(&l[d]))
             continue;
         if (l[d].in < 1)

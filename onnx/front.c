@@ -110,7 +110,8 @@ ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const
     if (ot_onnx_has_line(n, from) || optune_dim_known(&length))
         first = ot_onnx_length_open(n, from, dtype);
     else
-        first = ot_onnx_2(n, "subtract", ot_onnx_length_open(n, to, dtype), ot_onnx_length_open(n, &length, dtype));
+        first = ot_onnx_2(n, "subtract", ot_onnx_length_open(n, to, dtype),
+                          ot_onnx_length_open(n, &length, dtype));
     return ot_onnx_2(n, "add", all, first);
 }
 
@@ -150,7 +151,8 @@ bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int
         least = to;
     else if (from < 0)
         least = before > behind ? before : before + behind;
-    else if (to_end && from < step) /* one that is shorter has nothing there, by the same formula */
+    else if (to_end &&
+             from < step) /* one that is shorter has nothing there, by the same formula */
         least = 0;
     return bounded(n, &dim, least, false);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reshape to a shape of which several dims only a run knows. A reshape of the graph tells one dim of
- * all others: so the dims of both sides are cut into groups that are the same product, and each
- * becomes what it shall be by itself. Where a product is taken apart into several such dims
- * (b*t to b and t), its places are looked up, by how many there are of each.
+ * Reshape to a shape of which several dims only a run knows. A reshape of the graph tells one dim
+ * of all others: so the dims of both sides are cut into groups that are the same product, and each
+ * becomes what it shall be by itself. Where a product is taken apart into several such dims (b*t to
+ * b and t), its places are looked up, by how many there are of each.
  */
 #include <string.h>
 
@@ -181,9 +181,14 @@ ot_onnx_value *ot_onnx_reshape_open(ot_onnx_node *n, ot_onnx_value *data,
         return told < 0 ? NULL : ot_onnx_reshape_keeping(n, data, list.n, list.i);
     s.n_out = ot_onnx_sizes_of(shape, s.out);
     memcpy(s.in, type->dim, sizeof s.in);
-    for (int d = 0; d < s.n_out; d++)
+    for (int d = 0; d < s.n_out; d++) {
         if (optune_dim_known(&s.out[d]) && s.out[d].min == 0 && d < s.n_in)
             s.out[d] = s.in[d];
+        if (s.out[d].max == 0) {
+            ot_onnx_ask_sizes(n, shape);
+            return NULL;
+        }
+    }
     const int n_groups = groups_of(&s, all);
     if (n_groups < 0) {
         ot_onnx_ask_sizes(n, shape);

@@ -29,5 +29,9 @@ int ot_onnx_taps_open(ot_onnx_node *n, const ot_onnx_how *h, const optune_dim *i
                       ot_onnx_value *weight[OT_ONNX_RESIZE_TAPS]);
 /* How long an axis of this size becomes by a scale; false: no formula says it. */
 bool ot_onnx_scaled_open(const optune_dim *in, double scale, optune_dim *out);
+/* Whether each element of an axis is there as often as the scale says, however many there are, and
+ * x with them. */
+bool ot_onnx_repeats(const ot_onnx_how *h, double scale, int rank);
+ot_onnx_value *ot_onnx_repeat_open(ot_onnx_node *n, ot_onnx_value *x, int axis, double scale);
 
 #endif

@@ -14,7 +14,7 @@ static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 
 static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
 static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes = 1};
 
-enum { MOST_OVER = 64 };
+enum { MOST_OVER = 64, MOST_TIMES = 64 };
 
 /* What is computed of, [1] each: both sizes and what a step is. */
 typedef struct line {
@@ -148,4 +148,36 @@ bool ot_onnx_scaled_open(const optune_dim *in, double scale, optune_dim *out)
         return *out->name != 0;
     }
     return false;
+}
+
+bool ot_onnx_repeats(const ot_onnx_how *h, double scale, int rank)
+{
+    const bool centred =
+        !strcmp(h->where, "half_pixel") || !strcmp(h->where, "pytorch_half_pixel");
+    const bool rounds = !strncmp(h->nearest, "round", 5);
+    const bool floors = !strcmp(h->where, "asymmetric") && !strcmp(h->nearest, "floor");
+    return *h->mode == 'n' && (floors || (centred && rounds)) && scale >= 1 &&
+           scale <= MOST_TIMES && scale == floor(scale) && rank < OPTUNE_MAX_RANK;
+}
+
+/* The axis stands last meanwhile, as one dim of those that are joined may be open. */
+value *ot_onnx_repeat_open(ot_onnx_node *n, value *x, int axis, double scale)
+{
+    const int64_t times = (int64_t)scale;
+    const int rank = ot_onnx_rank(n, x);
+    int order[OPTUNE_MAX_RANK];
+    int64_t to[OPTUNE_MAX_RANK] = {0};
+    value *part[MOST_TIMES];
+    for (int d = 0; d < rank; d++)
+        order[d] = d < axis ? d : d + 1 < rank ? d + 1 : axis;
+    x = ot_onnx_transpose(n, x, rank, order);
+    x = ot_onnx_call(n, "expand_dims", 1, &x, "axis=%d", rank);
+    for (int64_t i = 0; i < times; i++)
+        part[i] = x;
+    x = x ? ot_onnx_join(n, rank, (int)times, part) : NULL;
+    to[rank - 1] = -1;
+    x = ot_onnx_reshape_keeping(n, x, rank, to);
+    for (int d = 0; d < rank; d++)
+        order[d] = d < axis ? d : d == axis ? rank - 1 : d - 1;
+    return ot_onnx_transpose(n, x, rank, order);
 }

@@ -95,16 +95,18 @@ static ot_onnx_value *ones_of_quotient(ot_onnx_node *n, const optune_dim *over, 
                                        int depth)
 {
     ot_onnx_value *all = ones_of(n, over, depth + 1);
-    return by == 1 || !all ? all
-                           : ot_onnx_call(n, "strided_slice", 1, &all,
-                                          "begin=[%lld], end=[%lld], strides=[%lld]",
-                                          (long long)by - 1, (long long)OPTUNE_MAX_DIM,
-                                          (long long)by);
+    return by == 1 || !all
+               ? all
+               : ot_onnx_call(n, "strided_slice", 1, &all,
+                              "begin=[%lld], end=[%lld], strides=[%lld]", (long long)by - 1,
+                              (long long)OPTUNE_MAX_DIM, (long long)by);
 }
 
 static ot_onnx_value *ones_of_term(ot_onnx_node *n, const ot_dim_term *term, int depth)
 {
-    ot_onnx_value *all = term->times > 1 || !term->n ? ones(n, 1, &(optune_dim){.min = term->times, .max = term->times}) : NULL;
+    ot_onnx_value *all = term->times > 1 || !term->n
+                             ? ones(n, 1, &(optune_dim){.min = term->times, .max = term->times})
+                             : NULL;
     for (int f = 0; f < term->n; f++) {
         ot_onnx_value *line = ones_of_quotient(n, &term->factor[f], term->by[f], depth);
         all = line ? ones_of_product(n, all, line) : NULL;
