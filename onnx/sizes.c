@@ -284,8 +284,7 @@ int ot_onnx_make_sized(ot_onnx_node *n)
                {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0},   {"Reshape", '='},
                {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'},   {"Div", '/'},
                {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'},
-               {"Resize", '?'},
-               {"Shape", '?'},  {"Size", '?'}};
+               {"Resize", '?'}, {"Shape", '?'},   {"Size", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
     if (!strncmp(name, "Cast", 4) || !strcmp(name, "Equal"))

@@ -74,7 +74,10 @@ bool ot_onnx_has_line(const ot_onnx_node *n, const optune_dim *dim)
     return find_line(n, dim, &node, &axis) != NULL;
 }
 
-enum { DEEPEST = 4 }; /* quotients of a dim within one another */
+enum {
+    DEEPEST = 4,          /* quotients of a dim within one another */
+    MOST_TIMES = 1 << 24, /* elements of constants, which a few bytes of a file may ask for */
+};
 
 static ot_onnx_value *ones(ot_onnx_node *n, int rank, const optune_dim *dim);
 static ot_onnx_value *ones_of(ot_onnx_node *n, const optune_dim *dim, int depth);
@@ -127,7 +130,7 @@ static ot_onnx_value *ones_of_sum(ot_onnx_node *n, const optune_dim *dim, int de
     for (int i = 0; i < terms; i++) {
         if (term[i].times < 0 && !term[i].n)
             less = -term[i].times;
-        else if (term[i].times < 0 || term[i].times > OPTUNE_MAX_DIM ||
+        else if (term[i].times < 0 || term[i].times > MOST_TIMES ||
                  !(part[parts++] = ones_of_term(n, &term[i], depth)))
             return NULL;
     }
