@@ -311,3 +311,85 @@ bool ot_dim_settle(optune_dim *dim, ot_dim_of_name *of, const void *arg)
     ot_arena_release(&m.arena);
     return fits;
 }
+
+/* ---- what they are made of ---------------------------------------------------------------- */
+
+static optune_dim called_so(const ot_sum *s)
+{
+    optune_dim dim = {.min = 0, .max = OPTUNE_DIM_MAX};
+    return call_it(&dim, s) ? dim : (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
+}
+
+int ot_dim_terms(const optune_dim *dim, ot_dim_term term[OT_DIM_TERMS])
+{
+    _Static_assert((int)OT_DIM_TERMS == (int)OT_SUM_TERMS, "all terms of a sum");
+    _Static_assert((int)OT_DIM_FACTORS == (int)OT_TERM_FACTORS, "all factors of a term");
+    ot_making m = {.p = NULL};
+    const ot_sum *s = of_dim(&m, dim);
+    int n = s ? s->n : 0;
+    for (int i = 0; i < n; i++) {
+        const ot_term *t = &s->term[i];
+        term[i] = (ot_dim_term){.times = t->times, .n = t->n};
+        for (int f = 0; f < t->n; f++) {
+            const ot_sum *factor = t->factor[f]->over ? t->factor[f]->over
+                                                      : ot_sum_of_name(&m, t->factor[f]->text);
+            term[i].factor[f] = called_so(factor);
+            term[i].by[f] = t->factor[f]->over ? t->factor[f]->by : 1;
+            if (!term[i].factor[f].name[0])
+                n = 0;
+        }
+    }
+    ot_arena_release(&m.arena);
+    return n;
+}
+
+/* What it is times `over` where no quotient has a remainder. */
+static ot_sum *whole(ot_making *m, const ot_sum *s, int64_t *over)
+{
+    ot_sum *all = ot_sum_number(m, 0);
+    *over = 1;
+    for (int i = 0; s && i < s->n && all; i++) {
+        ot_sum *product = ot_sum_number(m, s->term[i].times);
+        int64_t below = 1, by;
+        for (int f = 0; f < s->term[i].n && product; f++) {
+            const ot_atom *a = s->term[i].factor[f];
+            const ot_sum *factor =
+                a->over ? whole(m, a->over, &by) : ot_sum_of_name(m, a->text);
+            product = ot_sum_multiply(m, product, factor);
+            if (a->over && (__builtin_mul_overflow(below, by, &below) ||
+                            __builtin_mul_overflow(below, a->by, &below)))
+                return NULL;
+        }
+        all = ot_sum_multiply(m, all, ot_sum_number(m, below));
+        all = ot_sum_add(m, all, product, *over);
+        if (__builtin_mul_overflow(*over, below, over))
+            return NULL;
+    }
+    return s ? all : NULL;
+}
+
+static ot_sum *whole_product(ot_making *m, int n, const optune_dim *dim, int64_t *over)
+{
+    ot_sum *all = ot_sum_number(m, 1);
+    *over = 1;
+    for (int i = 0; i < n && all; i++) {
+        int64_t by;
+        all = ot_sum_multiply(m, all, whole(m, of_dim(m, &dim[i]), &by));
+        if (all && __builtin_mul_overflow(*over, by, over))
+            return NULL;
+    }
+    return all;
+}
+
+bool ot_dims_agree(int n, const optune_dim *a, int m, const optune_dim *b)
+{
+    ot_making making = {.p = NULL};
+    int64_t over[2];
+    const ot_sum *x = whole_product(&making, n, a, &over[0]);
+    const ot_sum *y = whole_product(&making, m, b, &over[1]);
+    x = x ? ot_sum_multiply(&making, x, ot_sum_number(&making, over[1])) : NULL;
+    x = y ? ot_sum_add(&making, x, y, -over[0]) : NULL;
+    const bool agree = x && ot_sum_is_number(x) && !x->n;
+    ot_arena_release(&making.arena);
+    return agree;
+}

@@ -36,4 +36,18 @@ bool ot_dim_follows(const optune_dim *dim, ot_dim_of_name *of, const void *arg);
  * range to what their ranges allow. False: that leaves nothing, and it is as it was. */
 bool ot_dim_settle(optune_dim *dim, ot_dim_of_name *of, const void *arg);
 
+enum { OT_DIM_TERMS = 8, OT_DIM_FACTORS = 4 };
+/* One term of a dim that is computed: times factor * factor ..., each a name, or where by > 1 a dim
+ * over that, rounded down. A number has no factors. */
+typedef struct ot_dim_term {
+    int64_t times;
+    int n;
+    optune_dim factor[OT_DIM_FACTORS];
+    int64_t by[OT_DIM_FACTORS];
+} ot_dim_term;
+/* The terms of a dim with a name, the number last; 0: it has none. */
+int ot_dim_terms(const optune_dim *dim, ot_dim_term term[OT_DIM_TERMS]);
+/* Whether both products are one number wherever no quotient in them has a remainder. */
+bool ot_dims_agree(int n, const optune_dim *a, int m, const optune_dim *b);
+
 #endif

@@ -69,7 +69,9 @@ static int settle_types(const optune_values *v, int id, optune_call *call,
                         const void *const *in, optune_err *err)
 {
     optune_err inner = {0};
-    const int status = ot_call_shape(call, in, &inner);
+    int status = ot_call_shape(call, in, &inner);
+    for (int o = 0; o < call->n_outputs && status >= 0; o++)
+        status = ot_graph_within(&v->g->node[id].out[o], &call->output[o], &inner);
     if (status < 0)
         return fail(v, id, status, inner.text, err);
     if (!call->op->reference)

@@ -378,6 +378,16 @@ static int refuse_size(const char *name, int64_t size, optune_err *err)
                        name, (long long)size, (long long)OPTUNE_MAX_DIM);
 }
 
+int ot_graph_narrow(optune_graph *g, const optune_dim *dim, int64_t low, int64_t high,
+                    optune_err *err)
+{
+    inference in = {.g = g, .err = err};
+    optune_dim own = *dim; /* the graph's may be one of those that change */
+    own.min = low;
+    own.max = high;
+    return learn(&in, own.name, &own);
+}
+
 int optune_graph_bind(optune_graph *g, const char *name, int64_t value, optune_err *err)
 {
     OT_ENTER(err, {"graph", g}, {"dim", name});

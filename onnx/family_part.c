@@ -156,9 +156,15 @@ static int slice(ot_onnx_node *n)
         const int d = c.axis[i];
         if (c.from[i] == 0 && c.to[i] >= ot_onnx_type(n->m, data)->dim[d].max && c.step[i] == 1)
             continue; /* all of it */
+        if (dim[d] < 0 && c.step[i] == -1 && c.from[i] == -1 && c.to[i] < -OPTUNE_MAX_DIM) {
+            data = ot_onnx_call(n, "reverse", 1, &data, "axis=%d", d);
+            if (!data)
+                return n->err->status;
+            continue;
+        }
         step[d] = c.step[i];
-        if (dim[d] < 0 && c.step[i] == 1) {
-            if (!ot_onnx_cut_open(n, data, d, c.from[i], c.to[i]))
+        if (dim[d] < 0 && c.step[i] > 0) {
+            if (!ot_onnx_cut_open(n, data, d, c.from[i], c.to[i], c.step[i]))
                 return n->err->status;
             from[d] = c.from[i];
             to[d] = c.to[i] < OPTUNE_MAX_DIM ? c.to[i] : OPTUNE_MAX_DIM;
@@ -193,12 +199,13 @@ static ot_onnx_value *repeated(ot_onnx_node *n, ot_onnx_value *data, const char 
 {
     int64_t dim[OPTUNE_MAX_RANK];
     const int rank = ot_onnx_rank(n, data);
-    unsigned wanted = 0;
-    for (int d = 0; d < rank; d++)
-        wanted |= (unsigned)(before[d] || after[d]) << d;
-    if (!ot_onnx_dims_at(n, data, wanted, dim))
+    if (!ot_onnx_dims_at(n, data, 0, dim))
         return NULL;
     for (int d = 0; d < rank && data; d++) {
+        if (dim[d] < 0 && (before[d] || after[d])) {
+            data = ot_onnx_pad_open(n, data, d, mode, before[d], after[d]);
+            continue;
+        }
         const int64_t extent = before[d] + dim[d] + after[d];
         /* A pad below 0 takes elements away; what comes round again is of those that are left. */
         const int64_t cut = *mode == 'w' && before[d] < 0 ? -before[d] : 0;

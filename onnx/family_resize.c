@@ -8,28 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onnx/onnx.h"
+#include "onnx/resize.h"
 
 typedef ot_onnx_value value;
 
-enum { MOST_TAPS = 4, MOST_TIMES = 64 };
 /* Tables are made for each: a few bytes of a file may not ask for gigabytes. */
 enum { MOST_OUT = 1 << 22 };
 
-/* How positions of the output are those of the input, and what is made of what lies there. */
-typedef struct how {
-    const char *mode, *where, *nearest;
-    double cubic;
-    bool exclude;
-    bool smooth;   /* where an axis shrinks, what lies between its elements counts, too */
-    bool outwards; /* up where an axis shrinks: opset 10 does not say so, its examples do */
-    bool cut_off;  /* of integers: a sum of equal numbers may not be a little less than them */
-} how;
+typedef ot_onnx_how how;
 
 typedef struct line {
     int64_t in, out;
     double scale;
     double from, to; /* of 1: the part that is resized, as tf_crop_and_resize counts it */
+    bool open;       /* to or from a size that only a run knows: `dim`, or by the scale */
+    optune_dim dim;
 } line;
 
 static how how_of(const ot_onnx_node *n)
@@ -112,9 +105,6 @@ static double position(const how *h, const line *l, int64_t i)
     return half;
 }
 
-/* As onnxruntime, by experiment, takes what is this close to the middle of two for the middle. */
-static const double middle = 1e-6;
-
 static double nearest(const how *h, const line *l, double x)
 {
     const double low = floor(x);
@@ -122,7 +112,7 @@ static double nearest(const how *h, const line *l, double x)
         return ceil(x);
     if (!strcmp(h->nearest, "floor") || !strcmp(h->nearest, "ceil"))
         return *h->nearest == 'f' ? low : ceil(x);
-    if (fabs(x - low - 0.5) <= middle)
+    if (fabs(x - low - 0.5) <= ot_onnx_middle)
         return low + !strcmp(h->nearest, "round_prefer_ceil");
     return floor(x + 0.5);
 }
@@ -215,14 +205,32 @@ static value *column(ot_onnx_node *n, optune_dtype dtype, int64_t elements, int 
     return ot_onnx_room(n->m, &type, &made, n->err) < 0 ? NULL : made;
 }
 
+/* The sum of these elements along an axis by their weights. */
+static value *weighed(ot_onnx_node *n, const how *h, value *x, int axis, int n_taps,
+                      value *const *index, value *const *weight)
+{
+    value *first = NULL, *sum = NULL;
+    for (int t = 0; t < n_taps; t++) {
+        value *part =
+            ot_onnx_call(n, "take", 2, (value *const[]){x, index[t]}, "axis=%d", axis);
+        first = t ? first : part;
+        if (h->cut_off && t) /* the first, and by its weight what the second is more */
+            part = ot_onnx_2(n, "subtract", part, first);
+        if (n_taps > 1 && !(h->cut_off && !t))
+            part = ot_onnx_2(n, "multiply", part, weight[t]);
+        sum = t ? ot_onnx_2(n, "add", sum, part) : part;
+    }
+    return sum;
+}
+
 static value *resize_axis(ot_onnx_node *n, const how *h, value *x, int axis, const line *l)
 {
     const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
-    value *index[MOST_TAPS], *weight[MOST_TAPS], *first = NULL, *sum = NULL;
+    value *index[OT_ONNX_RESIZE_TAPS], *weight[OT_ONNX_RESIZE_TAPS];
     const optune_tensor *type = ot_onnx_type(n->m, x);
     const optune_dtype dtype = type->dtype;
-    int64_t at[MOST_TAPS];
-    double by[MOST_TAPS];
+    int64_t at[OT_ONNX_RESIZE_TAPS];
+    double by[OT_ONNX_RESIZE_TAPS];
     const int n_taps = taps(h, l, 0, at, by), rank = type->rank;
     for (int t = 0; t < n_taps; t++) {
         index[t] = column(n, i64, l->out, 1);
@@ -237,17 +245,34 @@ static value *resize_axis(ot_onnx_node *n, const how *h, value *x, int axis, con
             ot_elements_set(dtype, weight[t]->data, i, 1, &by[t]);
         }
     }
-    for (int t = 0; t < n_taps; t++) {
-        value *part =
-            ot_onnx_call(n, "take", 2, (value *const[]){x, index[t]}, "axis=%d", axis);
-        first = t ? first : part;
-        if (h->cut_off && t) /* the first, and by its weight what the second is more */
-            part = ot_onnx_2(n, "subtract", part, first);
-        if (n_taps > 1 && !(h->cut_off && !t))
-            part = ot_onnx_2(n, "multiply", part, weight[t]);
-        sum = t ? ot_onnx_2(n, "add", sum, part) : part;
+    return weighed(n, h, x, axis, n_taps, index, weight);
+}
+
+/* The same along an axis of which only a run knows the size, or what it becomes. */
+static value *resize_open(ot_onnx_node *n, const how *h, value *x, int axis, const line *l)
+{
+    value *index[OT_ONNX_RESIZE_TAPS], *weight[OT_ONNX_RESIZE_TAPS];
+    const optune_tensor *type = ot_onnx_type(n->m, x);
+    const optune_dtype dtype = type->dtype;
+    const optune_dim in = type->dim[axis];
+    const int rank = type->rank;
+    optune_dim out = l->dim;
+    if (crops(h) || (h->smooth && l->scale < 1) ||
+        (l->scale > 0 && !ot_onnx_scaled_open(&in, l->scale, &out))) {
+        ot_onnx_ask(n, optune_dim_known(&in) ? &out : &in, axis);
+        return NULL;
     }
-    return sum;
+    const int n_taps = ot_onnx_taps_open(n, h, &in, &out, l->scale, index, weight);
+    for (int t = 0; t < n_taps && n_taps > 1; t++) {
+        int64_t to[OPTUNE_MAX_RANK] = {-1};
+        for (int d = 1; d < rank - axis; d++)
+            to[d] = 1;
+        weight[t] = weight[t] ? ot_onnx_as(n, weight[t], dtype) : NULL;
+        weight[t] = weight[t] ? ot_onnx_reshape(n, weight[t], rank - axis, to) : NULL;
+        if (!weight[t])
+            return NULL;
+    }
+    return n_taps < 1 ? NULL : weighed(n, h, x, axis, n_taps, index, weight);
 }
 
 /* The numbers of a constant input, or of an attribute of old opsets; 0: there are none. */
@@ -316,15 +341,36 @@ static double scaled(double part, double scale)
     return all < 0x1p24 ? (double)(float)all : all;
 }
 
+/* The list of sizes as dims, and as numbers where all are; how many, likewise. */
+static int sizes_at(ot_onnx_node *n, double size[OPTUNE_MAX_RANK], optune_dim to[OT_ONNX_LIST])
+{
+    const value *given = ot_onnx_in(n, 3);
+    if (given && given->sizes) {
+        const int count = ot_onnx_sizes_of(given, to);
+        for (int k = 0; k < count && k < OPTUNE_MAX_RANK; k++)
+            size[k] = (double)to[k].min;
+        return count < 0 || count > OPTUNE_MAX_RANK
+                   ? ot_onnx_refuse(n, "'sizes' is no list of at most %d integers",
+                                    OPTUNE_MAX_RANK)
+                   : count;
+    }
+    const int count = numbers(n, 3, "sizes", size);
+    for (int k = 0; k < count; k++)
+        to[k] = (optune_dim){.min = (int64_t)size[k], .max = (int64_t)size[k]};
+    return count;
+}
+
 /* Every axis's extents and scale. */
 static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, line *l)
 {
     const bool two = !strcmp(n->op->name, "Upsample") || n->m->opset < 11;
     double scale[OPTUNE_MAX_RANK], size[OPTUNE_MAX_RANK];
+    optune_dim to[OT_ONNX_LIST];
     ot_onnx_list axes;
     line *axis[OPTUNE_MAX_RANK];
     const int n_scales = numbers(n, two ? 1 : 2, "scales", scale);
-    const int n_sizes = n_scales || two ? 0 : numbers(n, 3, "sizes", size);
+    const int n_sizes = n_scales || two ? 0 : sizes_at(n, size, to);
+    bool open = false;
     const int some = n_sizes < 0 ? n_sizes : ot_onnx_ints(n, "axes", &axes);
     if (n_scales < 0 || some < 0)
         return n->err->status;
@@ -335,16 +381,29 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
         const int d = some ? ot_onnx_axis(n, axes.i[k], rank) : k;
         if (d < 0)
             return n->err->status;
-        if (l[d].in < 0 && !n_scales)
-            return ot_onnx_ask(n, &ot_onnx_type(n->m, x)->dim[d], d);
+        const optune_dim *dim = &ot_onnx_type(n->m, x)->dim[d];
         axis[k] = &l[d];
-        axis[k]->scale = n_scales ? scale[k] : size[k] / (double)l[d].in;
+        if (n_scales) {
+            l[d].scale = scale[k];
+            l[d].open = l[d].in < 0 && scale[k] != 1;
+        } else if (l[d].in < 0 || !optune_dim_known(&to[k])) {
+            l[d].open = !*dim->name || strcmp(dim->name, to[k].name) != 0;
+            l[d].scale = l[d].open ? 0 : 1;
+            l[d].dim = to[k];
+        } else {
+            l[d].scale = size[k] / (double)l[d].in;
+        }
+        open = open || l[d].open;
     }
+    if (open && n_sizes &&
+        strcmp(ot_onnx_word(n, "keep_aspect_ratio_policy", "stretch"), "stretch"))
+        return ot_onnx_refuse(n, "'keep_aspect_ratio_policy' needs all sizes: --bind DIM=N");
     int kept = n_sizes ? keep_aspect(n, count, axis, size) : OPTUNE_OK;
     if (kept >= 0 && crops(h))
         kept = take_parts(n, count, axis);
     for (int k = 0; k < count && kept >= 0; k++) {
-        if (axis[k]->in < 0 && axis[k]->scale > 0)
+        if ((axis[k]->in < 0 || axis[k]->open) && (axis[k]->scale > 0 || !n_scales) &&
+            (n_scales || !optune_dim_known(&to[k]) || to[k].min > 0))
             continue;
         const double part = (double)axis[k]->in * (axis[k]->to - axis[k]->from);
         const double out = n_scales ? floor(scaled(part, scale[k])) : size[k];
@@ -355,41 +414,9 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
     return kept;
 }
 
-/* Each element along an axis of unknown size as often as the scale says, where that is what it
- * means; the axis stands last meanwhile, as one dim of those that are joined may be open. */
-static value *repeat_axis(ot_onnx_node *n, const how *h, value *x, int rank, int axis,
-                          const line *l)
-{
-    const bool centred =
-        !strcmp(h->where, "half_pixel") || !strcmp(h->where, "pytorch_half_pixel");
-    const bool rounds = !strncmp(h->nearest, "round", 5);
-    const bool floors = !strcmp(h->where, "asymmetric") && !strcmp(h->nearest, "floor");
-    const int64_t times = l->scale <= MOST_TIMES ? (int64_t)l->scale : 0;
-    int order[OPTUNE_MAX_RANK];
-    int64_t to[OPTUNE_MAX_RANK] = {0};
-    value *part[MOST_TIMES];
-    if (*h->mode != 'n' || !(floors || (centred && rounds)) || (double)times != l->scale ||
-        rank == OPTUNE_MAX_RANK) {
-        ot_onnx_ask(n, &ot_onnx_type(n->m, x)->dim[axis], axis);
-        return NULL;
-    }
-    for (int d = 0; d < rank; d++)
-        order[d] = d < axis ? d : d + 1 < rank ? d + 1 : axis;
-    x = ot_onnx_transpose(n, x, rank, order);
-    x = ot_onnx_call(n, "expand_dims", 1, &x, "axis=%d", rank);
-    for (int64_t i = 0; i < times; i++)
-        part[i] = x;
-    x = x ? ot_onnx_join(n, rank, (int)times, part) : NULL;
-    to[rank - 1] = -1;
-    x = ot_onnx_reshape_keeping(n, x, rank, to);
-    for (int d = 0; d < rank; d++)
-        order[d] = d < axis ? d : d == axis ? rank - 1 : d - 1;
-    return ot_onnx_transpose(n, x, rank, order);
-}
-
 static bool is_resized(const line *l)
 {
-    return l->out != l->in || l->scale != 1 || l->from != 0 || l->to != 1;
+    return l->open || l->out != l->in || l->scale != 1 || l->from != 0 || l->to != 1;
 }
 
 /* What is between whole numbers is computed as floats, which hold these numbers, and cut off:
@@ -450,9 +477,10 @@ static int resize(ot_onnx_node *n)
     if (resized && widen(n, &h, &x) < 0)
         return n->err->status;
     for (int d = 0; d < rank && x; d++) {
-        if (l[d].in < 0 && is_resized(&l[d]))
-            x = repeat_axis(n, &h, x, rank, d, &l[d]);
-        if (l[d].in < 0 || !is_resized(&l[d]))
+        if (l[d].open)
+            x = ot_onnx_repeats(&h, l[d].scale, rank) ? ot_onnx_repeat_open(n, x, d, l[d].scale)
+                                                      : resize_open(n, &h, x, d, &l[d]);
+        if (l[d].open || !is_resized(&l[d]))
             continue;
         if (l[d].in < 1)
             return ot_onnx_refuse(n, "there is nothing along axis %d", d);

@@ -33,11 +33,8 @@ static int reshape(ot_onnx_node *n)
     ot_onnx_value *data = ot_onnx_need(n, 0);
     ot_onnx_list list = {0};
     const ot_onnx_value *shape = ot_onnx_in(n, 1);
-    if (data && shape && shape->sizes) {
-        const int told = ot_onnx_shape_list(n, shape, ot_onnx_type(n->m, data), &list);
-        return told < 0 ? told
-                        : ot_onnx_give(n, 0, ot_onnx_reshape_keeping(n, data, list.n, list.i));
-    }
+    if (data && shape && shape->sizes)
+        return ot_onnx_give(n, 0, ot_onnx_reshape_open(n, data, shape));
     const int status = data ? ot_onnx_list_at(n, "shape", 1, &list) : n->err->status;
     if (status < 0)
         return status;

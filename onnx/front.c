@@ -11,6 +11,8 @@
 
 static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
 
+enum { MOST_PADS = 1 << 24 }; /* a table of places */
+
 static bool is_it(const void *arg, const char *name, optune_dim *is)
 {
     (void)name;
@@ -52,6 +54,9 @@ static bool bounded(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool mos
     const int64_t limit = most ? by + 1 : by;
     if (most ? dim->max <= by : dim->min >= by)
         return true;
+    if (*dim->name && !only_name(dim, name)) /* of several names it is bounded itself */
+        return ot_graph_narrow(n->m->g, dim, most ? dim->min : by, most ? by : dim->max,
+                               n->err) >= 0;
     if (!only_name(dim, name) || at_value(dim, high) < limit ||
         (most && at_value(dim, low) >= limit)) {
         ot_onnx_ask(n, dim, -1);
@@ -68,9 +73,16 @@ static bool bounded(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool mos
     return optune_graph_bound(n->m->g, name, most ? 0 : least, most ? low : -1, n->err) >= 0;
 }
 
-/* As a number of a run, [1]. */
-static ot_onnx_value *length_of(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype)
+ot_onnx_value *ot_onnx_length_open(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype)
 {
+    const optune_tensor one = {.dtype = dtype, .rank = 1, .dim = {optune_dim_of(1)}};
+    ot_onnx_value *number = NULL;
+    const double is = (double)dim->min;
+    if (optune_dim_known(dim)) {
+        if (ot_onnx_room(n->m, &one, &number, n->err) >= 0)
+            ot_elements_set(dtype, number->data, 0, 1, &is);
+        return number;
+    }
     ot_onnx_value *all = ot_onnx_ones_along(n, dim, dtype, 1, 0);
     return ot_onnx_call(n, "sum", 1, &all, "axis=[0], keepdims=true");
 }
@@ -96,9 +108,10 @@ ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const
     optune_dim_compute(&length, 2, ends, (const int64_t[]){1, -1}, 0, 1);
     ot_onnx_value *all = count_up(n, &length, dtype), *first;
     if (ot_onnx_has_line(n, from) || optune_dim_known(&length))
-        first = length_of(n, from, dtype);
+        first = ot_onnx_length_open(n, from, dtype);
     else
-        first = ot_onnx_2(n, "subtract", length_of(n, to, dtype), length_of(n, &length, dtype));
+        first = ot_onnx_2(n, "subtract", ot_onnx_length_open(n, to, dtype),
+                          ot_onnx_length_open(n, &length, dtype));
     return ot_onnx_2(n, "add", all, first);
 }
 
@@ -123,20 +136,70 @@ ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
 }
 
 bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int64_t from,
-                      int64_t to)
+                      int64_t to, int64_t step)
 {
     const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
-    const bool to_end = to >= OPTUNE_MAX_DIM, first = from == 0 && to == 1;
+    const bool to_end = to >= OPTUNE_MAX_DIM;
     if (from < -OPTUNE_MAX_DIM) /* before the first, as far as a dim reaches */
         from = 0;
-    if (to < -OPTUNE_MAX_DIM)
+    if (to < -OPTUNE_MAX_DIM || from > OPTUNE_MAX_DIM || from < -OPTUNE_MAX_DIM || step < 1 ||
+        (from < 0 && to >= 0 && !to_end))
         return ot_onnx_ask(n, &dim, axis) >= 0;
     const int64_t before = from < 0 ? -from : from, behind = to < 0 ? -to : 0;
-    if (before > OPTUNE_MAX_DIM || (!to_end && !first && to >= 0))
-        return ot_onnx_ask(n, &dim, axis) >= 0;
-    return bounded(n, &dim,
-                   first                         ? 1
-                   : from < 0 && before > behind ? before
-                                                 : before + behind,
-                   false);
+    int64_t least = before + behind; /* where both ends are within the dim, in this order */
+    if (to >= 0 && !to_end)
+        least = to;
+    else if (from < 0)
+        least = before > behind ? before : before + behind;
+    else if (to_end &&
+             from < step) /* one that is shorter has nothing there, by the same formula */
+        least = 0;
+    return bounded(n, &dim, least, false);
+}
+
+/* These places of an axis, counted from its end where they are below 0: from one on as many as
+ * `count`, by steps. */
+static ot_onnx_value *places_from(ot_onnx_node *n, ot_onnx_value *value, int axis, int64_t from,
+                                  int64_t step, int64_t count)
+{
+    const optune_tensor type = {.dtype = i64, .rank = 1, .dim = {optune_dim_of(count)}};
+    ot_onnx_value *index = NULL;
+    if (ot_onnx_room(n->m, &type, &index, n->err) < 0)
+        return NULL;
+    for (int64_t i = 0; i < count; i++)
+        ((int64_t *)index->data)[i] = from + i * step;
+    return ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){value, index}, "axis=%d", axis);
+}
+
+ot_onnx_value *ot_onnx_pad_open(ot_onnx_node *n, ot_onnx_value *value, int axis,
+                                const char *mode, int64_t before, int64_t after)
+{
+    const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
+    const int64_t more = before > after ? before : after;
+    const int step = *mode == 'e' ? 0 : *mode == 'w' ? 1 : -1;
+    ot_onnx_value *part[3];
+    int parts = 0;
+    if (before < 0 || after < 0 || more > MOST_PADS) {
+        ot_onnx_ask(n, &dim, axis);
+        return NULL;
+    }
+    if (!bounded(n, &dim, step == 0 ? 1 : more + (step < 0), false))
+        return NULL;
+    if (before)
+        part[parts++] = places_from(n, value, axis,
+                                    step == 0  ? 0
+                                    : step > 0 ? -before
+                                               : before,
+                                    step, before);
+    part[parts++] = value;
+    if (after)
+        part[parts++] = places_from(n, value, axis,
+                                    step == 0  ? -1
+                                    : step > 0 ? 0
+                                               : -2,
+                                    step, after);
+    for (int i = 0; i < parts; i++)
+        if (!part[i])
+            return NULL;
+    return ot_onnx_join(n, axis, parts, part);
 }

@@ -642,9 +642,14 @@ int ot_onnx_sizes_of(const ot_onnx_value *value, optune_dim dim[OT_ONNX_LIST]);
 /* Fails by the first one of such a list that is no number. */
 int ot_onnx_ask_sizes(ot_onnx_node *n, const ot_onnx_value *value);
 /* What reshaping a value of the type `from` to `shape` is, with 0 or OT_ONNX_FROM_LAST for dims
- * that stay and -1 for one that follows; fails where two would. */
+ * that stay and -1 for one that follows; 0 where several would, 1 else. */
 int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune_tensor *from,
                        ot_onnx_list *list);
+
+/* ---- reshape.c: a shape of which several dims only a run knows ------------------------------- */
+/* The data in such a shape: dims of both that are the same product are reshaped by themselves. */
+ot_onnx_value *ot_onnx_reshape_open(ot_onnx_node *n, ot_onnx_value *data,
+                                    const ot_onnx_value *shape);
 
 /* ---- spread.c: values in shapes that only a run knows ----------------------------------- */
 /* Ones of rank `rank`, along one axis as many as this dim, which some value of the graph must have:
@@ -662,13 +667,19 @@ ot_onnx_value *ot_onnx_spread(ot_onnx_node *n, ot_onnx_value *value, int rank,
  * itself one that only a run knows. Some value has what is needed, as for ot_onnx_ones_along. */
 ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
                                   optune_dtype dtype);
+/* How many it is as a number of a run, [1]. */
+ot_onnx_value *ot_onnx_length_open(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype);
 /* The part of the value's axis from one dim on to before another, which is bounded by how many
  * places there are. */
 ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
                                const optune_dim *from, const optune_dim *to);
-/* Whether the part of an open axis from `from` to before `to`, as Slice has them, is of one formula
- * for each size that it can have, which is bounded from below; else the node fails. */
+/* Whether every `step`th place of an open axis from `from` to before `to`, as Slice has them, is of
+ * one formula for each size that it can have, which is bounded from below; else the node fails. */
 bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int64_t from,
-                      int64_t to);
+                      int64_t to, int64_t step);
+/* An open axis padded by its own elements in a mode of Pad other than `constant`, of a size that
+ * has as many, which bounds it from below. */
+ot_onnx_value *ot_onnx_pad_open(ot_onnx_node *n, ot_onnx_value *value, int axis,
+                                const char *mode, int64_t before, int64_t after);
 
 #endif

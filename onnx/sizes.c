@@ -284,7 +284,7 @@ int ot_onnx_make_sized(ot_onnx_node *n)
                {"Squeeze", 0},  {"Unsqueeze", 0}, {"Split", 0},   {"Reshape", '='},
                {"Add", '+'},    {"Sub", '-'},     {"Mul", '*'},   {"Div", '/'},
                {"Where", ','},  {"Expand", '='},  {"Range", '?'}, {"ConstantOfShape", '?'},
-               {"Shape", '?'},  {"Size", '?'}};
+               {"Resize", '?'}, {"Shape", '?'},   {"Size", '?'}};
     const ot_onnx_value *data = ot_onnx_in(n, 0), *other = first_sized(n, 1);
     const char *name = n->op->name;
     if (!strncmp(name, "Cast", 4) || !strcmp(name, "Equal"))
@@ -332,6 +332,7 @@ int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune
     const int count = ot_onnx_sizes_of(shape, dim);
     int open = -1;
     unsigned kept = 0;
+    bool several = false;
     if (count < 0 || count > OPTUNE_MAX_RANK)
         return ot_onnx_refuse(n, "a shape that is no list of at most %d integers",
                               OPTUNE_MAX_RANK);
@@ -348,13 +349,10 @@ int ot_onnx_shape_list(ot_onnx_node *n, const ot_onnx_value *shape, const optune
             return ot_onnx_refuse(n, "a dim of 0 where its input may have elements");
         if (list->i[d] != -1)
             continue;
-        if (open < 0) {
-            open = d;
-            continue;
-        }
-        if (known && is_number(&dim[open]))
+        if (open >= 0 && known && is_number(&dim[open]))
             return ot_onnx_refuse(n, "two dims of -1");
-        return ot_onnx_ask(n, known ? &dim[open] : &dim[d], -1);
+        several = several || open >= 0;
+        open = d;
     }
-    return OPTUNE_OK;
+    return several ? 0 : 1;
 }

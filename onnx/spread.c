@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call/dim_expr.h"
 #include "onnx/onnx.h"
-
-enum { SUMMANDS = 8 }; /* of a dim that is made of others */
 
 static const optune_dtype f32 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 32, .lanes = 1};
 
@@ -75,76 +74,94 @@ bool ot_onnx_has_line(const ot_onnx_node *n, const optune_dim *dim)
     return find_line(n, dim, &node, &axis) != NULL;
 }
 
-/* NULL: no value has such a dim, which says what to bind. */
-static ot_onnx_value *line_of(ot_onnx_node *n, const optune_dim *dim)
-{
-    int node, axis;
-    const optune_tensor *type = find_line(n, dim, &node, &axis);
-    if (!type) {
-        ot_onnx_ask(n, dim, -1);
-        return NULL;
-    }
-    ot_onnx_value *whole = ot_onnx_new(n->m);
-    whole->node = node;
-    return line_in(n, whole, type, axis);
-}
+enum {
+    DEEPEST = 4,          /* quotients of a dim within one another */
+    MOST_TIMES = 1 << 24, /* elements of constants, which a few bytes of a file may ask for */
+};
 
 static ot_onnx_value *ones(ot_onnx_node *n, int rank, const optune_dim *dim);
+static ot_onnx_value *ones_of(ot_onnx_node *n, const optune_dim *dim, int depth);
 
-/* The summands of a dim such as "p+t+1", names of which some value has a dim, and numbers; 0: it is
- * no such sum. */
-static int summands_of(const ot_onnx_node *n, const optune_dim *dim, optune_dim *part)
+/* As many as both have, of lines that may be NULL: then the other. */
+static ot_onnx_value *ones_of_product(ot_onnx_node *n, ot_onnx_value *a, ot_onnx_value *b)
 {
-    int parts = 0;
-    for (const char *text = optune_dim_text(dim); *text; text += *text == '+') {
-        const size_t size = strcspn(text, "+");
-        optune_dim *one = &part[parts];
-        *one = (optune_dim){.min = 0, .max = OPTUNE_DIM_MAX};
-        if (!size || size >= sizeof one->name || parts++ == SUMMANDS ||
-            strcspn(text, "-*/()") < size)
-            return 0;
-        memcpy(one->name, text, size);
-        if (strspn(one->name, "0123456789") == size)
-            *one = optune_dim_of(strtoll(text, NULL, 10));
-        else if (!ot_onnx_has_line(n, one))
-            return 0;
-        text += size;
-    }
-    return parts > 1 ? parts : 0;
+    if (!a)
+        return b;
+    a = ot_onnx_reshape(n, a, 2, (const int64_t[]){-1, 1});
+    b = ot_onnx_reshape(n, b, 2, (const int64_t[]){1, -1});
+    ot_onnx_value *all = a && b ? ot_onnx_2(n, "multiply", a, b) : NULL;
+    return all ? ot_onnx_reshape(n, all, 1, (const int64_t[]){-1}) : NULL;
 }
 
-/* Those of each summand behind one another. */
-static ot_onnx_value *ones_along_sum(ot_onnx_node *n, const optune_dim *part, int parts,
-                                     optune_dtype dtype, int rank, int axis)
+/* Of every so many the last one: as many as the quotient rounded down. */
+static ot_onnx_value *ones_of_quotient(ot_onnx_node *n, const optune_dim *over, int64_t by,
+                                       int depth)
 {
-    ot_onnx_value *all = NULL;
-    for (int i = 0; i < parts; i++) {
-        optune_dim shape[OPTUNE_MAX_RANK];
-        for (int d = 0; d < rank; d++)
-            shape[d] = d == axis ? part[i] : optune_dim_of(1);
-        ot_onnx_value *more = ot_onnx_as(n, ones(n, rank, shape), dtype);
-        all = !more    ? NULL
-              : i == 0 ? more
-                       : ot_onnx_call(n, "concatenate", 2, (ot_onnx_value *const[]){all, more},
-                                      "axis=%d", axis);
+    ot_onnx_value *all = ones_of(n, over, depth + 1);
+    return by == 1 || !all
+               ? all
+               : ot_onnx_call(n, "strided_slice", 1, &all,
+                              "begin=[%lld], end=[%lld], strides=[%lld]", (long long)by - 1,
+                              (long long)OPTUNE_MAX_DIM, (long long)by);
+}
+
+static ot_onnx_value *ones_of_term(ot_onnx_node *n, const ot_dim_term *term, int depth)
+{
+    ot_onnx_value *all = term->times > 1 || !term->n
+                             ? ones(n, 1, &(optune_dim){.min = term->times, .max = term->times})
+                             : NULL;
+    for (int f = 0; f < term->n; f++) {
+        ot_onnx_value *line = ones_of_quotient(n, &term->factor[f], term->by[f], depth);
+        all = line ? ones_of_product(n, all, line) : NULL;
         if (!all)
             return NULL;
     }
     return all;
 }
 
+/* Those of each term behind one another, without as many as a number that is taken away. */
+static ot_onnx_value *ones_of_sum(ot_onnx_node *n, const optune_dim *dim, int depth)
+{
+    ot_dim_term term[OT_DIM_TERMS];
+    ot_onnx_value *part[OT_DIM_TERMS];
+    const int terms = depth < DEEPEST && ot_dim_computed(dim) ? ot_dim_terms(dim, term) : 0;
+    int64_t less = 0;
+    int parts = 0;
+    for (int i = 0; i < terms; i++) {
+        if (term[i].times < 0 && !term[i].n)
+            less = -term[i].times;
+        else if (term[i].times < 0 || term[i].times > MOST_TIMES ||
+                 !(part[parts++] = ones_of_term(n, &term[i], depth)))
+            return NULL;
+    }
+    ot_onnx_value *all = parts ? ot_onnx_join(n, 0, parts, part) : NULL;
+    all = all && less ? ot_onnx_part(n, all, 0, less, OPTUNE_MAX_DIM) : all;
+    return all && !strcmp(ot_onnx_type(n->m, all)->dim[0].name, dim->name) ? all : NULL;
+}
+
+/* One dim of them; NULL: nothing of the graph tells how many. */
+static ot_onnx_value *ones_of(ot_onnx_node *n, const optune_dim *dim, int depth)
+{
+    int node, axis;
+    const optune_tensor *type = find_line(n, dim, &node, &axis);
+    if (!type)
+        return ones_of_sum(n, dim, depth);
+    ot_onnx_value *line = ot_onnx_new(n->m);
+    line->node = node;
+    line = line_in(n, line, type, axis);
+    line = line ? ot_onnx_1(n, "ones_like", line) : NULL;
+    return ot_onnx_as(n, line ? ot_onnx_reshape(n, line, 1, (const int64_t[]){-1}) : NULL, f32);
+}
+
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,
                                   int rank, int axis)
 {
     int64_t shape[OPTUNE_MAX_RANK];
-    optune_dim part[SUMMANDS + 1];
-    const int parts = ot_onnx_has_line(n, dim) ? 0 : summands_of(n, dim, part);
-    if (parts)
-        return ones_along_sum(n, part, parts, dtype, rank, axis);
-    ot_onnx_value *line = line_of(n, dim);
+    ot_onnx_value *line = ones_of(n, dim, 0);
+    if (!line && n->err->status >= 0)
+        ot_onnx_ask(n, dim, -1);
     for (int d = 0; d < rank; d++)
         shape[d] = d == axis ? -1 : 1;
-    line = line ? ot_onnx_1(n, "ones_like", line) : NULL;
     return ot_onnx_as(n, line ? ot_onnx_reshape(n, line, rank, shape) : NULL, dtype);
 }
 

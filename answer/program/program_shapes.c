@@ -63,8 +63,10 @@ int ot_program_shapes(optune_program *p, int i, optune_err *err)
     int status = ot_call_widen(sized, &inner); /* the kernel's: bounds where values decide */
     if (status >= 0)
         status = find_shape(p, group, call, &inner);
-    for (int o = 0; o < call->n_outputs && status >= 0; o++)
+    for (int o = 0; o < call->n_outputs && status >= 0; o++) {
         p->type[last][o] = ot_group_output_type(g, group, call, o);
+        status = ot_graph_within(&g->node[last].out[o], &p->type[last][o], &inner);
+    }
     if (status >= 0)
         status = ot_program_take_row(p, i, sized, &inner);
     if (status >= 0)
@@ -168,9 +170,12 @@ static bool settle_group(optune_program *p, const ot_group *group, optune_call *
         call->output[o] = (optune_tensor){.rank = -1};
     if (ot_call_infer_dims(call, NULL) < 0 || !ot_call_static(call))
         return false;
-    for (int o = 0; o < call->n_outputs; o++)
+    bool within = true;
+    for (int o = 0; o < call->n_outputs; o++) {
         p->type[last][o] = ot_group_output_type(g, group, call, o);
-    return true;
+        within = within && ot_graph_within(&g->node[last].out[o], &p->type[last][o], NULL) >= 0;
+    }
+    return within;
 }
 
 /* Outputs that values decide, as large as they can be. */

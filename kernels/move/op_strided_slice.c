@@ -79,13 +79,13 @@ static void name_slice(const optune_call *call, int d, const optune_dim *in, int
     int64_t less = -1; /* what the slice spans is the dim less that */
     if (over > big || from > big || from < -big)
         return;
-    if (step > 0 && from >= 0 && (d >= end->n || (to >= in->max && in->max != OPTUNE_DIM_MAX)))
+    if (step > 0 && from >= 0 && (d >= end->n || to >= host_min(in->max, OPTUNE_MAX_DIM)))
         less = from;
     else if (step > 0 && from >= 0 && to < 0 && to > -big)
         less = from - to;
     else if (step < 0 && from < 0 && d < end->n && to < 0 && in->max < big && to + in->max < 0)
         less = -1 - from;
-    if (less >= 0 && less <= in->min)
+    if (less >= 0 && (less <= in->min || less < over)) /* else one that is shorter is cut */
         optune_dim_compute(out, 1, (const optune_dim *const[]){in}, NULL, over - 1 - less,
                            over);
 }
