@@ -46,7 +46,7 @@ static bool pays(const optune_task *task, const conv2d_shape *s, char *why)
 {
     const double pixels = (double)(s->n * s->oh * s->ow), pairs = (double)s->ci * (double)s->co;
     const double sums = pixels * pairs * (double)(s->kh * s->kw) / (double)host_threads(task);
-    const double least = s->sh * s->sw > 1 ? 64e6 : 8e6;
+    const double least = s->sh * s->sw > 1 ? 64e6 : 4e6;
     if (!task->call->input[CONV2D_WEIGHT].is_const)
         return optune_refuse(why, "it would transform its weight in each run");
     if (pairs < 256)
