@@ -177,8 +177,7 @@ INLINE void fill(DTYPE *col, i64 pitch, const DTYPE *from, i64 p0, i64 p1, i64 k
             const i64 oy = p / OW, y = oy * SH - PT + kh * DH;
             end = MIN(p1, (oy + 1) * OW);
             if (y >= 0 && y < H)
-                fill_row(col + (p - p0), plane + y * W, p - oy * OW, end - oy * OW, kw,
-                         arg);
+                fill_row(col + (p - p0), plane + y * W, p - oy * OW, end - oy * OW, kw, arg);
             else
                 for (i64 i = p; i < end; i++)
                     col[i - p0] = 0;

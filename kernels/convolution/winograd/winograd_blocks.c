@@ -56,8 +56,8 @@ void winograd_add_block(winograd_sizes *z, const conv2d_shape *s, int64_t tile_h
 {
     z->tiles = rows * z->cols;
     z->blocks = host_ceil(z->all_rows, rows);
-    z->split_blocks = z->blocks >= z->threads &&
-                      (z->blocks >= 2 * z->threads || z->blocks % z->threads == 0);
+    z->split_blocks =
+        z->blocks >= z->threads && (z->blocks >= 2 * z->threads || z->blocks % z->threads == 0);
     z->v = z->points * (z->tiles * (z->in_vectors + 1) * z->lanes + z->lanes);
     const int64_t band = host_min(rows, z->image_rows) * tile_h;
     z->band = host_max(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z->lanes +
