@@ -38,13 +38,15 @@ typedef struct part {
 #ifdef TILE
 #define LAST_ROWS (CO_G % GEMM_MR)
 
+/* Without a branch between two ways to begin, or around no depth at all, over which sums would not
+ * stay in registers. */
 INLINE void product(const part *a, const int rows, const int cols, const DTYPE *col, DTYPE *out)
 {
+    static const vec none[GEMM_NV];
     gemm_acc acc;
-    if (a->first)
-        gemm_start(acc, rows, 0, GEMM_NR);
-    else
-        gemm_load(acc, rows, out, a->area, cols);
+    if (a->depth < 1)
+        __builtin_unreachable();
+    gemm_load(acc, rows, a->first ? (const DTYPE *)none : out, a->first ? 0 : a->area, cols);
     gemm_mac(acc, rows, a->depth, a->w, 1, GEMM_MR, col, a->pitch);
     gemm_store(acc, rows, out, a->area, cols);
 }
@@ -175,8 +177,7 @@ INLINE void fill(DTYPE *col, i64 pitch, const DTYPE *from, i64 p0, i64 p1, i64 k
             const i64 oy = p / OW, y = oy * SH - PT + kh * DH;
             end = MIN(p1, (oy + 1) * OW);
             if (y >= 0 && y < H)
-                fill_row(col + (p - p0), plane + y * W, p - oy * OW, end - oy * OW, kw,
-                         arg);
+                fill_row(col + (p - p0), plane + y * W, p - oy * OW, end - oy * OW, kw, arg);
             else
                 for (i64 i = p; i < end; i++)
                     col[i - p0] = 0;

@@ -168,6 +168,7 @@ void pool_rows_fallback(const optune_task *task, const optune_space *space,
     /* Vectors that the output fills: the ends of longer ones are stored one by one. */
     optune_config_choose_int(config, space, "lanes", s.x.out);
     const int64_t vecs = s.x.in / optune_config_int(config, "lanes");
+    optune_config_choose_int(config, space, "tile_oh", s.y.out < 4 ? 1 : 4);
     optune_config_choose_int(config, space, "tile_w", vecs < 2 ? vecs : 2);
 }
 

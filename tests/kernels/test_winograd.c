@@ -243,6 +243,41 @@ static void test_defaults_by_caches(void **state)
     assert_true(optune_config_int(&more, "tile_co") > 1);
 }
 
+/* Two threads take half of a plane each where there is an even number of blocks: what one of them
+ * transforms the other need not read. Of few tile rows with many weights they share channels. */
+static void test_shared_blocks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *call;
+        int threads;
+        bool blocks; /* several of them */
+    } table[] = {
+        {"conv2d(f32[1,16,55,55], const f32[64,16,3,3], padding=[1])", 1, false},
+        {"conv2d(f32[1,16,55,55], const f32[64,16,3,3], padding=[1])", 2, true},
+        {"conv2d(f32[1,32,27,27], const f32[128,32,3,3], padding=[1])", 2, true},
+        {"conv2d(f32[1,256,14,14], const f32[256,256,3,3], padding=[1])", 2, false},
+    };
+    for (int i = 0; i < OT_COUNT(table); i++) {
+        optune_device device = wide;
+        device.threads = table[i].threads;
+        device.l2 = 2 << 20;
+        device.l3 = INT64_C(300) << 20;
+        const optune_config config = default_of(table[i].call, &device);
+        static optune_call call;
+        optune_err err = {0};
+        check_ok(ot_call_parse(table[i].call, &call, &err));
+        const int64_t rows = call.output[0].dim[2].min;
+        const int64_t tile = optune_config_int(&config, "tile_h");
+        const int64_t all = (rows + tile - 1) / tile;
+        const int64_t each = optune_config_int(&config, "block_rows");
+        const int64_t blocks = (all + each - 1) / each;
+        assert_int_equal(blocks > 1, table[i].blocks);
+        if (table[i].blocks)
+            assert_int_equal(blocks % table[i].threads, 0);
+    }
+}
+
 /* Threads get as many rows of a plane, in several blocks, so that a slower one gets fewer. */
 static void test_shared_rows(void **state)
 {
@@ -271,7 +306,9 @@ static void test_untuned(void **state)
         {"conv2d(f32[1,64,56,56], const f32[64,64,3,3], padding=[1])", 2, two},
         {"conv2d(f32[1,256,14,14], const f32[256,256,3,3], padding=[1])", 2, two},
         {"conv2d(f32[1,48,13,13], const f32[192,48,3,3], padding=[1])", 1, two},
-        {"conv2d(f32[1,48,13,13], const f32[192,48,3,3], padding=[1])", 2, direct},
+        {"conv2d(f32[1,48,13,13], const f32[192,48,3,3], padding=[1])", 2, two},
+        {"conv2d(f32[1,64,14,14], const f32[64,64,3,3], padding=[1])", 1, two},
+        {"conv2d(f32[1,64,14,14], const f32[64,64,3,3], padding=[1])", 2, direct},
         {"conv2d(f32[1,64,56,56], var f32[64,64,3,3], padding=[1])", 1, direct},
         {"conv2d(f32[1,32,14,14], const f32[32,32,3,3], padding=[1])", 1, direct},
         {"conv2d(f32[1,8,224,224], const f32[8,8,3,3], padding=[1])", 1, direct},
@@ -301,7 +338,8 @@ int main(void)
         cmocka_unit_test(test_rows),        cmocka_unit_test(test_squares),
         cmocka_unit_test(test_borders),     cmocka_unit_test(test_scratch),
         cmocka_unit_test(test_shared),      cmocka_unit_test(test_defaults_by_caches),
-        cmocka_unit_test(test_shared_rows), cmocka_unit_test(test_untuned),
+        cmocka_unit_test(test_shared_rows), cmocka_unit_test(test_shared_blocks),
+        cmocka_unit_test(test_untuned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,6 +24,7 @@
  * Algorithm: Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016; the
  * matrices are derived from the interpolation points as Toom and Cook do.
  */
+#include "kernels/common/shares.shared.h"
 #include "kernels/convolution/planes.kernel.h"
 #ifdef TRANSFORMS
 #include "kernels/convolution/winograd/winograd_tiles.kernel.h"
@@ -370,12 +371,12 @@ static __attribute__((noinline)) void input_rows(const block_asked *b, i64 n, i6
     }
 }
 
-/* The vector of input channels at `c` of a block. */
-static void input_channels(const block_asked *b, i64 c)
+/* Tile rows [first, last) of a block of the vector of input channels at `c`. */
+static void input_channels(const block_asked *b, i64 c, i64 first, i64 last)
 {
     const i64 all = b->z->tile_rows;
-    for (i64 r = b->first, end; r < b->last; r = end) {
-        end = MIN(b->last, (r / all + 1) * all);
+    for (i64 r = first, end; r < last; r = end) {
+        end = MIN(last, (r / all + 1) * all);
         input_rows(b, r / all, c, r % all, r % all + end - r,
                    b->v + (r - b->first) * b->z->tile_cols * V_ROW + c);
     }
@@ -518,7 +519,7 @@ void winograd(void *const *arg)
         for (i64 block = 0; block < blocks; block++) {
             const block_asked b = block_of(&z, arg, block, THREAD);
             for (i64 c = 0; c < CI; c += VLEN)
-                input_channels(&b, c);
+                input_channels(&b, c, b.first, b.last);
             for (i64 chunk = 0; chunk < chunks; chunk++)
                 output_channels(&b, chunk);
         }
@@ -526,9 +527,12 @@ void winograd(void *const *arg)
     }
     for (i64 block = 0; block < blocks; block++) {
         const block_asked b = block_of(&z, arg, block, 0);
+        const i64 rows = b.last - b.first;
+        const i64 parts = even_pieces(OT_THREADS, CI_VECS, 1, rows);
         PARALLEL_FOR
-        for (i64 c = 0; c < CI; c += VLEN)
-            input_channels(&b, c);
+        for (i64 i = 0; i < parts * CI_VECS; i++)
+            input_channels(&b, i % CI_VECS * VLEN, b.first + i / CI_VECS * rows / parts,
+                           b.first + (i / CI_VECS + 1) * rows / parts);
         PARALLEL_FOR
         for (i64 chunk = 0; chunk < chunks; chunk++)
             output_channels(&b, chunk);

@@ -59,7 +59,8 @@ void winograd_add_block(winograd_sizes *z, const conv2d_shape *s, int64_t tile_h
 {
     z->tiles = rows * z->cols;
     z->blocks = host_ceil(z->all_rows, rows);
-    z->split_blocks = z->blocks >= 2 * z->threads;
+    z->split_blocks =
+        z->blocks >= z->threads && (z->blocks >= 2 * z->threads || z->blocks % z->threads == 0);
     z->v = z->points * (z->tiles * (z->in_vectors + 1) * z->lanes + z->lanes);
     const int64_t band = host_min(rows, z->image_rows) * tile_h;
     z->band = host_max(((band - 1) * s->sh + 3) * s->w, band * s->ow) * z->lanes +
@@ -274,7 +275,10 @@ static double cost(const machine *m, const winograd_sizes *z, int64_t out_vector
     if (z->u * elem > 12 * l2)
         weights *= 1.5;
     weights = larger(weights / 2, weights - products);
-    return products + 2 * vectors + far * m->each / 2 + weights;
+    /* Threads that share channels read the inputs that others transformed, and write over them. */
+    const double others =
+        z->split_blocks ? 0 : (double)(z->v * blocks * (z->threads - 1)) * 1.5;
+    return products + 2 * vectors + (far / 2 + others) * m->each + weights;
 }
 
 /* How many times an even share of so many parts the largest share is. */
