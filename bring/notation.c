@@ -486,6 +486,8 @@ static int read_statement(statement *s)
         return OPTUNE_ESYNTAX;
     if (s->b->in_options)
         at = call_by_option(s, word);
+    if (!ot_text_is_utf8(s->text)) /* records and documents would lose it */
+        return FAIL(s, at, "it is no UTF-8");
     if (s->b->language == OT_LANGUAGE_PROGRAM && ot_program_word(word)) {
         const int status = ot_program_statement(s->b, word, s->p, &inner);
         return status < 0 ? ot_fail_at(place_at(s, at), status, s->err, "%s", inner.text)

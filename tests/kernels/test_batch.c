@@ -256,12 +256,17 @@ int main(int argc, char **argv)
         check_ok(ot_impl_add(&rows[i], &err));
     batch_inside(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endless),       cmocka_unit_test(abrupt),
-        cmocka_unit_test(outside),       cmocka_unit_test(wrong),
-        cmocka_unit_test(unknown),       cmocka_unit_test(long_flags),
+        cmocka_unit_test(endless),
+        cmocka_unit_test(abrupt),
+        cmocka_unit_test(outside),
+        cmocka_unit_test(wrong),
+        cmocka_unit_test(unknown),
+        cmocka_unit_test(long_flags),
         cmocka_unit_test(many),
-        cmocka_unit_test(joined_on_cpu), cmocka_unit_test(joined_on_opencl),
-        cmocka_unit_test(test_brief),    cmocka_unit_test(test_cheap_opencl),
+        cmocka_unit_test(joined_on_cpu),
+        cmocka_unit_test(joined_on_opencl),
+        cmocka_unit_test(test_brief),
+        cmocka_unit_test(test_cheap_opencl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
