@@ -46,8 +46,9 @@ int ot_fail_at(ot_spot place, int status, optune_err *err, const char *format, .
     va_end(args);
     if (place.said) {
         show_around(place.said, (size_t)place.column - 1, around, sizeof around);
-        return optune_fail(err, status, "%s %s, column %d: %s", place.file, around,
-                           place.column, text);
+        return place.whole ? optune_fail(err, status, "%s %s: %s", place.file, around, text)
+                           : optune_fail(err, status, "%s %s, column %d: %s", place.file,
+                                         around, place.column, text);
     }
     if (place.file && !place.line)
         return optune_fail(err, status, "%s, column %d: %s", place.file, place.column, text);

@@ -20,6 +20,7 @@ typedef struct ot_spot {
     const char *file;
     int line, column; /* from 1 */
     const char *said; /* not in a file, but in this text, which `file` is a name for */
+    bool whole;       /* of what was said no place is known: no column is told */
 } ot_spot;
 /* Where in a text that begins at the place its byte `at` is. */
 ot_spot ot_spot_in(const ot_spot *place, const char *text, size_t at);

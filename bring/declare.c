@@ -141,6 +141,10 @@ static int take_values(ot_brought *b, ot_brought_knob *knob, const ot_expr_value
                               "knob '%s': the value '%.40s' has more than %d letters; "
                               "several knobs can say it in parts",
                               knob->name, text[i], OPTUNE_WORD_SIZE - 1);
+        if (!ot_text_is_plain(text[i]))
+            return ot_fail_at(knob->spot, OPTUNE_ESYNTAX, err,
+                              "knob '%s': value %d has a character that terminals obey",
+                              knob->name, i + 1);
         const ot_expr_value before = {.kind = OT_VALUE_LIST, .n = i, .item = item};
         if (list->n <= 4096 && find(&before, text, text[i]) >= 0)
             return ot_fail_at(knob->spot, OPTUNE_ESYNTAX, err, "knob '%s' has %s twice%s",

@@ -449,12 +449,15 @@ static const struct {
     {"name", name, true},
 };
 
-/* The place of what was said in an option is within that. Returns where it begins. */
+/* The place of what was said in an option is within that, unless it stands here otherwise than it
+ * was said: a knob's values in quotes, texts as words. Returns where it begins. */
 static const char *call_by_option(statement *s, const char *word)
 {
     skip(s);
-    s->place = (ot_spot){
-        .file = ot_program_said(s->b, word), .column = 1 - (int)(s->p - s->text), .said = s->p};
+    s->place = (ot_spot){.file = ot_program_said(s->b, word),
+                         .column = 1 - (int)(s->p - s->text),
+                         .said = s->p,
+                         .whole = strcmp(word, "knob") == 0 || ot_program_word(word)};
     return s->p;
 }
 
@@ -483,6 +486,8 @@ static int read_statement(statement *s)
         return OPTUNE_ESYNTAX;
     if (s->b->in_options)
         at = call_by_option(s, word);
+    if (!ot_text_is_utf8(s->text)) /* records and documents would lose it */
+        return FAIL(s, at, "it is no UTF-8");
     if (s->b->language == OT_LANGUAGE_PROGRAM && ot_program_word(word)) {
         const int status = ot_program_statement(s->b, word, s->p, &inner);
         return status < 0 ? ot_fail_at(place_at(s, at), status, s->err, "%s", inner.text)

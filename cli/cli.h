@@ -39,7 +39,7 @@ typedef enum ot_option_type {
     OT_OPTION_REPEATS, /* ot_repeats */
     OT_OPTION_COUNT,   /* int, 1 or more */
     OT_OPTION_AMOUNT,  /* int, 0 or more; 0 becomes -1, which means none */
-    OT_OPTION_SECONDS, /* double; 0 becomes -1, which means no limit */
+    OT_OPTION_SECONDS, /* double; 0 becomes -1, which means no limit, unless there is a most */
     OT_OPTION_SEED,    /* uint64_t */
     OT_OPTION_LEVEL,   /* optune_log_level */
 } ot_option_type;
@@ -51,6 +51,7 @@ typedef struct ot_option {
     size_t offset;        /* of its value in the command's (or the global) struct */
     const char *argument; /* what it is called in help: "N"; NULL for flags */
     const char *help;     /* one line */
+    double most;          /* of SECONDS, which are then above 0; 0: as many as one likes */
     /* What shells offer for the argument; nothing of these: nothing. */
     const char *list;          /* `optune LIST --names` */
     bool narrowed;             /* those of the command's first word, where it has such */

@@ -145,6 +145,25 @@ static int count(const char *spelling, const char *text, uint64_t least, int *to
     return 0;
 }
 
+static int store_seconds(const ot_option *row, const char *spelling, const char *text,
+                         double *to, optune_err *err)
+{
+    char *end = NULL, wanted[64] = "0 or more";
+    const double seconds = strtod(text, &end);
+    const bool number = (text[0] >= '0' && text[0] <= '9') || text[0] == '.';
+    if (row->most > 0)
+        snprintf(wanted, sizeof wanted, "above 0 and up to %g", row->most);
+    if (!number || *end || !isfinite(seconds) ||
+        (row->most > 0 && (seconds <= 0 || seconds > row->most))) {
+        err->status = OPTUNE_EUSAGE;
+        snprintf(err->text, sizeof err->text, "option '%s' needs seconds, %s, not '%s'",
+                 spelling, wanted, text);
+        return OT_EXIT_USAGE;
+    }
+    *to = seconds > 0 ? seconds : -1;
+    return 0;
+}
+
 static int store(const ot_option *row, const char *spelling, const char *text, void *values,
                  optune_err *err)
 {
@@ -175,15 +194,8 @@ static int store(const ot_option *row, const char *spelling, const char *text, v
             return OT_EXIT_USAGE;
         *(int *)to = *(int *)to ? *(int *)to : -1;
         return 0;
-    case OT_OPTION_SECONDS: {
-        char *end = NULL;
-        double seconds = strtod(text, &end);
-        bool number_first = (text[0] >= '0' && text[0] <= '9') || text[0] == '.';
-        if (!number_first || *end || !isfinite(seconds))
-            return usage(err, "option '%s' needs seconds, 0 or more, not '%s'", spelling, text);
-        *(double *)to = seconds > 0 ? seconds : -1;
-        return 0;
-    }
+    case OT_OPTION_SECONDS:
+        return store_seconds(row, spelling, text, to, err);
     case OT_OPTION_SEED:
         if (!read_unsigned(text, &number))
             return usage(err, "option '%s' needs a whole number of 0 or more, not '%s'",

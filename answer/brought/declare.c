@@ -38,7 +38,7 @@ static int add_value(const char *text, size_t n, const char *knob, ot_text *to, 
         return OPTUNE_OK;
     }
     const char *quote = strchr(word, '\'') ? "\"" : "'";
-    if ((strchr(word, '\'') && strchr(word, '"')) || strchr(word, '\\') || strchr(word, '\n'))
+    if ((strchr(word, '\'') && strchr(word, '"')) || strchr(word, '\\'))
         return optune_fail(err, OPTUNE_ESYNTAX,
                            "knob '%s': the value %s has both kinds of quotes, or a backslash",
                            knob, word);
@@ -46,8 +46,17 @@ static int add_value(const char *text, size_t n, const char *knob, ot_text *to, 
     return OPTUNE_OK;
 }
 
+/* Behind the end of a line another statement would begin. */
+static int check_line(const char *said, optune_err *err)
+{
+    return strpbrk(said, "\n\r")
+               ? optune_fail(err, OPTUNE_ESYNTAX, "a line ends within '%s'", said)
+               : OPTUNE_OK;
+}
+
 static int add_knob(const char *said, ot_text *to, optune_err *err)
 {
+    OT_RETURN_UNLESS_OK(check_line(said, err));
     const char *equals = strchr(said, '=');
     if (!equals || equals == said)
         return optune_fail(err, OPTUNE_EUSAGE,
@@ -76,8 +85,7 @@ static int add_line(const char *word, const char *rest, ot_text *to, optune_err 
 {
     if (!rest)
         return OPTUNE_OK;
-    if (strpbrk(rest, "\n\r"))
-        return optune_fail(err, OPTUNE_ESYNTAX, "a line ends within '%s'", rest);
+    OT_RETURN_UNLESS_OK(check_line(rest, err));
     ot_text_printf(to, "%s %s\n", word, rest);
     return OPTUNE_OK;
 }
@@ -117,6 +125,9 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     char folder[4096], timeout[32];
     if (!getcwd(folder, sizeof folder))
         return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
+    if (!ot_text_is_utf8(folder))
+        return optune_fail(err, OPTUNE_ESYNTAX, "the current folder's name is no UTF-8: '%s'",
+                           folder);
     ot_text_add(to,
                 "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
     OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "answer/hub/hub.h"
+#include "base/home.h"
 #include "db/turn.h"
 
 enum {
@@ -336,6 +337,7 @@ int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
 {
     const char *key = getenv("OPTUNE_KEY"), *config = getenv("XDG_CONFIG_HOME"),
                *home = getenv("HOME");
+    char own[4096];
     int n;
     if (named && *named)
         n = snprintf(path, size, "%s", named);
@@ -343,8 +345,8 @@ int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
         n = snprintf(path, size, "%s", key);
     else if (config && *config == '/')
         n = snprintf(path, size, "%s/optune/key", config);
-    else if (home && *home == '/')
-        n = snprintf(path, size, "%s/.config/optune/key", home);
+    else if ((home && *home == '/') || ot_own_home(own, sizeof own))
+        n = snprintf(path, size, "%s/.config/optune/key", home && *home == '/' ? home : own);
     else
         return optune_fail(
             err, OPTUNE_EUSAGE,

@@ -5,6 +5,7 @@
  */
 #include "support/hubs.h"
 
+#include "base/home.h"
 #include "support/check.h"
 
 #include <math.h>
@@ -158,6 +159,32 @@ static void addresses_and_names(void **state)
                          OPTUNE_EUSAGE, text));
     check_contains(text, "chmod 600");
     assert_int_equal(chmod(hub_other_file, 0600), 0);
+}
+
+/* The key lies where a user's other folders do, with HOME and without. */
+static void key_without_a_home(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"HOME", "XDG_CONFIG_HOME", "OPTUNE_KEY"};
+    char *kept[OT_COUNT(names)], home[4096], path[4096 + 32], wanted[4096 + 32];
+    optune_err err = {0};
+    for (int i = 0; i < OT_COUNT(names); i++) {
+        kept[i] = getenv(names[i]) ? ot_strdup(getenv(names[i])) : NULL;
+        unsetenv(names[i]);
+    }
+    assert_true(ot_own_home(home, sizeof home));
+    check_ok(ot_hub_key_file(NULL, path, sizeof path, &err));
+    snprintf(wanted, sizeof wanted, "%s/.config/optune/key", home);
+    assert_string_equal(path, wanted);
+    setenv("HOME", "/of/mine", 1);
+    check_ok(ot_hub_key_file(NULL, path, sizeof path, &err));
+    assert_string_equal(path, "/of/mine/.config/optune/key");
+    unsetenv("HOME");
+    for (int i = 0; i < OT_COUNT(names); i++) {
+        if (kept[i])
+            setenv(names[i], kept[i], 1);
+        free(kept[i]);
+    }
 }
 
 static int warnings;
@@ -339,6 +366,7 @@ int main(void)
         cmocka_unit_test(hints_are_never_selected),
         cmocka_unit_test(only_known_keys_are_taken),
         cmocka_unit_test(addresses_and_names),
+        cmocka_unit_test(key_without_a_home),
         cmocka_unit_test(hubs_of_those_behind_are_asked),
         cmocka_unit_test(a_list_waits_for_nobody),
         cmocka_unit_test(what_is_ones_own_stays),

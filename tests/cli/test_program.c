@@ -327,20 +327,41 @@ static void words_that_are_wrong(void **state)
     refused(2, "the command has an empty word for its program", "tune", "--knob", "n=1", "--",
             "", "{n}");
     /* The place is in what was said, not in a file that nobody wrote. */
-    refused(2, "optune: --build cc 'x, column 1: a quote has no end", "tune", "--knob", "n=1",
-            "--build", "cc 'x", "--", script, "{n}");
+    refused(2, "optune: --build cc 'x: a quote has no end", "tune", "--knob", "n=1", "--build",
+            "cc 'x", "--", script, "{n}");
     refused(3, "optune: --where n > m, column 5: no size or knob 'm'", "tune", "--knob", "n=1",
             "--where", "n > m", "--", script, "{n}");
-    refused(2, "optune: --knob n = [1, 1], column 1: knob 'n' has 1 twice", "tune", "--knob",
-            "n=1,1", "--", script, "{n}");
+    refused(2, "optune: --knob n = [1, 1]: knob 'n' has 1 twice", "tune", "--knob", "n=1,1",
+            "--", script, "{n}");
     refused(2, "optune: --size k, column 2: '=' is expected", "tune", "--knob", "n=1", "--size",
             "k", "--", script, "{n}");
     refused(3, "optune: --build: {m} is the place of a knob or size", "tune", "--knob", "n=1",
             "--build", "cc {m}", "--", script, "{n}");
-    refused(2, "optune: --knob n = [1,2, column 9: ',' or ']' is expected", "tune", "--knob",
-            "n=[1,2", "--knob", "m=1", "--", script, "{n}");
-    refused(2, "optune: --timeout 0, column 1: a timeout is seconds, above 0 and up to 600",
-            "tune", "--knob", "n=1", "--timeout", "0", "--", script, "{n}");
+    refused(2, "optune: --knob n = [1,2: ',' or ']' is expected", "tune", "--knob", "n=[1,2",
+            "--knob", "m=1", "--", script, "{n}");
+    static const char *const timeouts[] = {"0", "-1", "nan", "601", "1e300", "2s"};
+    for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
+        char said[128];
+        snprintf(said, sizeof said,
+                 "option '--timeout' needs seconds, above 0 and up to 600, not '%s'",
+                 timeouts[i]);
+        refused(2, said, "tune", "--knob", "n=1", "--timeout", timeouts[i], "--", script,
+                "{n}");
+    }
+    refused(2, "optune: a line ends within 't=1, 2'", "tune", "--knob", "t=1,\n2", "--", script,
+            "{t}");
+    refused(2, "optune: a line ends within 't=[1] knob n=[1]'", "tune", "--knob",
+            "t=[1]\nknob n=[1]", "--", script, "{t}{n}");
+    refused(2, "optune: --knob t = ['\u00e9\u00e9', '(', '(']: knob 't' has ( twice", "tune",
+            "--knob", "t=\u00e9\u00e9,(,(", "--", script, "{t}");
+    /* What no record or document holds is told before anything runs. */
+    refused(2, "optune: --knob t = ['a?', 'b']: it is no UTF-8", "tune", "--knob", "t=a\xff,b",
+            "--", script, "{t}");
+    refused(2, "optune: --env X=?{n}: it is no UTF-8", "tune", "--knob", "n=1", "--env",
+            "X=\xff{n}", "--", script);
+    refused(2, "? {n}: it is no UTF-8", "tune", "--knob", "n=1", "--", script, "\xff", "{n}");
+    refused(2, "knob 't': value 2 has a character that terminals obey", "tune", "--knob",
+            "t=a,\tb", "--", script, "{t}");
     /* Of a long text what is around the place, in whole characters. */
     refused(3,
             "optune: --where ..." E9 E4 "' and mm > 1 and n < '" E4 E4
@@ -396,6 +417,14 @@ static void read_as_a_file(void **state)
     ot_text_add(&text, "knob m = [1, 2 2]\n");
     command_write("programs/later.tune", ot_text_str(&text));
     refused(2, "optune: later.tune:6:16: ',' or ']' is expected", "tune", path);
+    static const char *const timeouts[] = {"0", "-1", "nan", "601"};
+    for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
+        char said[64];
+        snprintf(said, sizeof said, "timeout %s\n", timeouts[i]);
+        command_write("programs/later.tune", said);
+        refused(2, "optune: later.tune:1:1: a timeout is seconds, above 0 and up to 600",
+                "tune", path);
+    }
     command_write("programs/later.tune", "frobnicate\n");
     refused(
         2,

@@ -104,6 +104,27 @@ static void unknown(void **state)
     blames("unknown", "no_such_type");
 }
 
+/* The words that repeat a failure have the target's flags to the last. */
+static void long_flags(void **state)
+{
+    (void)state;
+    static const char target[] = "cpu -threads=1 -cflags='-O2 -march=native "
+                                 "-DONE_THAT_IS_LONG=1234567890 -DTWO_THAT_IS_LONG=1234567890 "
+                                 "-DTHREE_THAT_IS_LONG=1234567890 -DLAST=1'";
+    batch b;
+    assert_true(batch_open(&b, target));
+    add_all(&b, "wrong", 1);
+    add_all(&b, "unknown", 1);
+    batch_finish(&b);
+    assert_int_equal(b.failed, 2);
+    char quoted[sizeof target + 2];
+    snprintf(quoted, sizeof quoted, "\"%s\"", target);
+    const char *first = strstr(ot_text_str(&b.said), quoted);
+    assert_non_null(first);
+    check_contains(first + 1, quoted);
+    batch_close(&b);
+}
+
 /* What selection says of these lies in few modules, two of one body with macros and functions that
  * have one name among them. */
 static void join(const char *target)
@@ -235,11 +256,17 @@ int main(int argc, char **argv)
         check_ok(ot_impl_add(&rows[i], &err));
     batch_inside(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endless),       cmocka_unit_test(abrupt),
-        cmocka_unit_test(outside),       cmocka_unit_test(wrong),
-        cmocka_unit_test(unknown),       cmocka_unit_test(many),
-        cmocka_unit_test(joined_on_cpu), cmocka_unit_test(joined_on_opencl),
-        cmocka_unit_test(test_brief),    cmocka_unit_test(test_cheap_opencl),
+        cmocka_unit_test(endless),
+        cmocka_unit_test(abrupt),
+        cmocka_unit_test(outside),
+        cmocka_unit_test(wrong),
+        cmocka_unit_test(unknown),
+        cmocka_unit_test(long_flags),
+        cmocka_unit_test(many),
+        cmocka_unit_test(joined_on_cpu),
+        cmocka_unit_test(joined_on_opencl),
+        cmocka_unit_test(test_brief),
+        cmocka_unit_test(test_cheap_opencl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,7 +424,7 @@ bool batch_open(batch *b, const char *target)
     *b = (batch){.limit_s = LIMIT_S,
                  .own_s = processor_of(RUSAGE_SELF),
                  .children_s = processor_of(RUSAGE_CHILDREN)};
-    snprintf(b->text, sizeof b->text, "%s", target);
+    assert_true(ot_copy(b->text, sizeof b->text, target));
     check_ok(ot_target_parse(target, &b->target, &err));
     const int status = ot_target_probe(&b->target, &b->device, &err);
     if (status == OPTUNE_ENODEV) {

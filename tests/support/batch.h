@@ -22,7 +22,7 @@ typedef struct batch_load batch_load;
 typedef struct batch {
     optune_target target, cheap; /* asked about; compiled for */
     optune_device device;
-    char text[96], dir[4096]; /* the target's; a folder of its own */
+    char text[OPTUNE_TEXT_SIZE], dir[4096]; /* the target's; a folder of its own */
     ot_builder *builder[2];   /* with the target's own flags; with cheaper ones, or NULL */
     batch_load *load[2];      /* what comes in; what compiles meanwhile */
     optune_plan *plan;

@@ -20,7 +20,7 @@ enum { MOST_MODULES = 4096, MOST_WORDS = 5 + OPTUNE_MAX_MODULES };
 typedef struct inside {
     ot_session *session;
     const char *program, *file;
-    char target[1024];
+    char target[OPTUNE_TEXT_SIZE];
     batch_progress *progress;
     int n_modules;
     char *path[MOST_MODULES];
@@ -172,7 +172,7 @@ static void take_line(inside *in, char *line, int first)
     if (strcmp(word[0], "target") == 0) {
         optune_target target;
         optune_device device;
-        snprintf(in->target, sizeof in->target, "%s", word[1]);
+        assert_true(ot_copy(in->target, sizeof in->target, word[1]));
         check_ok(ot_target_parse(word[1], &target, &err));
         check_ok(ot_target_probe(&target, &device, &err));
         check_ok(ot_session_open(in->session, &target, &device, &err));
