@@ -35,9 +35,11 @@ typedef struct reporting {
     const char *target;    /* as records name it */
     found_workload *found; /* workloads with records, for options->op */
     int n_found, capacity;
-    json_t *place;      /* of each, by its call */
-    const char **named; /* those of them that are reported, NULL behind */
-    int n_records;      /* of all workloads */
+    json_t *place;         /* of each, by its call */
+    const char **named;    /* those of them that are reported, NULL behind */
+    int n_unread;          /* workloads that are not of this version, or of the operator */
+    optune_err unread_why; /* the last of them */
+    int n_records;         /* of all workloads */
     ot_text *text;
 } reporting;
 
@@ -60,6 +62,36 @@ static int collect(void *arg, const optune_record *r)
     json_object_set_new(all->place, r->call, json_integer(all->n_found));
     all->found[all->n_found++] = (found_workload){ot_strdup(r->call), r->time};
     return 0;
+}
+
+/* A call that a report can tell of; `op`: of this operator, NULL: of any. */
+static int read_workload(const char *workload, const char *op, optune_call *call,
+                         optune_err *err)
+{
+    OT_RETURN_UNLESS_OK(ot_call_parse(workload, call, err));
+    if (op && strcmp(call->op->name, op))
+        return optune_fail(err, OPTUNE_EUSAGE, "%s is not of '%s'", workload, op);
+    if (!ot_call_static(call))
+        return optune_fail(err, OPTUNE_EUSAGE,
+                           "%s has unknown dims: a report is of constant sizes", workload);
+    return OPTUNE_OK;
+}
+
+/* What another version stored is there for that one. */
+static void pass_over_unread(reporting *all)
+{
+    optune_call *call = ot_alloc(sizeof *call);
+    const int n = all->n_found;
+    all->n_found = 0;
+    for (int i = 0; i < n; i++) {
+        if (read_workload(all->found[i].call, all->options->op, call, &all->unread_why) >= 0) {
+            all->found[all->n_found++] = all->found[i];
+            continue;
+        }
+        free(all->found[i].call);
+        all->n_unread++;
+    }
+    free(call);
 }
 
 static int by_last(const void *a, const void *b)
@@ -100,6 +132,10 @@ static int find_workloads(reporting *all, const char *const **workloads, optune_
     ot_context_leave(all->o, turn);
     if (status < 0 && status != OPTUNE_ENOENT)
         return status;
+    pass_over_unread(all);
+    if (all->n_unread && !all->n_found)
+        return optune_fail(err, OPTUNE_ENOENT, "no record of '%s' can be read here: %s",
+                           how->op, all->unread_why.text);
     if (!all->n_found)
         return optune_fail(err, OPTUNE_ENOENT,
                            "no record of '%s' on %s, %s, %s; `optune run` makes some", how->op,
@@ -143,10 +179,7 @@ static int add_workload(reporting *all, const char *workload, const ot_report_li
     ot_fact *fact = NULL;
     int n = 0;
     const optune_task task = {call, &o->target, &o->device};
-    int status = ot_call_parse(workload, call, err);
-    if (status >= 0 && !ot_call_static(call))
-        status = optune_fail(err, OPTUNE_EUSAGE,
-                             "%s has unknown dims: a report is of constant sizes", workload);
+    int status = read_workload(workload, NULL, call, err);
     if (status >= 0)
         status = ot_context_choose(o, &task, all->policy, &arena, &fact, &n, choice, err);
     if (status >= 0) {
@@ -196,15 +229,20 @@ static json_t *document(const reporting *all, json_t *workloads)
     ot_target_print(&o->target, false, &target);
     const int others = all->n_found > MOST_WORKLOADS ? all->n_found - MOST_WORKLOADS : 0;
     json_t *json = json_pack(
-        "{s:i, s:s, s:f, s:s, s:s, s:s, s:s, s:s?, s:{s:f, s:f, s:b}, s:o, s:i, s:o}",
+        "{s:i, s:s, s:f, s:s, s:s, s:s, s:s, s:s?, s:{s:f, s:f, s:b}, s:o, s:i, s:i, "
+        "s:s?, s:o}",
         "optune_report", 1, "version", optune_version(), "time", ot_unix_time(), "device",
         o->device.key, "device_name", o->device.name, "target", ot_text_str(&target), "policy",
         all->policy, "title", all->options->title, "peak", "flops", peak.flops, "bandwidth",
         peak.bandwidth, "settled", (int)peak.settled, "graph",
-        graph_json(all->options->partition), "others", others, "workloads", workloads);
+        graph_json(all->options->partition), "others", others, "unread", all->n_unread,
+        "unread_why", all->n_unread ? all->unread_why.text : NULL, "workloads", workloads);
     if (others)
         ot_text_printf(all->text, "%d more, which were measured longer ago, are not in it\n",
                        others);
+    if (all->n_unread)
+        ot_text_printf(all->text, "%d left out, as they cannot be read here: %s\n",
+                       all->n_unread, all->unread_why.text);
     ot_text_release(&target);
     return json;
 }

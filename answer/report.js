@@ -336,6 +336,7 @@ function layers(parent) {
     (of.length < rows.length ? ' (' + of.length + ' of ' + rows.length + ')' : ''));
   element('p', parent, total.length ? 'Together: ' + total.join(' · ') : 'No record of these is used as it stands; see below why.');
   if (data.others) element('p', parent, data.others + ' more workloads were measured longer ago and are not in this file: `optune report WORKLOAD...` draws those that are named.', 'faint');
+  if (data.unread) element('p', parent, data.unread + ' more workloads cannot be read by the version that wrote this file: ' + data.unread_why, 'faint');
   const l = graph ? data.graph.layouts : null;
   if (l)
     element('p', parent, 'Layouts: ' + l.in_blocks + ' of ' + l.groups + ' groups in ' + l.layout + ', ' + l.transforms + ' transforms of ' + time(l.transforms_s) +

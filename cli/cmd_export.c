@@ -72,7 +72,7 @@ static int run(const ot_cli *cli)
 OT_CMD(export) = {
     .name = "export",
     .summary = "write records as a tuning log",
-    .arguments = "[OP]",
+    .arguments = "[OP | WORKLOAD]",
     .min_words = 0,
     .max_words = 1,
     .list = "ops",

@@ -39,7 +39,7 @@ static int run(const ot_cli *cli)
 OT_CMD(list) = {
     .name = "list",
     .summary = "list what was tuned: each workload's winner, and whether it holds",
-    .arguments = "[OP]",
+    .arguments = "[OP | WORKLOAD]",
     .max_words = 1,
     .list = "ops",
     .options = options,

@@ -40,7 +40,8 @@ static bool policy_holds(const ot_asking *a, const char *policy)
 static bool holds(const ot_asking *a, const optune_record *r)
 {
     const optune_export_options *o = a->options;
-    return r->impl && (!o->op || (r->op && !strcmp(o->op, r->op))) &&
+    return r->impl &&
+           (a->call ? !strcmp(a->call, r->call) : !o->op || (r->op && !strcmp(o->op, r->op))) &&
            (!o->impl || !strcmp(o->impl, r->impl)) &&
            (!o->device || !strcmp(o->device, r->device)) && policy_holds(a, r->policy) &&
            target_holds(a, r->target) && (!o->tvm || ot_record_for_tvm(r));
@@ -201,17 +202,33 @@ int ot_asking_select(ot_asking *a, const ot_asked *q, ot_arena *arena, optune_ca
     return status < 0 ? status : ot_select(&task, fact, kept, choice, err);
 }
 
+/* Of an operator by its name, or of one workload, as records have its text. */
+static int read_op(ot_asking *a, const char *text, optune_err *err)
+{
+    const optune_op *op;
+    if (!strchr(text, '('))
+        return ot_op_get(text, &op, err);
+    optune_call *call = ot_alloc(sizeof *call);
+    const int status = ot_call_parse(text, call, err);
+    if (status >= 0) {
+        ot_text print = {0};
+        ot_call_print(call, &print);
+        a->call = print.s;
+    }
+    free(call);
+    return status;
+}
+
 /* ---- begin, end -------------------------------------------------------------------------- */
 
 int ot_asking_begin(ot_asking *a, optune *o, const optune_export_options *options,
                     optune_err *err)
 {
-    const optune_op *op;
     const optune_impl *impl;
     optune_device device;
     *a = (ot_asking){.o = o, .options = options, .turn = ot_context_enter(o)};
     a->policy = options->policy ? options->policy : options->tvm ? "warm" : NULL;
-    int status = options->op ? ot_op_get(options->op, &op, err) : OPTUNE_OK;
+    int status = options->op ? read_op(a, options->op, err) : OPTUNE_OK;
     if (status >= 0 && options->impl)
         status = ot_impl_get(options->impl, &impl, err);
     if (status >= 0 && options->target)
@@ -228,6 +245,7 @@ void ot_asking_end(ot_asking *a)
     if (!a->o)
         return;
     ot_context_leave(a->o, a->turn);
+    free(a->call);
     free(a->view);
     free(a->asked);
     free(a->slot);

@@ -22,6 +22,7 @@ typedef struct ot_asking {
     const optune_export_options *options;
     optune_target target; /* what options->target says */
     const char *policy;   /* NULL: any */
+    char *call;           /* canonical, where options->op is a workload */
     ot_arena arena;       /* the questions' texts */
     ot_asked *asked;
     int n, capacity;

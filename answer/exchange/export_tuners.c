@@ -367,7 +367,7 @@ static int check_one(const json_t *taken, const json_t **first, const char *form
         if (!same)
             status = optune_fail(err, OPTUNE_EUSAGE,
                                  "a file of the form '%s' is of one implementation, workload, "
-                                 "device and target; there are %s and %s: name an operator, "
+                                 "device and target; there are %s and %s: name a workload, "
                                  "--impl, --device, --target or --threads that leave one",
                                  format, one, other);
         free(one);

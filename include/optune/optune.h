@@ -440,7 +440,7 @@ OPTUNE_API int optune_emit(optune *handle, const char *workload, const char *dir
 /* Which records are written; zero and NULL mean all, and all conditions must hold. */
 typedef struct optune_export_options {
     size_t size; /* sizeof(optune_export_options) */
-    const char *op, *impl;
+    const char *op, *impl; /* `op`: an operator's name, or a workload */
     const char
         *target; /* what it says of a record's target must be so: "cuda", "cpu -mcpu=x" */
     int threads;

@@ -151,6 +151,40 @@ static void what_is_missing_is_named(void **state)
     json_decref(json);
 }
 
+static void of_another_version(optune_record *r)
+{
+    r->call = "dense(f32[16,64], const f32[32,64], later=1)";
+}
+
+static void of_another_operator(optune_record *r)
+{
+    r->call = "relu(f32[16,64])";
+}
+
+/* Such records stay for whoever can read them, and what is beside them is reported. */
+static void what_cannot_be_read_is_left_out(void **state)
+{
+    (void)state;
+    stand_in("3.9.1");
+    forged_db("later", of_another_version, NULL);
+    refused(3, "can be read here: no attribute 'later'", "report", "dense", "--threads", "1",
+            "--db", tuning_path("later"));
+    forged_db("later", of_another_operator, NULL);
+    forged_put("later", forged_run.record, forged_run.n, NULL);
+    outcome o = optune("report", "dense", "--threads", "1", "--db", tuning_path("later"), "-o",
+                       command_path("later.html"));
+    assert_int_equal(o.code, 0);
+    check_contains(ot_text_str(&o.out), "2 left out, as they cannot be read here: ");
+    release(&o);
+    ot_text page = {0};
+    command_slurp(command_path("later.html"), &page);
+    json_t *json = data_of(page.s);
+    assert_int_equal(tuning_int(json, "unread"), 2);
+    assert_int_equal(json_array_size(json_object_get(json, "workloads")), 1);
+    json_decref(json);
+    ot_text_release(&page);
+}
+
 static void an_answer_is_a_row(void **state)
 {
     (void)state;
@@ -243,6 +277,7 @@ int main(void)
         cmocka_unit_test(texts_of_records_are_no_markup),
         cmocka_unit_test(a_page_is_small_and_loads_nothing),
         cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(what_cannot_be_read_is_left_out),
         cmocka_unit_test(an_answer_is_a_row),
         cmocka_unit_test(a_browser_draws_every_chart),
         cmocka_unit_test(a_browser_draws_a_graph),

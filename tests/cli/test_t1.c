@@ -162,12 +162,35 @@ static void one_of_ours(void **state)
     release(&o);
 }
 
+/* Of several workloads of one implementation each is a file's, once it is named. */
+static void one_of_two_workloads(void **state)
+{
+    (void)state;
+    static const char *const call[] = {"relu(f32[40])", "relu(f32[3,50])"};
+    outcome o = optune("run", call[0], call[1], "--impl", "relu_vector.cpu", "--trials", "1",
+                       "--time", "60", "--threads", "1");
+    release(&o);
+    o = optune("export", "relu", "--format", "kernel-tuner");
+    expect("export", &o, 2, "name a workload");
+    for (int i = 0; i < 2; i++) {
+        o = optune("export", call[i], "--format", "kernel-tuner");
+        check_contains(ot_text_str(&o.out), call[i]);
+        assert_null(strstr(ot_text_str(&o.out), call[1 - i]));
+        release(&o);
+    }
+    o = optune("list", "relu( f32[3, 50])", "--json");
+    check_contains(ot_text_str(&o.out), call[1]);
+    assert_null(strstr(ot_text_str(&o.out), call[0]));
+    release(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(those_of_the_hub),
         cmocka_unit_test(gemm_mended),
         cmocka_unit_test(one_of_ours),
+        cmocka_unit_test(one_of_two_workloads),
     };
     return cmocka_run_group_tests(tests, setup, command_teardown);
 }
