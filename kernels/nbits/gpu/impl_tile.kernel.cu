@@ -3,8 +3,7 @@
  * dense_nbits of many rows on GPUs: a block computes BM x BN of the output by the register tile of
  * kernels/matmul/gpu/tile_gpu.kernel.h. Tiles of both sides lie in shared memory as floats, depth
  * first; integers become floats, times their scale, on their way there. The next tiles' elements
- * are fetched while these are used. A thread stages and stores columns in runs of 16 bytes, whatever
- * the output's type: which columns are neighbours in the tile is for the rows of the weight to say.
+ * are fetched while these are used.
  */
 #include "kernels/nbits/gpu/nbits_gpu.kernel.h"
 
@@ -16,21 +15,15 @@
 #define W_LOADS CEIL_DIV(BN *BK / PER, THREADS)
 #define STEPS CEIL_DIV(K, BK)
 #define STAGES 1
-#define B_AT (BK * LDA)                             /* in the tile */
-#define RUN MAX(CN, MIN(TN, 16 / (int)sizeof(X_T))) /* neighbouring columns of a thread */
+#define B_AT (BK * LDA) /* in the tile */
 #define VN                                                                                     \
-    (N % RUN == 0           ? RUN                                                              \
-     : N % CN == 0          ? CN                                                               \
-     : N % 2 == 0 && CN > 1 ? 2                                                                \
-                            : 1) /* outputs that are stored at once */
+    (N % CN == 0 ? CN : N % 2 == 0 && CN > 1 ? 2 : 1) /* outputs that are stored at once */
 
 VECTOR(vec_out, X_T, VN);
 
 /* Vector i of a thread: its row in the tile and its depth; `each` elements of depth are one. */
 #define ROW_OF(i, each) ((thread + (i)*THREADS) / (BK / (each)))
 #define DEPTH_OF(i, each) ((thread + (i)*THREADS) % (BK / (each)) * (each))
-/* The column whose weight vector `i` is. */
-#define COLUMN_OF(i) TILE_RUN_PLACED(ROW_OF(i, PER), RUN)
 
 /* Tile `s` of the depth, zeros unless `on`, as it lies in memory: what is made of it waits until it
  * is there. */
@@ -46,7 +39,7 @@ VECTOR(vec_out, X_T, VN);
     UNROLL for (int i = 0; i < W_LOADS; i++)                                                   \
     {                                                                                          \
         const int k = (s)*BK + DEPTH_OF(i, PER);                                               \
-        const i64 n = n0 + COLUMN_OF(i);                                                       \
+        const i64 n = n0 + ROW_OF(i, PER);                                                     \
         next_w[i] = 0;                                                                         \
         next_by[i] = 0;                                                                        \
         NEXT_ZERO(i, 0)                                                                        \
@@ -122,7 +115,7 @@ product(GLOBAL const X_T *RESTRICT x, GLOBAL const u32 *RESTRICT weight,
         const i64 m = m0 + TILE_ROW(i, ty);
         UNROLL
         for (int j = 0; j < TN; j += VN) {
-            const i64 n = n0 + TILE_RUN_COL(j, tx, RUN);
+            const i64 n = n0 + TILE_COL(j, tx);
             if (m < rows && n < N) {
                 vec_out v;
                 UNROLL

@@ -22,10 +22,7 @@ static matmul_gpu product_of(const optune_call *call)
 static bool applies(const optune_task *task, char *why)
 {
     qconv_gpu q;
-    if (!gpu_is_cuda(task, 80, why) || !qconv_gpu_applies(task, &q, why))
-        return false;
-    return conv2d_taps_apart(&q.s) <= INT32_MAX / 2 / q.s.ci ||
-           optune_refuse(why, "taps too far apart for 32-bit offsets");
+    return gpu_is_cuda(task, 80, why) && qconv_gpu_applies(task, &q, why);
 }
 
 MATMUL_GPU_ASK(product, matmul_gpu_mma_space, matmul_gpu_mma_fallback, matmul_gpu_mma_estimate,
