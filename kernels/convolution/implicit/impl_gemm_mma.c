@@ -9,11 +9,17 @@
 
 enum { FLAT = 256, MOST_PIXELS = 16 };
 
-static conv2d_shape shape_of(const optune_task *task)
+static conv2d_shape shape_of(const optune_call *call)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_shape_of(call, &s);
     return s;
+}
+
+static matmul_gpu product_of(const optune_call *call)
+{
+    const conv2d_shape s = shape_of(call);
+    return implicit_mma_product(call, &s);
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -23,7 +29,7 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs constant shapes");
     if (!matmul_gpu_mma_takes(task->call, why)) /* a chunk of 16 bytes holds some of them */
         return false;
-    const matmul_gpu p = implicit_mma_product(task->call, &s);
+    const matmul_gpu p = product_of(task->call);
     if (s.data_block || s.out_block)
         return optune_refuse(why, "needs NCHW");
     if (s.n * s.groups > 65535)
@@ -37,16 +43,12 @@ static bool applies(const optune_task *task, char *why)
     return matmul_gpu_mma_applies(task, &p, why);
 }
 
-static void space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    matmul_gpu_mma_space(space);
-}
+MATMUL_GPU_ASK(product, matmul_gpu_mma_space, matmul_gpu_mma_fallback, matmul_gpu_mma_estimate,
+               product_of)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = implicit_mma_product(task->call, &s);
+    const matmul_gpu p = product_of(task->call);
     const matmul_gpu_mma c = matmul_gpu_mma_of(config);
     if (!matmul_gpu_mma_fits(task, &p, &c, why))
         return false;
@@ -54,20 +56,6 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     return own <= MOST_PIXELS ||
            optune_refuse(why, "a thread looks after %" PRId64 " pixels, at most %d", own,
                          (int)MOST_PIXELS);
-}
-
-static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
-{
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = implicit_mma_product(task->call, &s);
-    matmul_gpu_mma_fallback(task, &p, space, config);
-}
-
-static double estimate(const optune_task *task, const optune_config *config)
-{
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = implicit_mma_product(task->call, &s);
-    return matmul_gpu_mma_estimate(task, &p, config);
 }
 
 typedef struct sizes {
@@ -130,7 +118,7 @@ static void add_layouts(const optune_task *task, optune_plan *plan, int m,
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    const conv2d_shape s = shape_of(task);
+    const conv2d_shape s = shape_of(task->call);
     const matmul_gpu_mma c = matmul_gpu_mma_of(config);
     const sizes z = sizes_of(task->call, &s, &c);
     const int m = optune_plan_module(plan);
@@ -166,9 +154,9 @@ OPTUNE_IMPL(convolution_implicit, gemm_mma) = {
     .summary = "the product over pixels by tensor cores, channels turned innermost",
     .math = "ieee tf32",
     .applies = applies,
-    .space = space,
-    .fallback = fallback,
+    .space = product_space,
+    .fallback = product_fallback,
     .valid = valid,
     .plan = plan,
-    .estimate = estimate,
+    .estimate = product_estimate,
 };

@@ -11,10 +11,10 @@
 
 enum { FLAT = 256 };
 
-static conv2d_shape shape_of(const optune_task *task)
+static conv2d_shape shape_of(const optune_call *call)
 {
     conv2d_shape s;
-    conv2d_shape_of(task->call, &s);
+    conv2d_shape_of(call, &s);
     return s;
 }
 
@@ -24,15 +24,16 @@ static int64_t panels_of(const optune_call *call, const conv2d_shape *s)
 }
 
 /* Columns are pixels where planes are lines of the output. */
-static matmul_gpu product_of(const optune_call *call, const conv2d_shape *s)
+static matmul_gpu product_of(const optune_call *call)
 {
-    const int64_t pixels = s->n * s->oh * s->ow;
+    const conv2d_shape s = shape_of(call);
+    const int64_t pixels = s.n * s.oh * s.ow;
     return (matmul_gpu){
         .b = 1,
-        .m = s->out_block ? pixels : s->co,
-        .n = s->out_block ? s->co : pixels,
-        .k = panels_of(call, s) * MATMUL_GPU_WGMMA_ROW / implicit_mma_size(call),
-        .line = s->out_block ? s->co : s->oh * s->ow,
+        .m = s.out_block ? pixels : s.co,
+        .n = s.out_block ? s.co : pixels,
+        .k = panels_of(call, &s) * MATMUL_GPU_WGMMA_ROW / implicit_mma_size(call),
+        .line = s.out_block ? s.co : s.oh * s.ow,
     };
 }
 
@@ -54,37 +55,20 @@ static bool applies(const optune_task *task, char *why)
         return optune_refuse(why, "needs pixels of a multiple of 16 bytes");
     if (!s.data_block && (s.n > 65535 || s.ci > 32 * 65535 || s.h * s.w > INT32_MAX / 2))
         return optune_refuse(why, "more planes than a grid's depth, or one is too large");
-    const matmul_gpu p = product_of(task->call, &s);
+    const matmul_gpu p = product_of(task->call);
     return implicit_wgmma_reaches(&s, why) && matmul_gpu_applies(&p, why) &&
            matmul_gpu_wgmma_applies(task, &p, why);
 }
 
-static void space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    matmul_gpu_wgmma_space(space);
-}
+MATMUL_GPU_ASK(product, matmul_gpu_wgmma_space, matmul_gpu_wgmma_best,
+               matmul_gpu_wgmma_estimate, product_of)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = product_of(task->call, &s);
+    const conv2d_shape s = shape_of(task->call);
+    const matmul_gpu p = product_of(task->call);
     return implicit_wgmma_steps_fit(panels_of(task->call, &s), config, why) &&
            matmul_gpu_wgmma_valid(task, &p, config, why);
-}
-
-static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
-{
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = product_of(task->call, &s);
-    matmul_gpu_wgmma_best(task, &p, space, config);
-}
-
-static double estimate(const optune_task *task, const optune_config *config)
-{
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = product_of(task->call, &s);
-    return matmul_gpu_wgmma_estimate(task, &p, config);
 }
 
 /* ---- the plan ---------------------------------------------------------------------------- */
@@ -143,8 +127,8 @@ static operands lay_out(const optune_task *task, optune_plan *plan, const conv2d
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    const conv2d_shape s = shape_of(task);
-    const matmul_gpu p = product_of(task->call, &s);
+    const conv2d_shape s = shape_of(task->call);
+    const matmul_gpu p = product_of(task->call);
     const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
     const optune_dtype in = task->call->input[CONV2D_DATA].type.dtype;
     const optune_dtype to = task->call->output[0].dtype;
@@ -178,9 +162,9 @@ OPTUNE_IMPL(convolution_implicit, wgmma) = {
                "capability 9.0",
     .math = "ieee tf32",
     .applies = applies,
-    .space = space,
-    .fallback = fallback,
+    .space = product_space,
+    .fallback = product_fallback,
     .valid = valid,
     .plan = plan,
-    .estimate = estimate,
+    .estimate = product_estimate,
 };

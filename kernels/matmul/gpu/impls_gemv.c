@@ -14,7 +14,6 @@ static bool dense_few_rows(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(dense_gemv, gemv, dense_gpu, dense_few_rows)
-MATMUL_GPU_ESTIMATE(dense_gemv, gemv, dense_gpu)
 
 static bool batch_matmul_few_rows(const optune_task *task, char *why)
 {
@@ -27,14 +26,11 @@ static bool batch_matmul_few_rows(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(batch_matmul_gemv, gemv, batch_matmul_gpu, batch_matmul_few_rows)
-MATMUL_GPU_ESTIMATE(batch_matmul_gemv, gemv, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, gemv) = {
     MATMUL_GPU_ROW(dense_gemv, "dense", "dense_gemv.gpu",
-                   "teams of threads along the depth, nothing staged", "data.0",
-                   .estimate = dense_gemv_estimate),
+                   "teams of threads along the depth, nothing staged", "data.0"),
     MATMUL_GPU_ROW(batch_matmul_gemv, "batch_matmul", "batch_matmul_gemv.gpu",
-                   "teams of threads along the depth, nothing staged", "x.0 x.1 y.0",
-                   .estimate = batch_matmul_gemv_estimate),
+                   "teams of threads along the depth, nothing staged", "x.0 x.1 y.0"),
     {0},
 };

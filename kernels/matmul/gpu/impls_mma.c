@@ -15,7 +15,6 @@ static bool dense_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(dense_mma, mma, dense_gpu, dense_takes)
-MATMUL_GPU_ESTIMATE(dense_mma, mma, dense_gpu)
 
 static bool batch_matmul_takes(const optune_task *task, char *why)
 {
@@ -25,14 +24,13 @@ static bool batch_matmul_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(batch_matmul_mma, mma, batch_matmul_gpu, batch_matmul_takes)
-MATMUL_GPU_ESTIMATE(batch_matmul_mma, mma, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, mma) = {
     MATMUL_GPU_ROW(dense_mma, "dense", "dense_mma.cuda",
                    "tensor cores, stages of asynchronous copies into swizzled tiles", "data.0",
-                   .estimate = dense_mma_estimate, .math = "ieee tf32"),
+                   .math = "ieee tf32"),
     MATMUL_GPU_ROW(batch_matmul_mma, "batch_matmul", "batch_matmul_mma.cuda",
                    "tensor cores, stages of asynchronous copies into swizzled tiles",
-                   "x.0 x.1 y.0", .estimate = batch_matmul_mma_estimate, .math = "ieee tf32"),
+                   "x.0 x.1 y.0", .math = "ieee tf32"),
     {0},
 };

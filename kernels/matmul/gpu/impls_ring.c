@@ -13,7 +13,6 @@ static bool dense_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(dense_ring, ring, dense_gpu, dense_takes)
-MATMUL_GPU_ESTIMATE(dense_ring, ring, dense_gpu)
 
 static bool batch_matmul_takes(const optune_task *task, char *why)
 {
@@ -24,14 +23,13 @@ static bool batch_matmul_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(batch_matmul_ring, ring, batch_matmul_gpu, batch_matmul_takes)
-MATMUL_GPU_ESTIMATE(batch_matmul_ring, ring, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, ring) = {
     MATMUL_GPU_ROW(dense_ring, "dense", "dense_ring.cuda",
                    "float32 tiles in a ring of asynchronous copies, fragments a step ahead",
-                   "data.0", .estimate = dense_ring_estimate),
+                   "data.0"),
     MATMUL_GPU_ROW(batch_matmul_ring, "batch_matmul", "batch_matmul_ring.cuda",
                    "float32 tiles in a ring of asynchronous copies, fragments a step ahead",
-                   "x.0 x.1 y.0", .estimate = batch_matmul_ring_estimate),
+                   "x.0 x.1 y.0"),
     {0},
 };

@@ -16,7 +16,6 @@ static bool dense_few_rows(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(dense_skinny, skinny, dense_gpu, dense_few_rows)
-MATMUL_GPU_ESTIMATE(dense_skinny, skinny, dense_gpu)
 
 static bool batch_matmul_few_rows(const optune_task *task, char *why)
 {
@@ -25,14 +24,11 @@ static bool batch_matmul_few_rows(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(batch_matmul_skinny, skinny, batch_matmul_gpu, batch_matmul_few_rows)
-MATMUL_GPU_ESTIMATE(batch_matmul_skinny, skinny, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, skinny) = {
     MATMUL_GPU_ROW(dense_skinny, "dense", "dense_skinny.gpu",
-                   "all rows in a block, which shares the depth of a tile", "data.0",
-                   .estimate = dense_skinny_estimate),
+                   "all rows in a block, which shares the depth of a tile", "data.0"),
     MATMUL_GPU_ROW(batch_matmul_skinny, "batch_matmul", "batch_matmul_skinny.gpu",
-                   "all rows in a block, which shares the depth of a tile", "x.0 x.1 y.0",
-                   .estimate = batch_matmul_skinny_estimate),
+                   "all rows in a block, which shares the depth of a tile", "x.0 x.1 y.0"),
     {0},
 };

@@ -24,7 +24,6 @@ static bool dense_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(dense_skinny_ring, skinny_ring, dense_gpu, dense_takes)
-MATMUL_GPU_ESTIMATE(dense_skinny_ring, skinny_ring, dense_gpu)
 
 static bool batch_matmul_takes(const optune_task *task, char *why)
 {
@@ -35,14 +34,13 @@ static bool batch_matmul_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(batch_matmul_skinny_ring, skinny_ring, batch_matmul_gpu, batch_matmul_takes)
-MATMUL_GPU_ESTIMATE(batch_matmul_skinny_ring, skinny_ring, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, skinny_ring) = {
     MATMUL_GPU_ROW(dense_skinny_ring, "dense", "dense_skinny_ring.cuda",
                    "all rows in a block, which shares a tile's depth, in a ring of copies",
-                   "data.0", .estimate = dense_skinny_ring_estimate),
+                   "data.0"),
     MATMUL_GPU_ROW(batch_matmul_skinny_ring, "batch_matmul", "batch_matmul_skinny_ring.cuda",
                    "all rows in a block, which shares a tile's depth, in a ring of copies",
-                   "x.0 x.1 y.0", .estimate = batch_matmul_skinny_ring_estimate),
+                   "x.0 x.1 y.0"),
     {0},
 };

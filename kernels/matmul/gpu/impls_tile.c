@@ -9,17 +9,13 @@
 #include "kernels/matmul/gpu/matmul_gpu_tile.h"
 
 MATMUL_GPU_HOOKS(dense_tile, tile, dense_gpu, dense_applies)
-MATMUL_GPU_ESTIMATE(dense_tile, tile, dense_gpu)
 
 MATMUL_GPU_HOOKS(batch_matmul_tile, tile, batch_matmul_gpu, batch_matmul_applies)
-MATMUL_GPU_ESTIMATE(batch_matmul_tile, tile, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, tile) = {
     MATMUL_GPU_ROW(dense_tile, "dense", "dense_tile.gpu",
-                   "tiles in shared memory, a block of the output in registers", "data.0",
-                   .estimate = dense_tile_estimate),
+                   "tiles in shared memory, a block of the output in registers", "data.0"),
     MATMUL_GPU_ROW(batch_matmul_tile, "batch_matmul", "batch_matmul_tile.gpu",
-                   "tiles in shared memory, a block of the output in registers", "x.0 x.1 y.0",
-                   .estimate = batch_matmul_tile_estimate),
+                   "tiles in shared memory, a block of the output in registers", "x.0 x.1 y.0"),
     {0},
 };

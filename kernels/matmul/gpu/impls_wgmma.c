@@ -16,7 +16,6 @@ static bool dense_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(dense_wgmma, wgmma, dense_gpu, dense_takes)
-MATMUL_GPU_ESTIMATE(dense_wgmma, wgmma, dense_gpu)
 
 static bool batch_matmul_takes(const optune_task *task, char *why)
 {
@@ -26,14 +25,13 @@ static bool batch_matmul_takes(const optune_task *task, char *why)
 }
 
 MATMUL_GPU_HOOKS(batch_matmul_wgmma, wgmma, batch_matmul_gpu, batch_matmul_takes)
-MATMUL_GPU_ESTIMATE(batch_matmul_wgmma, wgmma, batch_matmul_gpu)
 
 OPTUNE_IMPLS(matmul_gpu, wgmma) = {
     MATMUL_GPU_ROW(dense_wgmma, "dense", "dense_wgmma.cuda",
                    "products of warpgroups fed by the copy engine, for compute capability 9.0",
-                   NULL, .estimate = dense_wgmma_estimate, .math = "ieee tf32"),
+                   NULL, .math = "ieee tf32"),
     MATMUL_GPU_ROW(batch_matmul_wgmma, "batch_matmul", "batch_matmul_wgmma.cuda",
                    "products of warpgroups fed by the copy engine, for compute capability 9.0",
-                   NULL, .estimate = batch_matmul_wgmma_estimate, .math = "ieee tf32"),
+                   NULL, .math = "ieee tf32"),
     {0},
 };

@@ -2,7 +2,7 @@
 /*
  * The rows' side of matrix products on GPUs, for dense and batch_matmul alike: one struct that
  * says what is multiplied, and what the plans of all templates share. Host code only; the bodies
- * are impls_*.kernel.cu. A template `kind` has four functions, of which
+ * are impls_*.kernel.cu. A template `kind` has five functions, of which
  * MATMUL_GPU_ROW makes a row of either operator:
  *
  *   tile    large products: a block of the output in registers (matmul_gpu_tile.h)
@@ -30,7 +30,8 @@ typedef struct matmul_gpu {
     /* The template wgmma: cycles that a warpgroup takes to write a step's rows of y, and beside
      * that each row of 128 bytes, of which it reads y_bytes. 0: y is copied. */
     double y_step, y_cycles, y_bytes;
-    double out_instructions; /* of a sum that the body makes a byte of; 0: it does not */
+    double byte_instructions; /* where to_bytes: of a sum on its way to a byte */
+    bool to_bytes;            /* the body makes bytes of sums, whatever the product's type */
     bool b_varies, m_varies, x_along, y_along, x_shared, y_shared, f64, has_bias;
     optune_arg bias, batches, rows; /* those that there are */
 } matmul_gpu;
@@ -73,6 +74,26 @@ void matmul_gpu_dims(optune_stage *stage, const matmul_gpu *p, bool bias);
 void matmul_gpu_stages(const optune_task *task, optune_plan *plan, const matmul_gpu *p,
                        optune_stage stage, int64_t splits, int64_t vn);
 
+/* The hooks that only ask a template, under the prefix `as`: its space, the config that `choose`
+ * falls back to and what `cost` estimates, for the struct that product_of makes of a call. */
+#define MATMUL_GPU_ASK(as, space_of, choose, cost, product_of)                                 \
+    static void as##_space(const optune_task *task, optune_space *space)                       \
+    {                                                                                          \
+        (void)task;                                                                            \
+        space_of(space);                                                                       \
+    }                                                                                          \
+    static void as##_fallback(const optune_task *task, const optune_space *space,              \
+                              optune_config *config)                                           \
+    {                                                                                          \
+        const matmul_gpu p = product_of(task->call);                                           \
+        choose(task, &p, space, config);                                                       \
+    }                                                                                          \
+    static double as##_estimate(const optune_task *task, const optune_config *config)          \
+    {                                                                                          \
+        const matmul_gpu p = product_of(task->call);                                           \
+        return cost(task, &p, config);                                                         \
+    }
+
 /* What a row of template `kind` calls, under the prefix `as`: product_of makes the struct of a
  * known or bounded call, applies_to says whether the operator's own conditions hold. */
 #define MATMUL_GPU_HOOKS(as, kind, product_of, applies_to)                                     \
@@ -83,17 +104,8 @@ void matmul_gpu_stages(const optune_task *task, optune_plan *plan, const matmul_
         const matmul_gpu p = product_of(task->call);                                           \
         return matmul_gpu_applies(&p, why);                                                    \
     }                                                                                          \
-    static void as##_space(const optune_task *task, optune_space *space)                       \
-    {                                                                                          \
-        (void)task;                                                                            \
-        matmul_gpu_##kind##_space(space);                                                      \
-    }                                                                                          \
-    static void as##_fallback(const optune_task *task, const optune_space *space,              \
-                              optune_config *config)                                           \
-    {                                                                                          \
-        const matmul_gpu p = product_of(task->call);                                           \
-        matmul_gpu_##kind##_fallback(task, &p, space, config);                                 \
-    }                                                                                          \
+    MATMUL_GPU_ASK(as, matmul_gpu_##kind##_space, matmul_gpu_##kind##_fallback,                \
+                   matmul_gpu_##kind##_estimate, product_of)                                   \
     static bool as##_valid(const optune_task *task, const optune_config *config, char *why)    \
     {                                                                                          \
         const matmul_gpu p = product_of(task->call);                                           \
@@ -106,20 +118,12 @@ void matmul_gpu_stages(const optune_task *task, optune_plan *plan, const matmul_
         matmul_gpu_##kind##_plan(task, &p, config, plan);                                      \
     }
 
-/* The estimate of a template that has one, for the field of that name. */
-#define MATMUL_GPU_ESTIMATE(as, kind, product_of)                                              \
-    static double as##_estimate(const optune_task *task, const optune_config *config)          \
-    {                                                                                          \
-        const matmul_gpu p = product_of(task->call);                                           \
-        return matmul_gpu_##kind##_estimate(task, &p, config);                                 \
-    }
-
 /* The row of an operator, behind its hooks; last the dims that may be ranges, and other fields. */
 #define MATMUL_GPU_ROW(as, op_, name_, text, ...)                                              \
     {                                                                                          \
         .op = op_, .name = name_, .summary = text, .applies = as##_applies,                    \
         .space = as##_space, .fallback = as##_fallback, .valid = as##_valid,                   \
-        .plan = as##_plan, .symbolic = __VA_ARGS__                                             \
+        .plan = as##_plan, .estimate = as##_estimate, .symbolic = __VA_ARGS__                  \
     }
 
 #endif

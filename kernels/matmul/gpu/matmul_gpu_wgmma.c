@@ -77,7 +77,7 @@ static matmul_gpu_wgmma_kind matmul_gpu_wgmma_kind_of(const optune_call *call,
     };
     if (in.lanes != 1 || out.lanes != 1)
         return k;
-    if (p->out_instructions > 0) {
+    if (p->to_bytes) {
         k.type = in.code == OPTUNE_DTYPE_INT ? "s8" : "u8s8";
         k.sum = "int";
         k.out = "unsigned char";
@@ -153,7 +153,7 @@ static int64_t matmul_gpu_wgmma_shared(const matmul_gpu_wgmma *w)
 
 static bool matmul_gpu_wgmma_boxes_fit(const optune_task *task, const matmul_gpu *p)
 {
-    return !(p->out_instructions > 0) &&
+    return !p->to_bytes &&
            (p->line ? p->line : p->n) * (task->call->output[0].dtype.bits / 8) % 16 == 0;
 }
 
@@ -209,8 +209,7 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
     const double y_line = p->y_cycles > 0 ? p->y_bytes * (double)w.kb / MATMUL_GPU_WGMMA_ROW
                                           : (double)w.kb / (double)w.cluster;
     const double step = fmax(fmax(products, reads), written);
-    const bool bytes = p->out_instructions > 0;
-    const double each = bytes ? p->out_instructions : w.boxes ? 1.5 : 3;
+    const double each = p->to_bytes ? p->byte_instructions : w.boxes ? 1.5 : 3;
     const bool ahead = w.persistent && w.producer; /* the next tile while this one is stored */
     const gpu_work work = {
         .blocks = matmul_gpu_wgmma_tiles(p, &w),
@@ -218,8 +217,8 @@ double matmul_gpu_wgmma_estimate(const optune_task *task, const matmul_gpu *p,
         .registers = host_max(sums + 40, w.consumers > 1 ? 168 : 90),
         .shared = matmul_gpu_wgmma_shared(&w),
         .instructions = steps * 20 + (double)sums * each,
-        .bytes =
-            (double)(w.bm * w.bn * out) * (w.boxes || bytes ? 1 : 2), /* pairs: half a sector */
+        .bytes = (double)(w.bm * w.bn * out) *
+                 (w.boxes || p->to_bytes ? 1 : 2), /* pairs: half a sector */
         .cached = steps * ((double)(w.bm * w.kb) + (double)w.bn * y_line) +
                   (double)(w.bm * w.bn * out),
         .waits = gpu_exposed(steps, w.stages - 1, step) - ahead + 1,

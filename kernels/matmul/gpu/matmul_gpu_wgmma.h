@@ -26,7 +26,7 @@ matmul_gpu_wgmma matmul_gpu_wgmma_of(const optune_config *config);
 
 void matmul_gpu_wgmma_space(optune_space *space);
 
-/* The same of bodies that make bytes of sums (out_instructions): these leave in one way. */
+/* The same of bodies that make bytes of sums (to_bytes): these leave in one way. */
 void matmul_gpu_wgmma_space_of_bytes(optune_space *space);
 
 bool matmul_gpu_wgmma_applies(const optune_task *task, const matmul_gpu *p, char *why);

@@ -46,6 +46,15 @@
 #define TILE_ROW(i, ty) ((ty)*CM + (i) / CM * CM * TY + (i) % CM)
 #define TILE_COL(j, tx) ((tx)*CN + (j) / CN * CN * TX + (j) % CN)
 
+/* Where a body lays columns out itself, a thread may have `run` neighbours of them, a multiple of
+ * CN and a divisor of TN: the first of its column j, and which column lies at a place of the
+ * tile. */
+#define TILE_RUN_COL(j, tx, run) ((tx) * (run) + (j) / (run) * (run)*TX + (j) % (run))
+#define TILE_RUN_PLACED(at, run)                                                               \
+    ((at) / BN * BN + (at) % (CN * TX) / CN * (run) +                                          \
+     (at) % BN / (CN * TX) / ((run) / CN) * ((run)*TX) +                                       \
+     (at) % BN / (CN * TX) % ((run) / CN) * CN + (at) % CN)
+
 VECTOR(tile_rows, DTYPE, CM);
 VECTOR(tile_cols, DTYPE, CN);
 

@@ -36,6 +36,8 @@ bool qconv_gpu_applies(const optune_task *task, qconv_gpu *q, char *why)
         return optune_refuse(why, "more channels or groups than a grid is deep");
     if (s.h * s.w > most || q->pixels > most || q->depth > most)
         return optune_refuse(why, "too large for 32-bit offsets");
+    if (conv2d_taps_apart(&q->s) > most / q->s.ci)
+        return optune_refuse(why, "taps too far apart for 32-bit offsets");
     return (!q->laid || q->pixels * q->s.ci <= MOST_BYTES) ||
            optune_refuse(why, "more than 1 GiB of windows laid side by side");
 }

@@ -6,32 +6,27 @@
 #include "kernels/matmul/gpu/matmul_gpu_mma.h"
 #include "kernels/quantized/gpu/conv_gpu.h"
 
-static matmul_gpu product_of(const qconv_gpu *q)
-{
-    return (matmul_gpu){.b = q->s.groups, .m = q->pixels, .n = q->s.co_g, .k = q->depth};
-}
-
-static qconv_gpu shape_of(const optune_task *task)
+static qconv_gpu shape_of(const optune_call *call)
 {
     qconv_gpu q;
-    qconv_gpu_of(task->call, &q);
+    qconv_gpu_of(call, &q);
     return q;
+}
+
+static matmul_gpu product_of(const optune_call *call)
+{
+    const qconv_gpu q = shape_of(call);
+    return (matmul_gpu){.b = q.s.groups, .m = q.pixels, .n = q.s.co_g, .k = q.depth};
 }
 
 static bool applies(const optune_task *task, char *why)
 {
     qconv_gpu q;
-    if (!gpu_is_cuda(task, 80, why) || !qconv_gpu_applies(task, &q, why))
-        return false;
-    return conv2d_taps_apart(&q.s) <= INT32_MAX / 2 / q.s.ci ||
-           optune_refuse(why, "taps too far apart for 32-bit offsets");
+    return gpu_is_cuda(task, 80, why) && qconv_gpu_applies(task, &q, why);
 }
 
-static void space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    matmul_gpu_mma_space(space);
-}
+MATMUL_GPU_ASK(product, matmul_gpu_mma_space, matmul_gpu_mma_fallback, matmul_gpu_mma_estimate,
+               product_of)
 
 static qconv_gpu_parts parts_of(const qconv_gpu *q, const matmul_gpu_mma *c)
 {
@@ -42,30 +37,16 @@ static qconv_gpu_parts parts_of(const qconv_gpu *q, const matmul_gpu_mma *c)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
+    const qconv_gpu q = shape_of(task->call);
+    const matmul_gpu p = product_of(task->call);
     const matmul_gpu_mma c = matmul_gpu_mma_of(config);
     const qconv_gpu_parts parts = parts_of(&q, &c);
     return qconv_gpu_parts_fit(&q, &parts, why) && matmul_gpu_mma_valid(task, &p, config, why);
 }
 
-static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
-{
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
-    matmul_gpu_mma_fallback(task, &p, space, config);
-}
-
-static double estimate(const optune_task *task, const optune_config *config)
-{
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
-    return matmul_gpu_mma_estimate(task, &p, config);
-}
-
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
-    const qconv_gpu q = shape_of(task);
+    const qconv_gpu q = shape_of(task->call);
     const matmul_gpu_mma c = matmul_gpu_mma_of(config);
     const int64_t tiles = host_ceil(q.depth, c.kb);
     const qconv_gpu_parts parts = parts_of(&q, &c);
@@ -94,9 +75,9 @@ OPTUNE_IMPL(quantized_gpu, mma) = {
     .name = "quantized_conv2d_mma.cuda",
     .summary = "the product over pixels by tensor cores, channels as they lie",
     .applies = applies,
-    .space = space,
-    .fallback = fallback,
+    .space = product_space,
+    .fallback = product_fallback,
     .valid = valid,
     .plan = plan,
-    .estimate = estimate,
+    .estimate = product_estimate,
 };

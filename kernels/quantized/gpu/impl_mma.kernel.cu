@@ -65,6 +65,7 @@ convolve(GLOBAL const ELEM *RESTRICT data, GLOBAL const ELEM *RESTRICT packed,
     copies next = copies_of(weights, input, first * DEPTH);
 #if OUTSIDE
     next.outside = packed + ZEROS_AT;
+    OPAQUE_POINTER(next.outside);
 #endif
     TILE_LOOP(pool, acc, tiles, FILL);
 

@@ -76,7 +76,12 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const qconv_gpu q = shape_of(task);
     const gpu_product p = product_of(&q);
     int64_t split;
-    const gpu_tile t = gpu_tile_best(task, &p, &split);
+    gpu_tile t = gpu_tile_best(task, &p, &split);
+    if (t.tm == 16 && t.tn == 8) { /* a thread's channels are 16 bytes the other way round */
+        t.tm = 8;
+        t.tn = 16;
+        t.stages = 1;
+    }
     gpu_tile_choose(config, space, &t);
     do {
         optune_config_choose_int(config, space, "split_k", split);

@@ -6,45 +6,54 @@
  * conv_gpu.kernel.h and the tile's (BK in words): WORDS, of the depth, in whole tiles.
  *
  *   packed [group][WORDS][CO_PAD] words
+ *
+ * A thread's columns lie apart in the tile, but are neighbouring channels: it stores RUN bytes at
+ * once.
  */
 #include "kernels/quantized/gpu/lay_gpu.kernel.h"
 
 #if !LAYS
-#define PACKED_GROUP(e) ((e) / ((i64)WORDS * CO_PAD))
-#define PACKED_WORD(e) ((e) / CO_PAD % WORDS)
-#define PACKED_CHANNEL(e) ((e) % CO_PAD)
-#include "kernels/quantized/gpu/conv_gpu.kernel.h"
-
 #define LDA BM
 #define LDB BN
 #define DTYPE int
 #define TILE_FMA(x, w, sum) DOT4(x, w, sum)
 #include "kernels/matmul/gpu/tile_stage_gpu.kernel.h"
 
+#define PACKED_GROUP(e) ((e) / ((i64)WORDS * CO_PAD))
+#define PACKED_WORD(e) ((e) / CO_PAD % WORDS)
+#define PACKED_CHANNEL(e) TILE_RUN_PLACED((e) % CO_PAD, RUN)
+#define RUN MIN(TN, 16)
+#include "kernels/quantized/gpu/conv_gpu.kernel.h"
+
+#define ELEM unsigned char
+#define DEPTH (BK * 4)
 #define CHANNELS (GROUPS * CI_PAD) /* of a pixel */
+#include "kernels/convolution/implicit/taps_gpu.kernel.h"
+
 #define STEPS (WORDS / BK)
 #define TILE (BK * (BM + BN))
 /* A thread stages so many chunks of 16 bytes: of a pixel each, neighbours of neighbouring ones. */
 #define CHUNKS (BM * BK / 4)
 #define OWN CEIL_DIV(CHUNKS, THREADS)
 #define IN_TILE(v) (CHUNKS % THREADS == 0 || (v) < CHUNKS)
+#define OF_PIXEL(v) ((v) % BM)
+#define OF_DEPTH(v) ((v) / BM * 16)
 
-INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const pixel p[OWN],
-                         int step, int thread, words_4 next[OWN], bool on)
+/* Tile `step`, and on to the next; `look` is a thread's for each chunk. */
+INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const own p[OWN],
+                         taps look[OWN], int step, int thread, words_4 next[OWN], bool on)
 {
     UNROLL
     for (int i = 0; i < OWN; i++) {
-        const int v = thread + i * THREADS, k = (step * BK + v / BM * 4) * 4;
-        const int tap = k / CI_PAD % TAPS; /* behind the depth weights are zeros */
-        const int at = on && IN_TILE(v) ? look(&p[i], tap) : -1;
-        if (at >= 0) {
-            next[i] =
-                *(GLOBAL const words_4 *)(data + (p[i].plane + at) * CHANNELS + k % CI_PAD);
+        const int v = thread + i * THREADS;
+        if (on && IN_TILE(v) && taps_inside(&look[i], &p[i])) {
+            next[i] = *(GLOBAL const words_4 *)(look[i].input + p[i].at);
         } else {
             UNROLL
             for (int w = 0; w < 4; w++)
                 next[i].v[w] = ZEROS;
         }
+        taps_step(&look[i], data, step + 1, OF_DEPTH(v));
     }
 }
 
@@ -75,37 +84,41 @@ convolve(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *
     GLOBAL const int *RESTRICT const weights =
         (GLOBAL const int *)packed + (INDEX)group * WORDS * CO_PAD + n0;
     GLOBAL const unsigned char *RESTRICT const input = data + group * CI_PAD;
-    pixel p[OWN];
+    own p[OWN];
+    taps look[OWN];
     words_4 next_a[OWN];
     tile_vec next_b[TILE_VECS(BN)];
     int acc[TM][TN];
     tile_clear(acc);
     UNROLL
-    for (int i = 0; i < OWN; i++)
-        p[i] = pixel_of(m0 + (thread + i * THREADS) % BM, PLANE_IN, 0);
+    for (int i = 0; i < OWN; i++) {
+        const int v = thread + i * THREADS;
+        p[i] = own_of(m0 + OF_PIXEL(v));
+        look[i] = taps_of(input, first * DEPTH, OF_DEPTH(v));
+    }
 
 #define FETCH_TILES(s, on)                                                                     \
     tile_fetch(weights + (INDEX)(first + (s)) * BK * CO_PAD, CO_PAD, BN, thread, next_b, on);  \
-    fetch_pixels(input, p, first + (s), thread, next_a, on);
+    fetch_pixels(input, p, look, first + (s), thread, next_a, on);
 #define STORE_TILES(to)                                                                        \
     tile_store((to) + BK * BM, BN, thread, next_b);                                            \
     store_pixels(to, thread, next_a);
     TILE_PRODUCT(last - first, tile, TILE, ty, tx, acc)
 
     UNROLL
-    for (int j = 0; j < TN; j += CN) {
-        const int channel = n0 + TILE_COL(j, tx);
-        int start[CN];
-        float scale[CN];
+    for (int j = 0; j < TN; j += RUN) {
+        const int channel = n0 + TILE_RUN_COL(j, tx, RUN);
+        int start[RUN];
+        float scale[RUN];
         if (SPLITS == 1)
-            ends_of(packed, group, channel, start, scale, CN);
+            ends_of(packed, group, channel, start, scale, RUN);
         UNROLL
         for (int i = 0; i < TM; i++) {
-            int sum[CN];
+            int sum[RUN];
             UNROLL
-            for (int c = 0; c < CN; c++)
+            for (int c = 0; c < RUN; c++)
                 sum[c] = acc[i][j + c];
-            PUT(out, packed, part, m0 + TILE_ROW(i, ty), group, channel, sum, CN);
+            PUT(out, packed, part, m0 + TILE_ROW(i, ty), group, channel, sum, RUN);
         }
     }
 }

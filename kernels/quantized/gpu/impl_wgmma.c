@@ -8,14 +8,14 @@
 #include "kernels/quantized/gpu/conv_gpu.h"
 
 /* Of a sum on its way to a byte, by machine code. */
-static const double OUT_INSTRUCTIONS = 8;
+static const double BYTE_INSTRUCTIONS = 8;
 
 enum { MOST_COLUMNS = 256 }; /* of a block */
 
-static qconv_gpu shape_of(const optune_task *task)
+static qconv_gpu shape_of(const optune_call *call)
 {
     qconv_gpu q;
-    qconv_gpu_of(task->call, &q);
+    qconv_gpu_of(call, &q);
     return q;
 }
 
@@ -29,13 +29,15 @@ static int64_t panels_of(const qconv_gpu *q)
     return implicit_wgmma_panels(taps_of(q), q->s.ci, 1);
 }
 
-static matmul_gpu product_of(const qconv_gpu *q)
+static matmul_gpu product_of(const optune_call *call)
 {
+    const qconv_gpu q = shape_of(call);
     return (matmul_gpu){.b = 1,
-                        .m = q->pixels,
-                        .n = q->s.co,
-                        .k = panels_of(q) * MATMUL_GPU_WGMMA_ROW,
-                        .out_instructions = OUT_INSTRUCTIONS};
+                        .m = q.pixels,
+                        .n = q.s.co,
+                        .k = panels_of(&q) * MATMUL_GPU_WGMMA_ROW,
+                        .to_bytes = true,
+                        .byte_instructions = BYTE_INSTRUCTIONS};
 }
 
 static qconv_gpu_parts parts_of(const optune_call *call, const qconv_gpu *q, int64_t co_pad)
@@ -51,45 +53,28 @@ static bool applies(const optune_task *task, char *why)
         return false;
     if (q.s.groups != 1)
         return optune_refuse(why, "needs one group");
-    const matmul_gpu p = product_of(&q);
+    const matmul_gpu p = product_of(task->call);
     const qconv_gpu_parts most = parts_of(task->call, &q, q.s.co + MOST_COLUMNS - 1);
     return qconv_gpu_parts_fit(&q, &most, why) && implicit_wgmma_reaches(&q.s, why) &&
            matmul_gpu_applies(&p, why) && matmul_gpu_wgmma_applies(task, &p, why);
 }
 
-static void space(const optune_task *task, optune_space *space)
-{
-    (void)task;
-    matmul_gpu_wgmma_space_of_bytes(space);
-}
+MATMUL_GPU_ASK(product, matmul_gpu_wgmma_space_of_bytes, matmul_gpu_wgmma_best,
+               matmul_gpu_wgmma_estimate, product_of)
 
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
+    const qconv_gpu q = shape_of(task->call);
+    const matmul_gpu p = product_of(task->call);
     return implicit_wgmma_steps_fit(panels_of(&q), config, why) &&
            matmul_gpu_wgmma_valid(task, &p, config, why);
-}
-
-static void fallback(const optune_task *task, const optune_space *space, optune_config *config)
-{
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
-    matmul_gpu_wgmma_best(task, &p, space, config);
-}
-
-static double estimate(const optune_task *task, const optune_config *config)
-{
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
-    return matmul_gpu_wgmma_estimate(task, &p, config);
 }
 
 static void plan(const optune_task *task, const optune_config *config, optune_plan *plan)
 {
     const optune_call *call = task->call;
-    const qconv_gpu q = shape_of(task);
-    const matmul_gpu p = product_of(&q);
+    const qconv_gpu q = shape_of(task->call);
+    const matmul_gpu p = product_of(task->call);
     const matmul_gpu_wgmma w = matmul_gpu_wgmma_of(config);
     const qconv_gpu_parts parts = parts_of(call, &q, host_ceil(q.s.co, w.bn) * w.bn);
     const optune_dtype byte = call->input[QCONV_DATA].type.dtype;
@@ -121,9 +106,9 @@ OPTUNE_IMPL(quantized_gpu, wgmma) = {
     .summary = "the product over pixels by warpgroups fed by the copy engine, for compute "
                "capability 9.0",
     .applies = applies,
-    .space = space,
-    .fallback = fallback,
+    .space = product_space,
+    .fallback = product_fallback,
     .valid = valid,
     .plan = plan,
-    .estimate = estimate,
+    .estimate = product_estimate,
 };
