@@ -271,7 +271,7 @@ static int resolve(ot_bound *b, optune_arg *arg, void **to, optune_err *err)
         if (!*to && !b->loaded->impl->library)
             return optune_fail(err, OPTUNE_EUSAGE, "'%s' asks for '%s' but names no library",
                                b->loaded->impl->name, arg->symbol);
-        return *to ? OPTUNE_OK : OPTUNE_ENODEV;
+        return *to || arg->value ? OPTUNE_OK : OPTUNE_ENODEV;
     case OPTUNE_ARG_DIM:
         /* Several threads share the plan of a call of constants, where it is there already. */
         if (arg->value != dim_at(s->task.call, arg))

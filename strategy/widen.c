@@ -190,7 +190,7 @@ bool ot_stored_close(const optune_task *task, optune_plan *plan)
 {
     const optune_call *call = task->call;
     const char *source = ot_impl_source(plan->impl);
-    half_floats h;
+    half_floats h = {0};
     bool stored = plan->problem.status >= 0 && tensors(call) < 64 && half_floats_of(call, &h) &&
                   (call->n_epilogues == 0 || plan->fused);
     stored = stored && strstr(source, "#define STORED_TENSORS") &&

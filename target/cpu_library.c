@@ -34,7 +34,11 @@ static const library known[] = {
      {"libopenblas.so.0", "libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4",
       "libflexiblas.so.3", "libcblas.so.3", "libblas.so.3"},
      "libopenblas0-pthread"},
-    {"dnnl", "OPTUNE_DNNL", "dnnl_version", {"libdnnl.so.2"}, "libdnnl-dev"},
+    {"dnnl", /* some distributions name it by its minor version: there the plain name is asked for */
+     "OPTUNE_DNNL",
+     "dnnl_version",
+     {"libdnnl.so.3", "libdnnl.so", "libdnnl.so.2"},
+     "libdnnl-dev"},
 };
 
 static const library *find_known(const char *name, optune_err *err)

@@ -173,7 +173,8 @@ static json_t *plan_json(const ot_source *e, const char *tier)
             const optune_arg *arg = &stage->arg[a];
             json_t *item = json_pack("{s:s}", "kind", kinds[arg->kind]);
             if (arg->kind == OPTUNE_ARG_SYMBOL)
-                json_object_set_new(item, "symbol", json_string(arg->symbol));
+                json_object_update_new(item, json_pack("{s:s, s:b}", "symbol", arg->symbol,
+                                                       "optional", arg->value != 0));
             else if (arg->kind == OPTUNE_ARG_FUNCTION)
                 json_object_update_new(item, json_pack("{s:s, s:i}", "function", arg->symbol,
                                                        "module", arg->index));

@@ -116,6 +116,8 @@ void ot_source_prototypes(const ot_source *e, ot_text *to)
                            !strcmp(e->plan->stage[k].arg[b].symbol, arg->symbol);
             if (!said)
                 ot_text_printf(to, "extern void %s(void);\n", arg->symbol);
+            if (!said && arg->value) /* what is missing then links, as NULL */
+                ot_text_printf(to, "#pragma weak %s\n", arg->symbol);
         }
 }
 

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_dnnl.x86: oneDNN 2.x does the work, float32 only. `algo` is what oneDNN is asked for;
- * with layout=any it chooses its own formats and pays for reorders inside the time, with plain it
- * works in the workload's layouts. The body holds the few declarations it needs, and is told both
+ * conv2d_dnnl.x86: oneDNN 2.x or 3.x does the work, float32 only. `algo` is what oneDNN is asked
+ * for; with layout=any it chooses its own formats and pays for reorders inside the time, with plain
+ * it works in the workload's layouts. The body holds the few declarations it needs, and is told both
  * as numbers: one module serves all configs.
  */
 #include "kernels/convolution/conv2d.h"
 
 enum { STATE_BYTES = 1024 }; /* holds the body's struct state */
 
-/* Format tag of oneDNN 2.x for NCHW with this block; 0: none. */
-static int64_t tag_of(int block)
+/* Whether oneDNN has a format tag for NCHW with this block. */
+static bool has_tag(int block)
 {
-    return block == 0    ? 5
-           : block == 4  ? 75
-           : block == 8  ? 93
-           : block == 16 ? 69
-           : block == 32 ? 74
-                         : 0;
+    return block == 0 || block == 4 || block == 8 || block == 16 || block == 32;
 }
 
 static bool applies(const optune_task *task, char *why)
@@ -27,9 +22,9 @@ static bool applies(const optune_task *task, char *why)
         return false;
     if (s.f64)
         return optune_refuse(why, "oneDNN convolves float32 only");
-    if (!tag_of(s.data_block) || !tag_of(s.out_block))
+    if (!has_tag(s.data_block) || !has_tag(s.out_block))
         return optune_refuse(why, "oneDNN has no layout NCHW%dc",
-                             tag_of(s.data_block) ? s.out_block : s.data_block);
+                             has_tag(s.data_block) ? s.out_block : s.data_block);
     return true;
 }
 
@@ -61,21 +56,33 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
         "dnnl_stream_create",
         "dnnl_stream_destroy",
         "dnnl_stream_wait",
-        "dnnl_memory_desc_init_by_tag",
         "dnnl_memory_desc_equal",
         "dnnl_memory_create",
         "dnnl_memory_destroy",
         "dnnl_memory_set_data_handle",
-        "dnnl_dilated_convolution_forward_desc_init",
         "dnnl_reorder_primitive_desc_create",
-        "dnnl_primitive_desc_create",
         "dnnl_primitive_desc_destroy",
         "dnnl_primitive_desc_query_md",
         "dnnl_primitive_create",
         "dnnl_primitive_destroy",
         "dnnl_primitive_execute",
     };
-    enum { FUNCTIONS = sizeof functions / sizeof functions[0], NUMBERS = 4 };
+    static const char *const version2[] = {
+        "dnnl_memory_desc_init_by_tag",
+        "dnnl_dilated_convolution_forward_desc_init",
+        "dnnl_primitive_desc_create",
+    };
+    static const char *const version3[] = {
+        "dnnl_memory_desc_create_with_tag",
+        "dnnl_memory_desc_destroy",
+        "dnnl_convolution_forward_primitive_desc_create",
+    };
+    enum {
+        NUMBERS = 4,
+        FUNCTIONS = sizeof functions / sizeof functions[0],
+        OF_2 = sizeof version2 / sizeof version2[0],
+        OF_3 = sizeof version3 / sizeof version3[0],
+    };
     conv2d_shape s;
     conv2d_shape_of(task->call, &s);
     const char *algo = optune_config_word(config, "algo");
@@ -88,8 +95,6 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     const int module = optune_plan_module(plan);
     conv2d_define(plan, module, &s);
     conv2d_light(plan, module);
-    optune_plan_define(plan, module, "IN_TAG", tag_of(s.data_block));
-    optune_plan_define(plan, module, "OUT_TAG", tag_of(s.out_block));
     optune_plan_define(plan, module, "WEIGHT_CONST", is_const);
     const optune_arg state =
         optune_scratch_arg(optune_plan_scratch(plan, "handles", STATE_BYTES, true));
@@ -98,11 +103,15 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     optune_stage setup = {.phase = OPTUNE_PREPACK,
                           .module = module,
                           .function = "setup",
-                          .n_args = NUMBERS + FUNCTIONS,
+                          .n_args = NUMBERS + FUNCTIONS + OF_2 + OF_3,
                           .arg = {state, is_const ? weight : state, optune_int_arg(algorithm),
                                   optune_int_arg(plain)}};
     for (int i = 0; i < FUNCTIONS; i++)
         setup.arg[NUMBERS + i] = optune_symbol_arg(functions[i]);
+    for (int i = 0; i < OF_2; i++)
+        setup.arg[NUMBERS + FUNCTIONS + i] = optune_optional_symbol_arg(version2[i]);
+    for (int i = 0; i < OF_3; i++)
+        setup.arg[NUMBERS + FUNCTIONS + OF_2 + i] = optune_optional_symbol_arg(version3[i]);
     optune_plan_stage(plan, &setup);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = module,

@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conv2d_dnnl.x86: a convolution primitive of oneDNN 2.x through its C interface.
+ * conv2d_dnnl.x86: a convolution primitive of oneDNN 2.x or 3.x through its C interface.
  *
  * `setup` receives the library's functions, creates engine, stream, primitives and the memories
  * that oneDNN's own formats need, and keeps all in `state`; `run` executes: a constant weight
  * was reordered by setup, data and output are reordered in `run` where formats differ;
  * `teardown` destroys everything. What oneDNN does not implement (a winograd of some shape)
- * falls back to its automatic choice. The few declarations follow oneDNN's developer guide;
- * descriptors are blocks of bytes larger than the library's.
+ * falls back to its automatic choice. The few declarations follow oneDNN's developer guide.
  *
- * The plan defines IN_TAG and OUT_TAG (oneDNN's format tags) and WEIGHT_CONST. Numbers are the
- * algorithm (1 direct, 2 winograd, 3 auto) and whether the primitive works in the caller's layouts.
+ * The two versions differ in descriptors alone, and in the numbers of formats: in 2.x one is a block
+ * of bytes of the caller (here larger than the library's), in 3.x an object of the library. Either
+ * is passed by address.
+ *
+ * The plan defines IN_BLOCK and OUT_BLOCK (channels of a block; 0: NCHW) and WEIGHT_CONST. Numbers
+ * are the algorithm (1 direct, 2 winograd, 3 auto) and whether the primitive works in the caller's
+ * layouts.
  */
 #include "kernels/common/cpu.kernel.h"
 #include "kernels/common/library_failure.kernel.h"
 
-enum { F32 = 3, TAG_ANY = 1, TAG_OIHW = 5, TAG_GOIHW = 7, CPU = 1, FORWARD_INFERENCE = 96 };
+enum { F32 = 3, CPU = 1, FORWARD_INFERENCE = 96 };
 enum { AUTO = 3, QUERY_SRC = 129, QUERY_WEIGHTS = 131, QUERY_DST = 133 };
 enum { ARG_FROM = 1, ARG_TO = 17, ARG_SRC = 1, ARG_WEIGHTS = 33, ARG_DST = 17 };
 #define ALLOCATE ((void *)-1)
 
 typedef struct object *handle; /* engine, stream, primitive, memory ... */
-typedef struct descriptor {    /* of a memory; 696 bytes in 2.6 */
-    i64 word[256];
+typedef struct descriptor {    /* of a memory */
+    handle object;             /* of 3.x */
+    i64 word[256];             /* of 2.x; 696 bytes in 2.6 */
 } descriptor;
 typedef struct operation { /* of a convolution; 5976 bytes in 2.6 */
     i64 word[2048];
@@ -39,24 +44,32 @@ typedef struct functions {
     int (*stream_create)(handle *, handle engine, unsigned flags);
     int (*stream_destroy)(handle);
     int (*stream_wait)(handle);
-    int (*memory_desc_init_by_tag)(descriptor *, int rank, const i64 *dims, int type, int tag);
-    int (*memory_desc_equal)(const descriptor *, const descriptor *);
-    int (*memory_create)(handle *, const descriptor *, handle engine, void *data);
+    int (*memory_desc_equal)(const void *, const void *);
+    int (*memory_create)(handle *, const void *desc, handle engine, void *data);
     int (*memory_destroy)(handle);
     int (*memory_set_data_handle)(handle, void *);
-    int (*convolution_init)(operation *, int kind, int algorithm, const descriptor *src,
-                            const descriptor *weights, const descriptor *bias,
-                            const descriptor *dst, const i64 *strides, const i64 *dilates,
-                            const i64 *padding, const i64 *padding_right);
-    int (*reorder_create)(handle *, const descriptor *from, handle from_engine,
-                          const descriptor *to, handle to_engine, const void *attr);
-    int (*primitive_desc_create)(handle *, const void *op, const void *attr, handle engine,
-                                 handle hint);
+    int (*reorder_create)(handle *, const void *from, handle from_engine, const void *to,
+                          handle to_engine, const void *attr);
     int (*primitive_desc_destroy)(handle);
-    const descriptor *(*primitive_desc_query_md)(handle, int what, int index);
+    const void *(*primitive_desc_query_md)(handle, int what, int index);
     int (*primitive_create)(handle *, handle desc);
     int (*primitive_destroy)(handle);
     int (*primitive_execute)(handle, handle stream, int n, const argument *);
+    /* 2.x */
+    int (*memory_desc_init_by_tag)(i64 *, int rank, const i64 *dims, int type, int tag);
+    int (*convolution_init)(operation *, int kind, int algorithm, const void *src,
+                            const void *weights, const void *bias, const void *dst,
+                            const i64 *strides, const i64 *dilates, const i64 *padding,
+                            const i64 *padding_right);
+    int (*primitive_desc_create)(handle *, const void *op, const void *attr, handle engine,
+                                 handle hint);
+    /* 3.x */
+    int (*memory_desc_create_with_tag)(handle *, int rank, const i64 *dims, int type, int tag);
+    int (*memory_desc_destroy)(handle);
+    int (*convolution_create)(handle *, handle engine, int kind, int algorithm, const void *src,
+                              const void *weights, const void *bias, const void *dst,
+                              const i64 *strides, const i64 *dilates, const i64 *padding,
+                              const i64 *padding_right, const void *attr);
 } functions;
 
 /* One tensor: the caller's memory, oneDNN's own (the same where formats agree), the way
@@ -71,41 +84,92 @@ typedef struct state {
     tensor data, weight, out;
 } state;
 
-static int describe(const functions *f, descriptor *d, const i64 *dims, int rank, int tag)
+/* ---- what the versions do differently ---- */
+
+typedef enum format { ANY, OIHW, GOIHW, NCHW, NCHW4C, NCHW8C, NCHW16C, NCHW32C } format;
+
+static format format_of(int block)
 {
-    return f->memory_desc_init_by_tag(d, rank, dims, F32, tag);
+    return block == 4    ? NCHW4C
+           : block == 8  ? NCHW8C
+           : block == 16 ? NCHW16C
+           : block == 32 ? NCHW32C
+                         : NCHW;
+}
+
+/* Of dims of rank 5 for GOIHW, else 4. What it is about is in `d` until forget(). */
+static int describe(const functions *f, descriptor *d, const i64 *dims, format format)
+{
+    static const int of_2[] = {1, 5, 7, 5, 75, 93, 69, 74};
+    static const int of_3[] = {1, 5, 6, 5, 84, 102, 78, 83};
+    const int rank = dims[4] ? 5 : 4;
+    d->object = 0;
+    return f->memory_desc_create_with_tag
+               ? f->memory_desc_create_with_tag(&d->object, rank, dims, F32, of_3[format])
+               : f->memory_desc_init_by_tag(d->word, rank, dims, F32, of_2[format]);
+}
+
+static const void *address_of(const descriptor *d)
+{
+    return d->object ? (const void *)d->object : d->word;
+}
+
+static void forget(const functions *f, descriptor *d)
+{
+    if (d->object)
+        f->memory_desc_destroy(d->object);
 }
 
 static int convolution_desc(const state *s, handle *desc, int algorithm, int plain,
                             const i64 *in, const i64 *weight, const i64 *out)
 {
+    const functions *f = &s->f;
     const i64 strides[12] = {SH, SW}, dilates[12] = {DH - 1, DW - 1};
     const i64 before[12] = {PT, PL}, after[12] = {PB, PR};
     descriptor src, wei, dst;
     operation op;
-    describe(&s->f, &src, in, 4, plain ? IN_TAG : TAG_ANY);
-    describe(&s->f, &wei, weight, GROUPS > 1 ? 5 : 4, TAG_ANY);
-    describe(&s->f, &dst, out, 4, plain ? OUT_TAG : TAG_ANY);
-    const int rc = s->f.convolution_init(&op, FORWARD_INFERENCE, algorithm, &src, &wei, 0, &dst,
-                                         strides, dilates, before, after);
-    return rc ? rc : s->f.primitive_desc_create(desc, &op, 0, s->engine, 0);
+    describe(f, &src, in, plain ? format_of(IN_BLOCK) : ANY);
+    describe(f, &wei, weight, ANY);
+    describe(f, &dst, out, plain ? format_of(OUT_BLOCK) : ANY);
+    int status;
+    if (f->convolution_create) {
+        status = f->convolution_create(desc, s->engine, FORWARD_INFERENCE, algorithm,
+                                       address_of(&src), address_of(&wei), 0, address_of(&dst),
+                                       strides, dilates, before, after, 0);
+    } else {
+        status = f->convolution_init(&op, FORWARD_INFERENCE, algorithm, address_of(&src),
+                                     address_of(&wei), 0, address_of(&dst), strides, dilates,
+                                     before, after);
+        if (!status)
+            status = f->primitive_desc_create(desc, &op, 0, s->engine, 0);
+    }
+    forget(f, &src);
+    forget(f, &wei);
+    forget(f, &dst);
+    return status;
 }
 
-/* `to_inner`: data flows from the caller to oneDNN. */
-static void connect(state *s, tensor *t, const descriptor *outer, const descriptor *inner,
+/* ---- both ---- */
+
+/* `to_inner`: data flows from the caller, in this format, to oneDNN. */
+static void connect(state *s, tensor *t, const i64 *dims, format format, const void *inner,
                     int to_inner)
 {
     const functions *f = &s->f;
+    descriptor d;
+    handle desc;
+    describe(f, &d, dims, format);
+    const void *const outer = address_of(&d);
     f->memory_create(&t->outer, outer, s->engine, 0);
     t->inner = t->outer;
-    if (f->memory_desc_equal(outer, inner))
-        return;
-    handle desc;
-    f->memory_create(&t->inner, inner, s->engine, ALLOCATE);
-    f->reorder_create(&desc, to_inner ? outer : inner, s->engine, to_inner ? inner : outer,
-                      s->engine, 0);
-    f->primitive_create(&t->reorder, desc);
-    f->primitive_desc_destroy(desc);
+    if (!f->memory_desc_equal(outer, inner)) {
+        f->memory_create(&t->inner, inner, s->engine, ALLOCATE);
+        f->reorder_create(&desc, to_inner ? outer : inner, s->engine, to_inner ? inner : outer,
+                          s->engine, 0);
+        f->primitive_create(&t->reorder, desc);
+        f->primitive_desc_destroy(desc);
+    }
+    forget(f, &d);
 }
 
 static void reorder(state *s, const tensor *t, int to_inner)
@@ -125,6 +189,12 @@ void setup(void *const *arg)
     const int algorithm = (int)*(const i64 *)arg[2], plain = (int)*(const i64 *)arg[3];
     __builtin_memcpy(&s->f, arg + 4, sizeof s->f);
     const functions *f = &s->f;
+    if (!(f->convolution_create && f->memory_desc_create_with_tag && f->memory_desc_destroy) &&
+        !(f->convolution_init && f->memory_desc_init_by_tag && f->primitive_desc_create)) {
+        fail("dnnl_version", 0, "this oneDNN is neither of version 2 nor of version 3",
+             "install libdnnl-dev, or name one in OPTUNE_DNNL");
+        return;
+    }
     int rc = f->engine_create(&s->engine, CPU, 0);
     if (!rc)
         rc = f->stream_create(&s->stream, s->engine, 1);
@@ -148,13 +218,12 @@ void setup(void *const *arg)
         fail("dnnl_primitive_create", rc, "oneDNN has no such convolution", "");
         return;
     }
-    descriptor d;
-    describe(f, &d, in, 4, IN_TAG);
-    connect(s, &s->data, &d, f->primitive_desc_query_md(desc, QUERY_SRC, 0), 1);
-    describe(f, &d, weight, GROUPS > 1 ? 5 : 4, GROUPS > 1 ? TAG_GOIHW : TAG_OIHW);
-    connect(s, &s->weight, &d, f->primitive_desc_query_md(desc, QUERY_WEIGHTS, 0), 1);
-    describe(f, &d, out, 4, OUT_TAG);
-    connect(s, &s->out, &d, f->primitive_desc_query_md(desc, QUERY_DST, 0), 0);
+    connect(s, &s->data, in, format_of(IN_BLOCK),
+            f->primitive_desc_query_md(desc, QUERY_SRC, 0), 1);
+    connect(s, &s->weight, weight, GROUPS > 1 ? GOIHW : OIHW,
+            f->primitive_desc_query_md(desc, QUERY_WEIGHTS, 0), 1);
+    connect(s, &s->out, out, format_of(OUT_BLOCK),
+            f->primitive_desc_query_md(desc, QUERY_DST, 0), 0);
     f->primitive_desc_destroy(desc);
     if (WEIGHT_CONST) {
         f->memory_set_data_handle(s->weight.outer, arg[1]);
