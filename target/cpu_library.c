@@ -34,7 +34,7 @@ static const library known[] = {
      {"libopenblas.so.0", "libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4",
       "libflexiblas.so.3", "libcblas.so.3", "libblas.so.3"},
      "libopenblas0-pthread"},
-    {"dnnl", /* some distributions name it by its minor version: there the plain name is asked for */
+    {"dnnl", /* some distributions name it by its minor version, too: there the plain name serves */
      "OPTUNE_DNNL",
      "dnnl_version",
      {"libdnnl.so.3", "libdnnl.so", "libdnnl.so.2"},

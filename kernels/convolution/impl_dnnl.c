@@ -2,8 +2,8 @@
 /*
  * conv2d_dnnl.x86: oneDNN 2.x or 3.x does the work, float32 only. `algo` is what oneDNN is asked
  * for; with layout=any it chooses its own formats and pays for reorders inside the time, with plain
- * it works in the workload's layouts. The body holds the few declarations it needs, and is told both
- * as numbers: one module serves all configs.
+ * it works in the workload's layouts. The body holds the few declarations it needs, and is told
+ * both as numbers: one module serves all configs.
  */
 #include "kernels/convolution/conv2d.h"
 

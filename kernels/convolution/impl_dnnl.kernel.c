@@ -8,9 +8,9 @@
  * `teardown` destroys everything. What oneDNN does not implement (a winograd of some shape)
  * falls back to its automatic choice. The few declarations follow oneDNN's developer guide.
  *
- * The two versions differ in descriptors alone, and in the numbers of formats: in 2.x one is a block
- * of bytes of the caller (here larger than the library's), in 3.x an object of the library. Either
- * is passed by address.
+ * The two versions differ in descriptors alone, and in the numbers of formats: in 2.x one is a
+ * block of bytes of the caller (here larger than the library's), in 3.x an object of the library.
+ * Either is passed by address.
  *
  * The plan defines IN_BLOCK and OUT_BLOCK (channels of a block; 0: NCHW) and WEIGHT_CONST. Numbers
  * are the algorithm (1 direct, 2 winograd, 3 auto) and whether the primitive works in the caller's
