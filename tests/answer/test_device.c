@@ -16,7 +16,7 @@ static optune_device filled(void)
     optune_device d = {0};
     for (int i = 0; i < OT_DEVICE_FIELDS; i++) {
         const ot_device_field *f = &ot_device_fields[i];
-        char text[16];
+        char text[24];
         snprintf(text, sizeof text, "text %d", i);
         if (f->kind == OT_FIELD_TEXT)
             assert_true(ot_device_set_text(&d, f, text));
