@@ -259,9 +259,7 @@ static void test_shared_blocks(void **state)
         {"conv2d(f32[1,256,14,14], const f32[256,256,3,3], padding=[1])", 2, false},
     };
     for (int i = 0; i < OT_COUNT(table); i++) {
-        optune_device device = wide;
-        device.threads = table[i].threads;
-        device.l2 = 2 << 20;
+        optune_device device = made_up_cpu(table[i].threads);
         device.l3 = INT64_C(300) << 20;
         const optune_config config = default_of(table[i].call, &device);
         static optune_call call;
