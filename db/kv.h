@@ -162,6 +162,10 @@ int ot_place_open(const char *path);
  * what is copied when it is written. 0, or an errno; where blocks cannot be asked for, that is left
  * to luck. */
 int ot_place_fill(int fd, int64_t bytes);
+enum {
+    OT_READERS = 2048,
+    OT_LOCK_BYTES = 192 + 64 * (OT_READERS - 1), /* of the lock file that LMDB makes for them */
+};
 int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock,
                        optune_err *err);
 void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */

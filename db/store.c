@@ -12,7 +12,6 @@
 
 /* ---- environments ------------------------------------------------------------------------ */
 
-enum { READERS = 2048, TABLES = OT_TABLES };
 static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
 /* Of limited address space a quarter: a second store, a file that is checked and all else need some
@@ -36,8 +35,8 @@ int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb)
     for (size_t size = map_size(path); size >= smallest_map; size /= 4) {
         if ((rc = mdb_env_create(mdb)) != 0)
             return rc;
-        mdb_env_set_maxreaders(*mdb, READERS);
-        mdb_env_set_maxdbs(*mdb, TABLES);
+        mdb_env_set_maxreaders(*mdb, OT_READERS);
+        mdb_env_set_maxdbs(*mdb, OT_TABLES);
         mdb_env_set_mapsize(*mdb, size);
         rc = mdb_env_open(*mdb, path, MDB_NOTLS | flags, 0664);
         if (rc == 0)
