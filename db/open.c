@@ -205,7 +205,7 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
     int rc = copy ? 0 : fill_lock_file(e);
     if (mode == OT_STORE_READ && (copy || rc == ENOSPC || rc == EDQUOT))
         return open_peek(e, err);
-    rc = rc == ENOSPC || rc == EDQUOT ? rc : ot_env_open_mdb(e->path, 0, &e->mdb);
+    rc = rc == ENOSPC || rc == EDQUOT ? rc : ot_env_open_mdb(e->path, NULL, 0, &e->mdb);
     if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS || rc == EPERM))
         return open_peek(e, err);
     if (rc)
