@@ -55,7 +55,9 @@ struct ot_store {
 };
 
 extern const char *const ot_env_tables[OT_TABLES]; /* their names in the file */
-int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb);
+/* In the folder PATH; `source`: NULL, or the folder of the store that it is made from, which says
+ * how large it may become. */
+int ot_env_open_mdb(const char *path, const char *source, unsigned flags, MDB_env **mdb);
 /* Says what LMDB or the system refused, and what to do about it. */
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
 void ot_env_drop_snapshot(ot_snapshot *reader);

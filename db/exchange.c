@@ -40,6 +40,16 @@ static void places_release(places *p)
 /* Of a store; the last one makes it one. */
 static const char *const files[] = {OT_COUNTER, "lock.mdb", "data.mdb"};
 
+/* A folder without a store, and no link, which may lead anywhere. */
+static bool is_emptied(const char *path)
+{
+    const int in = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const bool emptied = in >= 0 && faccessat(in, "data.mdb", F_OK, AT_SYMLINK_NOFOLLOW) < 0;
+    if (in >= 0)
+        close(in);
+    return emptied;
+}
+
 static int move_files(const char *from, const char *to)
 {
     ot_text was = {0}, is = {0};
@@ -57,28 +67,33 @@ static int move_files(const char *from, const char *to)
 /* A folder that can be emptied and not removed, as of a user's own overlay, takes the files. */
 static int take_place(const places *p, const char *dir)
 {
-    ot_text data = {0};
-    ot_text_printf(&data, "%s/data.mdb", p->store.s);
     int rc = rename(p->made.s, p->store.s);
-    if (rc < 0 && ot_exists(p->gives_way.s) && !ot_exists(data.s))
+    if (rc < 0 && ot_exists(p->gives_way.s) && is_emptied(p->store.s))
         rc = move_files(p->made.s, p->store.s);
     if (rc == 0) { /* the disk has it before it hears that nothing gives way any more */
         ot_sync_path(p->store.s);
         ot_sync_path(dir);
         unlink(p->gives_way.s);
     }
-    ot_text_release(&data);
     return rc;
 }
 
+static bool has_data(const char *path)
+{
+    ot_text data = {0};
+    ot_text_printf(&data, "%s/data.mdb", path);
+    const bool has = ot_exists(data.s);
+    ot_text_release(&data);
+    return has;
+}
+
+/* As long as the old one has its data file it is the store: others may have written to it since. */
 bool ot_swap_halfway(const char *dir)
 {
     places p = places_of(dir);
-    ot_text data = {0};
-    ot_text_printf(&data, "%s/data.mdb", p.made.s);
-    const bool halfway = ot_exists(data.s) && (ot_exists(p.gives_way.s) ||
-                                               (!ot_exists(p.store.s) && ot_exists(p.old.s)));
-    ot_text_release(&data);
+    const bool halfway =
+        has_data(p.made.s) && !has_data(p.store.s) &&
+        (ot_exists(p.gives_way.s) || (!ot_exists(p.store.s) && ot_exists(p.old.s)));
     places_release(&p);
     return halfway;
 }
@@ -86,11 +101,8 @@ bool ot_swap_halfway(const char *dir)
 void ot_swap_finish(const char *dir)
 {
     places p = places_of(dir);
-    if (ot_swap_halfway(dir)) {
-        if (ot_exists(p.gives_way.s))
-            ot_remove_tree(p.store.s);
+    if (ot_swap_halfway(dir))
         (void)!take_place(&p, dir);
-    }
     places_release(&p);
 }
 
@@ -157,7 +169,8 @@ static int in_two_steps(const places *p)
 }
 
 /* A folder of a lower layer of an overlay (an image of a container) cannot change its name. It is
- * removed; where that is cut short, the file says that the new one takes its place. */
+ * removed, its data file first, and with that it is no store any more; where the rest is cut short,
+ * the file says that the new one takes its place, and the new one's files that of what is left. */
 static int in_place_of(const places *p, const char *dir)
 {
     const int fd = open(p->gives_way.s, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0664);
@@ -165,23 +178,25 @@ static int in_place_of(const places *p, const char *dir)
         return -1;
     fsync(fd);
     close(fd);
-    ot_text folder = {0};
-    ot_text_printf(&folder, "%.*s", (int)(strrchr(p->made.s, '/') - p->made.s), p->made.s);
-    ot_sync_path(folder.s);
-    ot_text_release(&folder);
-    ot_remove_tree(p->store.s);
-    return take_place(p, dir);
+    ot_text work = {0}, data = {0};
+    ot_text_printf(&work, "%.*s", (int)(strrchr(p->made.s, '/') - p->made.s), p->made.s);
+    ot_sync_path(work.s);
+    ot_text_printf(&data, "%s/data.mdb", p->store.s);
+    int rc = unlink(data.s);
+    if (rc == 0 || errno == ENOENT) {
+        ot_remove_tree(p->store.s);
+        rc = take_place(p, dir);
+    }
+    ot_text_release(&work);
+    ot_text_release(&data);
+    return rc;
 }
 
-enum {
-    LOOK = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-    MAKE = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-};
-
 /* Whoever may use the one may use the other. 0, or an errno. */
-static int keep_whose(const char *made, int how, const char *was)
+static int keep_whose(const char *made, const char *was)
 {
-    const int fd = open(made, how, 0664);
+    enum { LOOK = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC };
+    const int fd = open(made, LOOK);
     const int old = fd < 0 ? -1 : open(was, LOOK);
     int rc = fd < 0 ? errno : 0;
     if (old >= 0)
@@ -195,28 +210,43 @@ static int keep_whose(const char *made, int how, const char *was)
     return rc;
 }
 
-static int keep_file(const places *p, const char *name, int how)
+static int keep_file(const places *p, const char *name)
 {
     ot_text made = {0}, was = {0};
     ot_text_printf(&made, "%s/%s", p->made.s, name);
     ot_text_printf(&was, "%s/%s", p->store.s, name);
-    const int rc = keep_whose(made.s, how, was.s);
+    const int rc = keep_whose(made.s, was.s);
     ot_text_release(&made);
     ot_text_release(&was);
     return rc;
 }
 
+static void make_lock_file(const places *p)
+{
+    ot_text path = {0};
+    ot_text_printf(&path, "%s/lock.mdb", p->made.s);
+    const int fd = open(path.s, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0664);
+    if (fd >= 0) {
+        (void)ot_place_fill(fd, OT_LOCK_BYTES);
+        (void)!ftruncate(fd, OT_LOCK_BYTES); /* where blocks cannot be asked for */
+        close(fd);
+    }
+    ot_text_release(&path);
+}
+
 /* Two files are made by whoever opens a store first. He has a umask of his own, or may only read:
- * so they are there before. Where they cannot be made, that is left to him. */
+ * so they are there before. What is empty he would share as its folder is: so they are filled.
+ * Where they cannot be made, that is left to him. */
 static int keep_all_whose(const places *p)
 {
     if (!ot_sight_inherit(p->made.s, p->store.s)) {
-        (void)keep_file(p, OT_COUNTER, MAKE);
         ot_sight_counter(p->made.s);
+        (void)keep_file(p, OT_COUNTER);
     }
-    (void)keep_file(p, "lock.mdb", MAKE);
-    const int rc = keep_file(p, "data.mdb", LOOK);
-    return rc ? rc : keep_whose(p->made.s, LOOK, p->store.s);
+    make_lock_file(p);
+    (void)keep_file(p, "lock.mdb");
+    const int rc = keep_file(p, "data.mdb");
+    return rc ? rc : keep_whose(p->made.s, p->store.s);
 }
 
 int ot_swap_exchange(const char *dir, optune_err *err)

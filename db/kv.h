@@ -162,6 +162,10 @@ int ot_place_open(const char *path);
  * what is copied when it is written. 0, or an errno; where blocks cannot be asked for, that is left
  * to luck. */
 int ot_place_fill(int fd, int64_t bytes);
+enum {
+    OT_READERS = 2048,
+    OT_LOCK_BYTES = 192 + 64 * (OT_READERS - 1), /* of the lock file that LMDB makes for them */
+};
 int ot_write_lock_open(const char *dir, const char *name, ot_write_lock **lock,
                        optune_err *err);
 void ot_write_lock_close(ot_write_lock *lock); /* NULL is fine */
@@ -180,7 +184,7 @@ unsigned ot_forks(void);
 extern bool ot_swap_in_two_steps; /* for tests */
 /* DIR/swap, which is empty then, and the name of DIR/swap/store; under both locks. */
 int ot_swap_begin(const char *dir, ot_text *work, ot_text *store, optune_err *err);
-int64_t ot_swap_bytes(const char *path);                /* of a store that nobody has open */
+int64_t ot_swap_bytes(const char *path); /* of the data file in that folder; 0: there is none */
 int ot_swap_exchange(const char *dir, optune_err *err); /* under the write lock */
 bool ot_swap_halfway(const char *dir); /* it is between two steps, or was killed there */
 /* What a killed process left, unless somebody is at work there or writes. */

@@ -60,7 +60,7 @@ int ot_making_begin(ot_snapshot *from, const char *path, ot_making **made, optun
     ot_making *m = ot_alloc(sizeof *m);
     m->from = from->store->env;
     /* Nobody else has it, and LMDB's lock file is full of holes: SIGBUS where the disk is. */
-    int rc = ot_env_open_mdb(path, MDB_NOSYNC | MDB_NOLOCK, &m->to);
+    int rc = ot_env_open_mdb(path, m->from->path, MDB_NOSYNC | MDB_NOLOCK, &m->to);
     rc = rc ? rc : begin(m);
     for (int i = 0; i < OT_TABLES && rc == 0; i++) {
         m->absent[i] = m->from->absent[i];

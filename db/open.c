@@ -164,14 +164,13 @@ static bool other_copy(const env *e)
 /* LMDB maps its lock file, and makes it full of holes. 0, or an errno. */
 static int fill_lock_file(env *e)
 {
-    enum { LOCK_BYTES = 192 + 64 * (2048 - 1) }; /* as LMDB makes it for so many readers */
     ot_text path = {0};
     ot_text_printf(&path, "%s/lock.mdb", e->path);
     e->lock_file = ot_place_open(path.s);
     int rc = e->lock_file < 0 ? errno : 0;
     if (rc == 0) {
         ot_made(e->lock_file, path.s);
-        rc = ot_place_fill(e->lock_file, LOCK_BYTES);
+        rc = ot_place_fill(e->lock_file, OT_LOCK_BYTES);
     }
     ot_text_release(&path);
     return rc;
@@ -206,7 +205,7 @@ static int env_open(env *e, int mode, const char *data, optune_err *err)
     int rc = copy ? 0 : fill_lock_file(e);
     if (mode == OT_STORE_READ && (copy || rc == ENOSPC || rc == EDQUOT))
         return open_peek(e, err);
-    rc = rc == ENOSPC || rc == EDQUOT ? rc : ot_env_open_mdb(e->path, 0, &e->mdb);
+    rc = rc == ENOSPC || rc == EDQUOT ? rc : ot_env_open_mdb(e->path, NULL, 0, &e->mdb);
     if (mode == OT_STORE_READ && (rc == EACCES || rc == EROFS || rc == EPERM))
         return open_peek(e, err);
     if (rc)

@@ -4,6 +4,7 @@
  * the logs could not restore. Read transactions wait in a pool, reset, to be used again.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,42 +13,61 @@
 
 /* ---- environments ------------------------------------------------------------------------ */
 
-enum { READERS = 2048, TABLES = OT_TABLES };
 static const size_t smallest_map = (size_t)64 << 20, largest_map = (size_t)64 << 30;
 
-/* Of limited address space a quarter: a second store, a file that is checked and all else need some
- * beside it. What the file has already may still be doubled. */
-static size_t map_size(const char *path)
+/* Address space that this process may still use; SIZE_MAX: it is not limited. */
+static size_t room_left(void)
 {
     struct rlimit most;
+    size_t pages = 0;
     if (getrlimit(RLIMIT_AS, &most) < 0 || most.rlim_cur == RLIM_INFINITY)
+        return SIZE_MAX;
+    FILE *used = fopen("/proc/self/statm", "re");
+    if (used && fscanf(used, "%zu", &pages) != 1)
+        pages = 0;
+    if (used)
+        fclose(used);
+    const size_t bytes = pages * (size_t)sysconf(_SC_PAGESIZE);
+    return most.rlim_cur > bytes ? most.rlim_cur - bytes : 0;
+}
+
+/* Of limited address space a quarter of what is left: a second store, a file that is checked and
+ * all else need some beside it. What the file has already may be doubled within half of that. One
+ * that is made from `source` comes behind them, and gets half; three quarters, where it takes as
+ * many bytes as that has. */
+static size_t map_size(const char *path, const char *source)
+{
+    const size_t room = room_left(), quarter = room / 4;
+    if (room == SIZE_MAX)
         return largest_map;
-    const size_t doubled = 2 * (size_t)ot_swap_bytes(path), half = most.rlim_cur / 2;
-    size_t size = doubled < half ? doubled : half;
-    size = size > half / 2 ? size : half / 2;
+    const size_t least = source ? 2 * quarter : quarter, most = least + quarter;
+    const size_t bytes = (size_t)ot_swap_bytes(source ? source : path);
+    size_t size = source ? bytes + bytes / 8 : 2 * bytes;
+    size = size > least ? size : least;
+    size = size < most ? size : most;
     size = size > smallest_map ? size & ~(smallest_map / 64 - 1) : smallest_map;
     return size < largest_map ? size : largest_map;
 }
 
 /* One huge sparse map, never grown while open; a smaller one where address space is limited. */
-int ot_env_open_mdb(const char *path, unsigned flags, MDB_env **mdb)
+int ot_env_open_mdb(const char *path, const char *source, unsigned flags, MDB_env **mdb)
 {
-    int rc = ENOMEM;
-    for (size_t size = map_size(path); size >= smallest_map; size /= 4) {
+    int rc;
+    for (size_t size = map_size(path, source);; size = size / 4) {
+        size = size > smallest_map ? size : smallest_map;
         if ((rc = mdb_env_create(mdb)) != 0)
             return rc;
-        mdb_env_set_maxreaders(*mdb, READERS);
-        mdb_env_set_maxdbs(*mdb, TABLES);
+        mdb_env_set_maxreaders(*mdb, OT_READERS);
+        mdb_env_set_maxdbs(*mdb, OT_TABLES);
         mdb_env_set_mapsize(*mdb, size);
         rc = mdb_env_open(*mdb, path, MDB_NOTLS | flags, 0664);
         if (rc == 0)
             return 0;
         mdb_env_close(*mdb);
         *mdb = NULL;
-        if (rc != ENOMEM && rc != EINVAL && rc != EFBIG)
-            break;
+        if (size == smallest_map || (rc != ENOMEM && rc != EINVAL && rc != EFBIG))
+            return rc;
     }
-    return rc;
 }
 
 /* ---- failing ----------------------------------------------------------------------------- */

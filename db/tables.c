@@ -36,7 +36,8 @@ int ot_env_create(env *e, optune_err *err)
     uint32_t schema = SCHEMA;
     MDB_val key = value_of((ot_bytes){"schema", 6});
     MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
-    int rc = mkdir(fresh.s, 0777) == 0 ? ot_env_open_mdb(fresh.s, MDB_NOLOCK, &e->mdb) : errno;
+    int rc =
+        mkdir(fresh.s, 0777) == 0 ? ot_env_open_mdb(fresh.s, NULL, MDB_NOLOCK, &e->mdb) : errno;
     if (rc == 0)
         rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
     if (rc == 0)

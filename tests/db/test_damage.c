@@ -326,26 +326,40 @@ static void little_address_space(void **state)
     assert_int_equal(status, 0);
 }
 
-/* Half of what there is stays for others, whatever powers of two fit into it. */
-static int leaves_room(size_t room)
+/* Leaves so many bytes of address space. */
+static bool limit_room(size_t room)
 {
-    optune_err err = {0};
-    ot_store *store;
-    struct rlimit limit = {room, room};
     char text[64] = "";
     const int fd = open("/proc/self/statm", O_RDONLY);
     if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
-        return 1;
-    limit.rlim_cur += (rlim_t)atol(text) * (rlim_t)sysconf(_SC_PAGESIZE);
-    limit.rlim_max = limit.rlim_cur;
+        return false;
     close(fd);
-    if (setrlimit(RLIMIT_AS, &limit) < 0 ||
-        ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) < 0) {
-        print_error("%zu MiB: %s\n", room >> 20, err.text);
+    const rlim_t all = room + (rlim_t)atol(text) * (rlim_t)sysconf(_SC_PAGESIZE);
+    return setrlimit(RLIMIT_AS, &(struct rlimit){all, all}) == 0;
+}
+
+/* As libraries of somebody else's program and their data do. */
+static bool use_up(size_t bytes)
+{
+    return !bytes || mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                          -1, 0) != MAP_FAILED;
+}
+
+/* Half of what is left stays for others, whatever powers of two fit into it. */
+static int leaves_room(size_t used, size_t room)
+{
+    optune_err err = {0};
+    ot_store *store;
+    if (!use_up(used) || !limit_room(room))
+        return 1;
+    if (ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) < 0) {
+        print_error("%zu MiB, %zu used: %s\n", room >> 20, used >> 20, err.text);
         return 2;
     }
-    if (mmap(NULL, room / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+    if (mmap(NULL, room / 2, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) {
+        print_error("%zu MiB, %zu used: nothing left\n", room >> 20, used >> 20);
         return 3;
+    }
     return 0;
 }
 
@@ -356,14 +370,63 @@ static void room_beside_the_map(void **state)
 #if defined(__SANITIZE_ADDRESS__)
     skip(); /* as above */
 #endif
-    for (size_t room = 280; room <= 2240; room += 280) {
-        int status;
-        const pid_t child = fork();
-        if (child == 0)
-            _exit(leaves_room(room << 20));
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
+    for (size_t used = 0; used <= 600; used += 600)
+        for (size_t room = 190; room <= 2240; room += 205) {
+            int status;
+            const pid_t child = fork();
+            if (child == 0)
+                _exit(leaves_room(used << 20, room << 20));
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_int_equal(status, 0);
+        }
+}
+
+static void fill_large(int n, size_t bytes)
+{
+    optune_err err;
+    ot_store *store;
+    ot_writer writer;
+    char *value = ot_alloc(bytes), name[16];
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_writer_begin(store, &writer, &err));
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "large%d", i);
+        check_ok(ot_writer_put(&writer, OT_TABLE_META, (ot_bytes){name, strlen(name)},
+                               (ot_bytes){value, bytes}, NULL, &err));
     }
+    check_ok(ot_writer_commit(&writer, &err));
+    ot_store_close(store);
+    free(value);
+}
+
+static int compacts(size_t room)
+{
+    optune_err err = {0};
+    ot_store *store;
+    int64_t before, after;
+    if (!limit_room(room))
+        return 1;
+    if (ot_store_open(store_dir, OT_STORE_WRITE, &store, &err) >= 0 &&
+        ot_store_compact(store, &before, &after, &err) >= 0)
+        return 0;
+    print_error("%s\n", err.text);
+    return 2;
+}
+
+/* More than a quarter of the address space that there is. */
+static void room_for_a_copy(void **state)
+{
+    (void)state;
+    int status;
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* as above */
+#endif
+    fill_large(90, 1 << 20);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(compacts((size_t)320 << 20));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
@@ -380,6 +443,7 @@ int main(void)
         each(newer_layout_is_refused),
         each(little_address_space),
         each(room_beside_the_map),
+        each(room_for_a_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -290,6 +290,30 @@ static void killed_while_it_gives_way(void **state)
     assert_false(ot_exists(swap));
 }
 
+/* Killed before anything was removed: the old one stays, with what is written to it since. */
+static void killed_before_it_gives_way(void **state)
+{
+    (void)state;
+    optune_err err = {0};
+    char made[4300], path[4400];
+    ot_text data = {0};
+    ot_store *store;
+    store_fill(RECORDS);
+    snprintf(made, sizeof made, "%s/swap/store", store_dir);
+    check_ok(ot_make_dirs(made, &err));
+    check_ok(ot_read_file(store_data, &data, 64 << 20, &err));
+    snprintf(path, sizeof path, "%s/data.mdb", made);
+    check_ok(ot_write_file(path, data.s, data.n, &err));
+    snprintf(path, sizeof path, "%s/swap/gives-way", store_dir);
+    check_ok(ot_write_file(path, "", 0, &err));
+    const optune_record record = some_record(RECORDS);
+    check_ok(ot_store_open(store_dir, OT_STORE_WRITE, &store, &err));
+    check_ok(ot_store_put(store, &record, 1, NULL, &err));
+    ot_store_close(store);
+    compact_and_count(RECORDS + 1);
+    ot_text_release(&data);
+}
+
 /* Killed once the new one was in its place: there it stays. */
 static void killed_when_it_had_its_place(void **state)
 {
@@ -332,6 +356,7 @@ int main(void)
         each(a_log_is_removed_meanwhile),
         each(what_a_killed_one_left),
         each(in_an_image),
+        each(killed_before_it_gives_way),
         each(killed_while_it_gives_way),
         each(killed_when_it_had_its_place),
         each(the_newest),

@@ -178,6 +178,13 @@ static const char *counter(void)
     return path;
 }
 
+static const char *lock_file(void)
+{
+    static char path[4300];
+    snprintf(path, sizeof path, "%s/store/lock.mdb", store_dir);
+    return path;
+}
+
 /* He opens the store before anybody who may write does. */
 static int read_without_rights(int ready, int go)
 {
@@ -304,6 +311,102 @@ static void replaced_where_the_folder_stays(void **state)
     ot_store_close(reader);
 }
 
+/* Who goes on has a umask of his own, and moves what is left. */
+static void killed_between_two_files(const char *at)
+{
+    optune_err err;
+    struct stat was[2], is;
+    store_fill(RECORDS);
+    ot_store *reader = open_store(OT_STORE_READ);
+    assert_int_equal(chmod(counter(), 0666), 0);
+    assert_int_equal(chmod(lock_file(), 0666), 0);
+    assert_int_equal(stat(counter(), &was[0]), 0);
+    assert_int_equal(stat(lock_file(), &was[1]), 0);
+    no_time = fixed = true;
+    assert_false(ot_store_gone(reader));
+    killed(stopped(at, OT_STORE_WRITE));
+    const mode_t mask = umask(077);
+    ot_store *writer = open_store(OT_STORE_WRITE);
+    umask(mask);
+    check_ok(put(writer, &err));
+    fixed = false;
+    assert_int_equal(stat(counter(), &is), 0);
+    assert_int_equal(is.st_ino, was[0].st_ino);
+    assert_int_equal(is.st_mode, was[0].st_mode);
+    assert_int_equal(stat(lock_file(), &is), 0);
+    assert_true(is.st_ino != was[1].st_ino);
+    assert_int_equal(is.st_mode, was[1].st_mode);
+    assert_true(ot_store_gone(reader));
+    no_time = false;
+    ot_store_close(writer);
+    ot_store_close(reader);
+}
+
+static void killed_behind_the_counter(void **state)
+{
+    (void)state;
+    killed_between_two_files("/store/" OT_COUNTER);
+}
+
+static void killed_behind_the_lock_file(void **state)
+{
+    (void)state;
+    killed_between_two_files("/store/lock.mdb");
+}
+
+static void killed_behind_the_data_file(void **state)
+{
+    (void)state;
+    killed_between_two_files("/store/data.mdb");
+}
+
+/* A link in the store's place leads to what is not this database's. */
+static void no_link_is_followed(void **state)
+{
+    (void)state;
+    char store[4200], other[4200], path[4300];
+    snprintf(store, sizeof store, "%s/store", store_dir);
+    snprintf(other, sizeof other, "%s/other", store_dir);
+    store_fill(RECORDS);
+    fixed = true;
+    killed(stopped("/store/" OT_COUNTER, OT_STORE_WRITE));
+    fixed = false;
+    ot_remove_tree(store);
+    assert_int_equal(mkdir(other, 0700), 0);
+    assert_int_equal(symlink(other, store), 0);
+    ot_swap_finish(store_dir);
+    snprintf(path, sizeof path, "%s/data.mdb", other);
+    assert_false(ot_exists(path));
+    snprintf(path, sizeof path, "%s/lock.mdb", other);
+    assert_false(ot_exists(path));
+    assert_int_equal(unlink(store), 0);
+    ot_swap_finish(store_dir);
+    assert_true(ot_exists(store_data));
+}
+
+/* Not what it would be given there: the other one's. */
+static void rights_are_kept_in_a_shared_folder(void **state)
+{
+    (void)state;
+    struct stat is;
+    ot_text store = {0};
+    ot_text_printf(&store, "%s/store", store_dir);
+    store_fill(RECORDS);
+    assert_int_equal(chmod(store_dir, 02775), 0);
+    assert_int_equal(chmod(store.s, 02775), 0);
+    assert_int_equal(chmod(counter(), 0640), 0);
+    assert_int_equal(chmod(lock_file(), 0640), 0);
+    no_links = true;
+    compact();
+    no_links = false;
+    ot_store_close(open_store(OT_STORE_WRITE));
+    assert_int_equal(stat(counter(), &is), 0);
+    assert_int_equal(is.st_mode & 0777, 0640);
+    assert_int_equal(stat(lock_file(), &is), 0);
+    assert_int_equal(is.st_mode & 0777, 0640);
+    ot_text_release(&store);
+}
+
 #define each(test) cmocka_unit_test_setup_teardown(test, store_fresh, store_gone)
 
 int main(void)
@@ -316,6 +419,11 @@ int main(void)
         each(made_with_a_counter),
         each(replaced_where_there_are_no_links),
         each(replaced_where_the_folder_stays),
+        each(killed_behind_the_counter),
+        each(killed_behind_the_lock_file),
+        each(killed_behind_the_data_file),
+        each(no_link_is_followed),
+        each(rights_are_kept_in_a_shared_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
