@@ -125,9 +125,7 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     char folder[4096], timeout[32];
     if (!getcwd(folder, sizeof folder))
         return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
-    if (!ot_text_is_utf8(folder))
-        return optune_fail(err, OPTUNE_ESYNTAX, "the current folder's name is no UTF-8: '%s'",
-                           folder);
+    OT_RETURN_UNLESS_OK(ot_path_check(folder, err));
     ot_text_add(to,
                 "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
     OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));
