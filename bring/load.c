@@ -175,17 +175,9 @@ static int read_brought(const char *path, bool in_options, ot_brought **to, optu
     return status;
 }
 
-/* Where it is is what workers are told. */
-static int check_place(const char *path, optune_err *err)
-{
-    char real[PATH_MAX];
-    return realpath(path, real) ? ot_path_check(real, err) : OPTUNE_OK;
-}
-
 int ot_brought_check_options(const char *path, optune_err *err)
 {
     ot_brought *b;
-    OT_RETURN_UNLESS_OK(check_place(path, err));
     OT_RETURN_UNLESS_OK(read_brought(path, true, &b, err));
     ot_brought_free(b);
     return OPTUNE_OK;
@@ -204,6 +196,8 @@ static int bring(const char *path, optune_err *err)
 int ot_rows_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                  optune_err *err)
 {
-    OT_RETURN_UNLESS_OK(check_place(path, err));
+    char real[PATH_MAX];
+    if (realpath(path, real)) /* which workers are told */
+        OT_RETURN_UNLESS_OK(ot_path_check(real, err));
     return ot_is_brought_path(path) ? bring(path, err) : ot_plugin_load(path, add_target, err);
 }

@@ -269,6 +269,8 @@ int optune_declare(const char *db, const optune_command *program, char *path, si
     if (status >= 0 && snprintf(path, size, "%s/programs/%s.tune", folder, name) >= (int)size)
         status = optune_fail(err, OPTUNE_ELIMIT, "the path of the database is too long");
     if (status >= 0)
+        status = ot_path_check(path, err);
+    if (status >= 0)
         status = put(path, &text, err);
     ot_text_release(&text);
     return status;

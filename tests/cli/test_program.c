@@ -426,6 +426,10 @@ static void places_are_utf8(void **state)
     outcome o = optune(TUNE, "--knob", "n=1,2", "--", "./script", "{n}");
     assert_int_equal(chdir(before), 0);
     expect("tune", &o, 2, wrong);
+    snprintf(path, sizeof path, "%s", command_path("d\xe9/db"));
+    refused(2, "/d?/db/programs/own.tune' has a name", "tune", "--db", path, "--knob", "n=1",
+            "--", script, "{n}");
+    assert_false(ot_exists(path));
 }
 
 /* What options wrote is a file from then on: it names itself and its lines. */
