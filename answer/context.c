@@ -52,8 +52,6 @@ static int default_db(char *to, size_t size, optune_err *err)
         n = snprintf(to, size, "%s/optune", data);
     else if (ot_home_folder(".local/share/optune", true, own, sizeof own))
         n = snprintf(to, size, "%s", own);
-    else if (ot_own_home(own, sizeof own))
-        n = snprintf(to, size, "%s/.local/share/optune", own);
     else
         n = snprintf(to, size, "%s", ""); /* who needs it is told, see ot_context_need_db */
     if (n < 0 || (size_t)n >= size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folders of who runs this. HOME may be somebody else's: sudo can keep it, and root may make
+ * The folders of who runs this. HOME may not be set, as in services and containers: the system's
+ * list of users says where it is. HOME may be somebody else's: sudo can keep it, and root may make
  * anything anywhere. What it made there would be in the way of everything that user does later, so
  * it goes to its own home.
  */
@@ -50,11 +51,13 @@ bool ot_home_folder(const char *folder, bool any, char *to, size_t size)
 {
     const char *home = getenv("HOME");
     char own[4096];
-    if (!home || !*home || !put(to, size, home, folder))
+    const bool named = home && *home == '/';
+    if (named && !put(to, size, home, folder))
         return false;
-    if (geteuid() != 0 || (any && ot_exists(to)) || !ot_is_anothers(to) ||
-        !ot_own_home(own, sizeof own))
+    if (named && (geteuid() != 0 || (any && ot_exists(to)) || !ot_is_anothers(to)))
         return true;
+    if (!ot_own_home(own, sizeof own))
+        return named;
     return put(to, size, own, folder);
 }
 

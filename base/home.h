@@ -10,11 +10,12 @@ bool ot_own_home(char *to, size_t size);
 /* Whether what is made at a path is in another user's place: the first folder on the way that is
  * there is neither ours nor the system's. */
 bool ot_is_anothers(const char *path);
-/* A folder in HOME; for root where HOME is another user's, in its own instead, unless it is there
- * and `any` one serves, whoever owns it. False: HOME is not set, or the path is too long. */
+/* A folder or file in HOME, or in one's own home where HOME is no absolute path; for root where
+ * HOME is another user's, in its own instead, unless it is there and `any` one serves, whoever owns
+ * it. False: there is no home, or the path is too long. */
 bool ot_home_folder(const char *folder, bool any, char *to, size_t size);
 /* Where things are kept that can be made again: $OPTUNE_CACHE, else optune's folder in
- * $XDG_CACHE_HOME or ~/.cache. False: the environment names no place. */
+ * $XDG_CACHE_HOME or ~/.cache. False: there is no such place. */
 bool ot_cache_home(char *path, size_t size);
 
 #endif

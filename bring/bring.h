@@ -150,6 +150,8 @@ const ot_brought *ot_brought_of_kernel(const char *function); /* the first whose
  * compiled, and says its own lines to compilers. `within`: a folder (real path) that nothing is
  * read outside of; NULL: anywhere. */
 int ot_source_read(const char *path, const char *within, ot_text *to, optune_err *err);
+/* ESYNTAX: it is no UTF-8, and a document, as the worker is told by, would lose it. */
+int ot_path_check(const char *path, optune_err *err);
 /* Of a file that is named as the kernel's folder sees it. */
 const char *ot_path_beside(ot_brought *b, const char *name);
 

@@ -196,5 +196,8 @@ static int bring(const char *path, optune_err *err)
 int ot_rows_load(const char *path, int (*add_target)(const optune_target_row *, optune_err *),
                  optune_err *err)
 {
+    char real[PATH_MAX];
+    if (realpath(path, real)) /* which workers are told */
+        OT_RETURN_UNLESS_OK(ot_path_check(real, err));
     return ot_is_brought_path(path) ? bring(path, err) : ot_plugin_load(path, add_target, err);
 }

@@ -317,7 +317,7 @@ static int find_folder(ot_brought *b, optune_err *err)
     if (!realpath(folder, real))
         return optune_fail(err, OPTUNE_ENOENT, "there is no folder '%s' to run in", folder);
     b->program.folder = ot_arena_copy(&b->arena, real);
-    return OPTUNE_OK;
+    return ot_path_check(real, err);
 }
 
 static int find_program(ot_brought *b, optune_err *err)
@@ -351,7 +351,7 @@ static int find_program(ot_brought *b, optune_err *err)
         return optune_fail(err, OPTUNE_ENOENT,
                            "there is no program '%s'; --build COMMAND says how it is made",
                            p->path);
-    return OPTUNE_OK;
+    return ot_path_check(p->path, err);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------- */

@@ -223,6 +223,15 @@ int ot_source_read(const char *path, const char *within, ot_text *to, optune_err
     return status;
 }
 
+int ot_path_check(const char *path, optune_err *err)
+{
+    return ot_text_is_utf8(path)
+               ? OPTUNE_OK
+               : optune_fail(err, OPTUNE_ESYNTAX,
+                             "'%s' has a name that is no UTF-8: rename it, or work elsewhere",
+                             path);
+}
+
 const char *ot_path_beside(ot_brought *b, const char *name)
 {
     const char *slash = strrchr(b->path, '/');

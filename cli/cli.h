@@ -69,7 +69,7 @@ typedef struct ot_option_set {
 /* What every command accepts, before or after its name. */
 typedef struct ot_globals {
     const char *target;
-    int threads; /* 0: not given */
+    const char *threads; /* as the target takes them */
     const char *device;
     const char *policy;
     const char *db;

@@ -69,16 +69,18 @@ static void hold_closed_streams(void)
 
 /* ---- one command ------------------------------------------------------------------------- */
 
-/* What the user's target is with `--threads` in it; free() it. */
+/* What the user's target is with `--threads` in it, as one word, whatever it is: the target says
+ * which numbers it takes. free() it. */
 static char *target_text(const ot_globals *globals, const char *otherwise)
 {
     const char *target = globals->target ? globals->target : otherwise;
-    size_t size = strlen(target) + 32;
+    const char *threads = globals->threads ? globals->threads : "";
+    size_t size = strlen(target) + strlen(threads) + 32;
     char *text = malloc(size);
     if (!text)
         return NULL;
-    if (globals->threads)
-        snprintf(text, size, "%s -threads=%d", target, globals->threads);
+    if (*threads)
+        snprintf(text, size, "%s -threads='%s'", target, threads);
     else
         snprintf(text, size, "%s", target);
     return text;

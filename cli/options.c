@@ -33,7 +33,7 @@ const ot_option ot_global_options[] = {
      .help = "where to run: 'cpu -threads=2', 'cuda', 'opencl'; see 'optune help targets'",
      .list = "targets"},
     {.name = "threads",
-     .type = OT_OPTION_COUNT,
+     .type = OT_OPTION_TEXT,
      .offset = offsetof(ot_globals, threads),
      .argument = "N",
      .help = "shorthand for '-threads=N' in the target"},
@@ -396,6 +396,7 @@ void ot_help_all(void)
         "130 interrupted\n");
 }
 
+/* What --threads says is a number: a handle was opened with it. */
 optune_export_options ot_wanted_records(const ot_cli *cli, const char *impl)
 {
     return (optune_export_options){
@@ -403,7 +404,7 @@ optune_export_options ot_wanted_records(const ot_cli *cli, const char *impl)
         .op = cli->n_words ? cli->words[0] : NULL,
         .impl = impl,
         .target = cli->globals->target,
-        .threads = cli->globals->threads,
+        .threads = cli->globals->threads ? (int)strtol(cli->globals->threads, NULL, 10) : 0,
         .device = cli->globals->device,
         .policy = cli->globals->policy,
     };

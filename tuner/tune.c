@@ -411,11 +411,8 @@ static bool say_all_refused(const ot_tuning *t)
 void ot_tuning_say_unfinished(const ot_tuning *t)
 {
     const ot_run *run = t->run;
-    const double spent = ot_now() - t->start, all = ot_now() - run->started;
+    const double now = ot_now(), spent = now - t->start;
     const double before = run->begun ? 0 : t->start - run->started;
-    /* What first trials took until now, or what this one did, for every workload, and more. */
-    const double each = fmax(run->begun ? all / run->begun : 0, spent + 1);
-    const double enough = ceil(1.5 * (before + each * run->n_workloads));
     char doing[OPTUNE_WHY_SIZE];
     if (!t->n_queued && say_all_refused(t))
         return;
@@ -433,7 +430,8 @@ void ot_tuning_say_unfinished(const ot_tuning *t)
         snprintf(doing, sizeof doing, "%s was not measured to its end after %.1f s",
                  t->arm[t->queue[0]->arm].impl->name, spent);
     snprintf(t->tuned->problem, sizeof t->tuned->problem,
-             "nothing measured within the limits: %s; --time %.0f would do", doing, enough);
+             "nothing measured within the limits: %s; --time %.0f would do", doing,
+             ot_tuning_enough(t, now));
 }
 
 /* Whatever says what is right had not ended: a candidate's time is not to blame. */

@@ -111,6 +111,18 @@ static double reserve(const ot_tuning *t, double left)
     return fmin(finals_take(t, who, n_most), most);
 }
 
+/* Of what took this long, and half as much again. */
+double ot_tuning_enough(const ot_tuning *t, double now)
+{
+    const ot_run *run = t->run;
+    const double all = now - run->started, own = now - t->start + 1;
+    if (!run->begun)
+        return ceil(1.5 * (t->start - run->started + own * run->n_workloads));
+    /* The others compiled beside this one: of them each takes what first trials did until now. */
+    const double each = all / run->begun;
+    return ceil(1.5 * (each * (run->n_workloads - 1) + fmax(each, own)));
+}
+
 static double first_may_last(const ot_run *run)
 {
     return run->new_trials ? run->last : run->first_last;

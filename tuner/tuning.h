@@ -66,6 +66,9 @@ void ot_tuning_limit(ot_tuning *t);
  * one may take what is left of the whole run and a fifth of it more, and the run's first one as
  * much as it takes within its time, as a table without it says nothing. */
 bool ot_tuning_is_over(const ot_tuning *t);
+/* The --time, in seconds, with which each workload of the run would have had a trial, as far as
+ * this one, which by `now` has none, and those that had one can tell. */
+double ot_tuning_enough(const ot_tuning *t, double now);
 /* The time is over: why no trial has ended, and what to give, as the workload's problem. */
 void ot_tuning_say_unfinished(const ot_tuning *t);
 

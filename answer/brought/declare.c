@@ -125,9 +125,7 @@ static int write_text(const optune_command *p, ot_text *to, optune_err *err)
     char folder[4096], timeout[32];
     if (!getcwd(folder, sizeof folder))
         return optune_fail(err, OPTUNE_EIO, "the current folder has no name");
-    if (!ot_text_is_utf8(folder))
-        return optune_fail(err, OPTUNE_ESYNTAX, "the current folder's name is no UTF-8: '%s'",
-                           folder);
+    OT_RETURN_UNLESS_OK(ot_path_check(folder, err));
     ot_text_add(to,
                 "# Written by `optune tune ... -- COMMAND`; docs/tune.md has the notation.\n");
     OT_RETURN_UNLESS_OK(add_quoted("folder", folder, to, err));
@@ -270,6 +268,8 @@ int optune_declare(const char *db, const optune_command *program, char *path, si
     int status = write_text(program, &text, err);
     if (status >= 0 && snprintf(path, size, "%s/programs/%s.tune", folder, name) >= (int)size)
         status = optune_fail(err, OPTUNE_ELIMIT, "the path of the database is too long");
+    if (status >= 0)
+        status = ot_path_check(path, err);
     if (status >= 0)
         status = put(path, &text, err);
     ot_text_release(&text);

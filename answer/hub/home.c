@@ -335,8 +335,7 @@ int ot_hub_list(ot_hub_deed *deed)
 
 int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
 {
-    const char *key = getenv("OPTUNE_KEY"), *config = getenv("XDG_CONFIG_HOME"),
-               *home = getenv("HOME");
+    const char *key = getenv("OPTUNE_KEY"), *config = getenv("XDG_CONFIG_HOME");
     char own[4096];
     int n;
     if (named && *named)
@@ -345,8 +344,8 @@ int ot_hub_key_file(const char *named, char *path, size_t size, optune_err *err)
         n = snprintf(path, size, "%s", key);
     else if (config && *config == '/')
         n = snprintf(path, size, "%s/optune/key", config);
-    else if ((home && *home == '/') || ot_own_home(own, sizeof own))
-        n = snprintf(path, size, "%s/.config/optune/key", home && *home == '/' ? home : own);
+    else if (ot_home_folder(".config/optune/key", true, own, sizeof own))
+        n = snprintf(path, size, "%s", own);
     else
         return optune_fail(
             err, OPTUNE_EUSAGE,

@@ -343,18 +343,10 @@ static void the_cache_has_a_place(void **state)
     (void)state;
     static const char *const variables[] = {"OPTUNE_CACHE", "XDG_CACHE_HOME", "HOME"};
     char *kept[OT_COUNT(variables)], path[4096], wanted[4096];
-    optune_err err = {0};
     for (int i = 0; i < OT_COUNT(variables); i++)
         kept[i] = set_aside(variables[i]);
     optune *o = open_list(tuning_path("cached"));
     snprintf(wanted, sizeof wanted, "%s", tuning_path("cached/cache"));
-    ot_context_cache(o, path, sizeof path);
-    assert_string_equal(path, wanted);
-    *o->db = '\0'; /* as of a user whom no list of users has */
-    ot_context_cache(o, path, sizeof path);
-    assert_int_equal(ot_cache_open(path, &err), OPTUNE_EUSAGE);
-    check_contains(err.text, "OPTUNE_CACHE");
-    snprintf(o->db, sizeof o->db, "%s", tuning_path("cached"));
     setenv("HOME", "/dev/null", 1); /* in which root, too, can make nothing */
     ot_context_cache(o, path, sizeof path);
     assert_string_equal(path, wanted);
@@ -366,6 +358,32 @@ static void the_cache_has_a_place(void **state)
     snprintf(wanted, sizeof wanted, "%s", tuning_path("home/.cache/optune"));
     ot_context_cache(o, path, sizeof path);
     assert_string_equal(path, wanted);
+    optune_close(o);
+    for (int i = 0; i < OT_COUNT(variables); i++)
+        put_back(variables[i], kept[i]);
+}
+
+/* As of a user whom no list of users has. */
+static void without_any_home(void **state)
+{
+    (void)state;
+    static const char *const variables[] = {"OPTUNE_CACHE", "XDG_CACHE_HOME", "HOME"};
+    char *kept[OT_COUNT(variables)], path[4096], none[4096];
+    optune_err err = {0};
+    if (geteuid() != 0)
+        skip();
+    for (int i = 0; i < OT_COUNT(variables); i++)
+        kept[i] = set_aside(variables[i]);
+    optune *o = open_list(tuning_path("cached"));
+    assert_int_equal(seteuid(54321), 0);
+    ot_context_cache(o, path, sizeof path);
+    *o->db = '\0';
+    ot_context_cache(o, none, sizeof none);
+    assert_int_equal(seteuid(0), 0);
+    assert_string_equal(path, tuning_path("cached/cache"));
+    assert_int_equal(ot_cache_open(none, &err), OPTUNE_EUSAGE);
+    check_contains(err.text, "OPTUNE_CACHE");
+    snprintf(o->db, sizeof o->db, "%s", tuning_path("cached"));
     optune_close(o);
     for (int i = 0; i < OT_COUNT(variables); i++)
         put_back(variables[i], kept[i]);
@@ -411,6 +429,7 @@ int main(void)
         cmocka_unit_test(overwritten_under_a_handle),
         cmocka_unit_test(fork_after_open),
         cmocka_unit_test(the_cache_has_a_place),
+        cmocka_unit_test(without_any_home),
         cmocka_unit_test(replaced_between_writes),
         cmocka_unit_test(a_damaged_first_is_told),
         cmocka_unit_test(an_absent_store_is_looked_for_now_and_then),

@@ -11,6 +11,7 @@
 
 static char dir[4096];
 static const char as[] = "boot=1\nprocessors=3";
+enum { NOBODY = 54321 }; /* whom no list of users has */
 
 static int setup(void **state)
 {
@@ -199,9 +200,24 @@ static void nowhere(void **state)
     unsetenv("OPTUNE_CACHE");
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
-    assert_false(ot_cache_home(path, sizeof path));
-    ot_note_write("cpu", as, "cores=2\n");
-    assert_false(says("cpu", as, ""));
+    char own[4096], wanted[4200] = "";
+    const bool listed = ot_own_home(own, sizeof own);
+    for (int i = 0; i < 3; i++) { /* unset, empty, relative: the list of users knows */
+        assert_int_equal(ot_cache_home(path, sizeof path), listed);
+        snprintf(wanted, sizeof wanted, "%s/.cache/optune", own);
+        if (listed)
+            assert_string_equal(path, wanted);
+        setenv("HOME", i ? "some/where" : "", 1);
+    }
+    unsetenv("HOME");
+    if (geteuid() == 0) { /* and who is not in it has no place */
+        assert_int_equal(seteuid(NOBODY), 0);
+        const bool found = ot_cache_home(path, sizeof path);
+        ot_note_write("cpu", as, "cores=2\n");
+        const bool noted = says("cpu", as, "");
+        assert_int_equal(seteuid(0), 0);
+        assert_false(found || noted);
+    }
     setenv("HOME", "/home/x", 1);
     assert_true(ot_cache_home(path, sizeof path));
     assert_string_equal(path, "/home/x/.cache/optune");

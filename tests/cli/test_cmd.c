@@ -205,7 +205,20 @@ static void values_are_checked(void **state)
     refused(2, "takes no argument, but got '1'", "ops", "--json=1");
     refused(2, "no log level 'inf'; did you mean 'info'?", "ops", "--log-level", "inf");
     refused(2, "'--db' needs DIR", "ops", "--db=");
-    refused(2, "'--threads' needs a whole number", "ops", "--threads", "two");
+    /* The target says which it takes, however they are said. */
+    static const char *const threads[] = {"two", "-1",          "4097", "99999999999999999999",
+                                          "1.5", "2 -libs=dnnl"};
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        char said[128], target[64];
+        snprintf(said, sizeof said, "'-threads=%s' is not a number from 0 (all) to 4096",
+                 threads[i]);
+        snprintf(target, sizeof target, "cpu -threads='%s'", threads[i]);
+        refused(2, said, "ops", "--threads", threads[i]);
+        refused(2, said, "list", "--threads", threads[i]);
+        refused(2, said, "ops", "--target", target);
+    }
+    outcome all = optune("ops", "relu", "--threads", "0");
+    expect("all", &all, 0, "");
     refused(2, "'--trials' takes 2147483647 at most, not '9223372036854775808'", "run", "dense",
             "--trials", "9223372036854775808");
     refused(2, "'--trials' takes 2147483647 at most, not '99999999999999999999'", "run",

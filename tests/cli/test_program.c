@@ -394,6 +394,44 @@ static void words_that_are_wrong(void **state)
             "--", script, "{n}");
 }
 
+/* Where a file, its folder or its program lies is told to workers, by documents. */
+static void places_are_utf8(void **state)
+{
+    (void)state;
+    static const char wrong[] = "d?' has a name that is no UTF-8: rename it, or work elsewhere";
+    char folder[512], path[600], before[4096];
+    snprintf(folder, sizeof folder, "%s", command_path("d\xe9"));
+    assert_int_equal(mkdir(folder, 0755), 0);
+    command_write("d\xe9/script", "#!/bin/sh\necho cost 1\n");
+    command_write("d\xe9/far.tune", "knob n = [1, 2]\nrun ./script {n}\n");
+    snprintf(path, sizeof path, "%s/far.tune", folder);
+    refused(2, "/d?/far.tune' has a name that is no UTF-8: rename it", "tune", path);
+    command_write("d\xe9/far.c", "// optune: kernel far\nvoid far(float *y) { *y = 0; }\n");
+    snprintf(path, sizeof path, "%s/far.c", folder);
+    refused(2, "/d?/far.c' has a name that is no UTF-8: rename it", "tune", path);
+    /* By names that are UTF-8. */
+    assert_int_equal(symlink(folder, command_path("near")), 0);
+    snprintf(path, sizeof path, "%s", command_path("near/far.tune"));
+    refused(2, "/d?/far.tune' has a name", "tune", path);
+    command_write("in.tune", "folder near\nknob n = [1, 2]\nrun ./script {n}\n");
+    snprintf(path, sizeof path, "%s", command_path("in.tune"));
+    refused(2, wrong, "tune", path);
+    snprintf(path, sizeof path, "%s", command_path("d\xe9/script"));
+    assert_int_equal(chmod(path, 0755), 0);
+    command_write("of.tune", "knob n = [1, 2]\nrun ./near/script {n}\n");
+    snprintf(path, sizeof path, "%s", command_path("of.tune"));
+    refused(2, "/d?/script' has a name", "tune", path);
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    outcome o = optune(TUNE, "--knob", "n=1,2", "--", "./script", "{n}");
+    assert_int_equal(chdir(before), 0);
+    expect("tune", &o, 2, wrong);
+    snprintf(path, sizeof path, "%s", command_path("d\xe9/db"));
+    refused(2, "/d?/db/programs/own.tune' has a name", "tune", "--db", path, "--knob", "n=1",
+            "--", script, "{n}");
+    assert_false(ot_exists(path));
+}
+
 /* What options wrote is a file from then on: it names itself and its lines. */
 static void read_as_a_file(void **state)
 {
@@ -552,6 +590,7 @@ int main(void)
         cmocka_unit_test(words_that_are_wrong),
         cmocka_unit_test(an_objective_is_no_time),
         cmocka_unit_test(edited_in_the_middle),
+        cmocka_unit_test(places_are_utf8),
         cmocka_unit_test(read_as_a_file),
         cmocka_unit_test(what_a_killed_one_left),
         cmocka_unit_test(interrupted),

@@ -180,6 +180,33 @@ static void test_limit(void **state)
     assert_true(t->run->until == t->end + 100.5);
 }
 
+/* What `--time` would do is said after a run of `all` seconds in which so many of its workloads had
+ * a trial, of one that was begun `spent` seconds ago and has none. */
+static double enough(int n, int begun, double all, double spent)
+{
+    const double now = 5000;
+    begin(0);
+    t->run->n_workloads = n;
+    t->run->begun = begun;
+    t->run->started = now - all;
+    t->start = now - spent;
+    return ot_tuning_enough(t, now);
+}
+
+static void test_enough(void **state)
+{
+    (void)state;
+    assert_true(enough(1, 0, 60, 39) == 92);   /* 21 s of getting started, and 40 */
+    assert_true(enough(4, 0, 60, 39) == 272);  /* none had one: each may take as long */
+    assert_true(enough(10, 9, 90, 89) == 270); /* one was slow; the others took 10 s each */
+    assert_true(enough(10, 9, 90, 0) == 150);  /* its turn did not come */
+    assert_true(enough(2, 1, 100, 0) == 300);
+    /* Never what was not enough. */
+    for (int begun = 0; begun < 8; begun++)
+        for (double spent = 0; spent <= 100; spent += 50)
+            assert_true(enough(8, begun, 100, spent) >= 150);
+}
+
 static int setup(void **state)
 {
     (void)state;
@@ -200,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_trials),    cmocka_unit_test(test_finals),
         cmocka_unit_test(test_outlier),   cmocka_unit_test(test_as_many_as_fit),
         cmocka_unit_test(test_no_finals), cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_enough),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
