@@ -139,6 +139,29 @@ void pool_direct_plan(const optune_task *task, const optune_config *config, optu
     pool_finish(task, plan, &stage);
 }
 
+/* Elements of one line: the padding, the data, and what whole vectors read beyond. */
+static int64_t pool_line(const pool_shape *s, int64_t lanes)
+{
+    const int64_t vectors = (s->x.out + lanes - 1) / lanes;
+    const int64_t read =
+        vectors * lanes * s->x.stride + (s->x.kernel - 1) * s->x.dilation + 2 * lanes;
+    const int64_t written = s->x.before + s->x.in + lanes;
+    return ((read > written ? read : written) + 15) / 16 * 16;
+}
+
+/* Bytes of the lines that a thread has. */
+static int64_t pool_lines(const pool_shape *s, int64_t rows, int64_t lanes)
+{
+    return rows * pool_line(s, lanes) * pool_elem(s);
+}
+
+static bool pool_rows_fit(const optune_task *task, const pool_shape *s, int64_t rows,
+                          int64_t lanes, char *why)
+{
+    return pool_lines(s, rows, lanes) <= (INT64_C(1) << 30) / pool_threads(task) ||
+           optune_refuse(why, "more than 1 GiB of scratch");
+}
+
 bool pool_rows_applies(const optune_task *task, char *why)
 {
     pool_shape s;
@@ -146,8 +169,9 @@ bool pool_rows_applies(const optune_task *task, char *why)
         return false;
     if (s.x.in * pool_elem(&s) < 16)
         return optune_refuse(why, "rows are shorter than a vector");
-    return (s.y.kernel <= 16 && s.x.kernel <= 16) ||
-           optune_refuse(why, "a window of more than 16 rows or columns");
+    if (s.y.kernel > 16 || s.x.kernel > 16)
+        return optune_refuse(why, "a window of more than 16 rows or columns");
+    return pool_rows_fit(task, &s, 1, pool_lanes(task, &s), why);
 }
 
 void pool_rows_space(const optune_task *task, optune_space *space)
@@ -167,8 +191,13 @@ void pool_rows_fallback(const optune_task *task, const optune_space *space,
     pool_forward_shape(task->call, &s);
     /* Vectors that the output fills: the ends of longer ones are stored one by one. */
     optune_config_choose_int(config, space, "lanes", s.x.out);
-    const int64_t vecs = s.x.in / optune_config_int(config, "lanes");
-    optune_config_choose_int(config, space, "tile_oh", s.y.out < 4 ? 1 : 4);
+    const int64_t lanes = optune_config_int(config, "lanes"), vecs = s.x.in / lanes;
+    const int64_t l1 = task->device->l1 > 0 ? task->device->l1 : 32 << 10;
+    int64_t rows = s.y.out < 4 ? 1 : 4;
+    while (rows > 1 &&
+           pool_lines(&s, rows, lanes) > l1 / 2) /* beside what they are folded of */
+        rows /= 2;
+    optune_config_choose_int(config, space, "tile_oh", rows);
     optune_config_choose_int(config, space, "tile_w", vecs < 2 ? vecs : 2);
 }
 
@@ -183,17 +212,7 @@ bool pool_rows_valid(const optune_task *task, const optune_config *config, char 
     if ((rows > 1 && rows > s.y.out) || (in > 1 && in * lanes > s.x.in) ||
         (out > 1 && out * lanes > s.x.out))
         return optune_refuse(why, "a tile exceeds the plane");
-    return pool_tile_fits(task, rows * in, why);
-}
-
-/* Elements of one line: the padding, the data, and what whole vectors read beyond. */
-static int64_t pool_line(const pool_shape *s, int64_t lanes)
-{
-    const int64_t vectors = (s->x.out + lanes - 1) / lanes;
-    const int64_t read =
-        vectors * lanes * s->x.stride + (s->x.kernel - 1) * s->x.dilation + 2 * lanes;
-    const int64_t written = s->x.before + s->x.in + lanes;
-    return ((read > written ? read : written) + 15) / 16 * 16;
+    return pool_rows_fit(task, &s, rows, lanes, why) && pool_tile_fits(task, rows * in, why);
 }
 
 void pool_rows_plan(const optune_task *task, const optune_config *config, optune_plan *plan)
@@ -201,15 +220,15 @@ void pool_rows_plan(const optune_task *task, const optune_config *config, optune
     pool_shape s;
     pool_forward_shape(task->call, &s);
     const int64_t lanes = optune_config_int(config, "lanes");
-    const int64_t rows = optune_config_int(config, "tile_oh"), line = pool_line(&s, lanes);
+    const int64_t rows = optune_config_int(config, "tile_oh");
     const int m = pool_forward_module(task, plan, &s, lanes);
     optune_plan_define(plan, m, "TH", rows);
     optune_plan_define(plan, m, "TW", optune_config_int(config, "tile_w"));
     optune_plan_define(plan, m, "TV", optune_config_int(config, "tile_ow"));
-    optune_plan_define(plan, m, "LINE", line);
+    optune_plan_define(plan, m, "LINE", pool_line(&s, lanes));
     optune_plan_define(plan, m, "BANDS", pool_bands(task, &s));
     const int lines = optune_plan_scratch(
-        plan, "lines", pool_threads(task) * rows * line * pool_elem(&s), false);
+        plan, "lines", pool_threads(task) * pool_lines(&s, rows, lanes), false);
     const int shares = pool_shares(plan, m, &s, lanes);
     optune_stage stage = pool_stage(m);
     stage.arg[stage.n_args++] = optune_scratch_arg(lines);

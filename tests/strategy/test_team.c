@@ -3,11 +3,11 @@
  * The knob of small calls on CPUs: who has it, what is chosen untuned, what a plan for one thread
  * is, and that configs from before there was such a knob are still read.
  */
-#include <dlfcn.h>
 #include <math.h>
 
 #include "strategy/inside.h"
 #include "support/check.h"
+#include "support/counted.h"
 #include "target/target.h"
 
 typedef struct asked {
@@ -196,28 +196,7 @@ static void test_who_asks_openmp_for_more(void **state)
     ot_text_release(&text);
 }
 
-static int runs, part_at_hand;
-
-static void counted_run(void (*body)(void *), void *arg, unsigned n)
-{
-    runs++;
-    for (part_at_hand = (int)n * OT_TEAM_PARTS - 1; part_at_hand >= 0; part_at_hand--)
-        body(arg);
-}
-static int counted_number(void)
-{
-    return part_at_hand;
-}
-static int counted_count(void)
-{
-    return 2 * OT_TEAM_PARTS;
-}
-static int counted_thread(void)
-{
-    return (part_at_hand + 1) % 2;
-}
-
-enum { PLANES = 8, SIDE = 40, BEHIND = 1 << 16 };
+enum { PLANES = 8, SIDE = 40 };
 
 static float highest(const float *plane, int y, int x)
 {
@@ -229,23 +208,6 @@ static float highest(const float *plane, int y, int x)
     return most;
 }
 
-static void compute(void *module, const optune_plan *plan, float *in, float *out,
-                    unsigned char *const *own)
-{
-    for (int s = 0; s < plan->n_stages; s++) {
-        const optune_stage *stage = &plan->stage[s];
-        void *arg[OPTUNE_MAX_ARGS], *found = dlsym(module, stage->function);
-        void (*function)(void *const *) = NULL;
-        memcpy(&function, &found, sizeof function);
-        assert_non_null(function);
-        for (int i = 0; i < stage->n_args; i++)
-            arg[i] = stage->arg[i].kind == OPTUNE_ARG_OUTPUT  ? (void *)out
-                     : stage->arg[i].kind == OPTUNE_ARG_INPUT ? (void *)in
-                                                              : own[stage->arg[i].index];
-        function(arg);
-    }
-}
-
 /* By itself a module computes all parts; given a team, by that one, whose threads each have memory
  * of their own, whichever parts they are in. */
 static void test_a_module(void **state)
@@ -253,56 +215,24 @@ static void test_a_module(void **state)
     (void)state;
     enum { N = PLANES * SIDE * SIDE };
     static float in[N], out[N];
-    unsigned char *own[OPTUNE_MAX_SCRATCH] = {NULL};
-    static const ot_cpu_team counted = {counted_run, counted_number, counted_count,
-                                        counted_thread};
-    char dir[1024], from[1100], to[1100];
     optune_config config;
     optune_err err = {0};
-    optune_argv argv = {0};
     optune_plan *plan = ot_alloc(sizeof *plan);
-    ot_text text = {0};
-    const optune_target_row *row = ot_target_find("cpu");
+    counted c;
     ask("max_pool2d_rows.cpu", "max_pool2d(f32[1,8,40,40], pool_size=[3,3], padding=[1,1])", 2);
     assert_true(ot_space_fallback(a.space, &config, NULL));
     check_ok(ot_plan_make(&a.task, a.impl, &config, plan, &err));
     assert_true(plan->n_scratch > 0);
-    for (int i = 0; i < plan->n_scratch; i++)
-        own[i] = ot_alloc((size_t)plan->scratch[i].bytes + BEHIND);
-    ot_plan_module_source(&a.task, plan, 0, &text);
-    check_ok(ot_temp_dir(dir, sizeof dir, &err));
-    snprintf(from, sizeof from, "%s/m.c", dir);
-    snprintf(to, sizeof to, "%s/m.so", dir);
-    a.target.threads = 2;
-    check_ok(ot_write_file(from, text.s, text.n, &err));
-    check_ok(row->compile(&a.target, &a.device, NULL, 0, from, to, &argv, &err));
-    check_ok(ot_run_program(argv.word, 30, NULL, &err));
-    void *module = dlopen(to, RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(module);
-    const ot_cpu_team **given = dlsym(module, "ot_team");
-    assert_non_null(given);
-    assert_null(*given);
+    counted_open(&c, &a.task, plan);
     for (int k = 0; k < 2; k++) {
         for (int i = 0; i < N; i++)
             in[i] = (float)(i * 31 % 101 - 50), out[i] = -1;
-        for (int i = 0; i < plan->n_scratch; i++)
-            memset(own[i] + plan->scratch[i].bytes, 0x5a, BEHIND);
-        *given = k ? &counted : NULL;
-        compute(module, plan, in, out, own);
+        assert_int_equal(counted_compute(&c, (void *[]){in}, out, k, NULL, NULL), k);
         for (int i = 0; i < N; i++)
             assert_true(out[i] == highest(in + i / (SIDE * SIDE) * (SIDE * SIDE),
                                           i / SIDE % SIDE, i % SIDE));
-        for (int i = 0; i < plan->n_scratch; i++)
-            for (int j = 0; j < BEHIND; j++)
-                assert_int_equal(own[i][plan->scratch[i].bytes + j], 0x5a);
-        assert_int_equal(runs, k);
     }
-    dlclose(module);
-    for (int i = 0; i < plan->n_scratch; i++)
-        free(own[i]);
-    ot_remove_tree(dir);
-    optune_argv_release(&argv);
-    ot_text_release(&text);
+    counted_close(&c);
     free(plan);
 }
 
