@@ -102,13 +102,13 @@ int ot_onnx_taps_open(ot_onnx_node *n, const ot_onnx_how *h, const optune_dim *i
     const int taps = *h->mode == 'n' ? 1 : *h->mode == 'l' ? 2 : 4;
     const optune_dtype dtype = taps == 1 ? f32 : f64; /* as positions are computed elsewhere */
     value *inside[OT_ONNX_RESIZE_TAPS];
-    line l = {.in = ot_onnx_length_open(n, in, dtype),
-              .out = ot_onnx_length_open(n, out, dtype),
+    line l = {.in = ot_onnx_as(n, ot_onnx_length_open(n, in, i64), dtype),
+              .out = ot_onnx_as(n, ot_onnx_length_open(n, out, i64), dtype),
               .told = scale > 0};
     l.last = with(n, "subtract", l.in, 1);
     l.scale =
         l.told && l.in ? ot_onnx_number(n, l.in, scale) : ot_onnx_2(n, "divide", l.out, l.in);
-    value *at = ot_onnx_count_open(n, &zero, out, dtype);
+    value *at = ot_onnx_as(n, ot_onnx_count_open(n, &zero, out, i64), dtype);
     value *x = ot_onnx_as(n, positions(n, h, &l, at), f64);
     value *low = taps > 1 ? ot_onnx_1(n, "floor", x) : NULL;
     value *last = ot_onnx_as(n, l.last, f64);

@@ -6,6 +6,7 @@
  */
 #include "support/onnx_open.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "answer/answer.h"
@@ -279,6 +280,35 @@ static void images_scaled(void **state)
         }
 }
 
+/* Of an open axis as of any: tables are made for each, and no size is beyond what a dim can be. */
+static void sizes_beyond_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t size;
+        const char *why;
+    } all[] = {
+        {1 << 26, "axis 1 would become 67108864, more than 4194304"},
+        {INT64_MAX, "'sizes' has 9.2233720368547758e+18"},
+        {0, "'sizes' has 0"},
+        {-3, "'sizes' has -3"},
+    };
+    static const double none[][2] = {{1, NAN}, {1, 1e300}};
+    ot_text g = {0};
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,h");
+        onnx_ints(&g, "sizes", 2, (const int64_t[]){1, all[i].size});
+        resize(&g, "linear", "half_pixel", "floor", "x - - sizes");
+        onnx_refused(&g, all[i].why);
+    }
+    for (int i = 0; i < OT_COUNT(none); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,h");
+        onnx_initializer(&g, "sizes", ONNX_DOUBLE, "2", none[i], sizeof none[i]);
+        resize(&g, "linear", "half_pixel", "floor", "x - - sizes");
+        onnx_refused(&g, i ? "'sizes' has 1.0000000000000001e+300" : "'sizes' has nan");
+    }
+}
+
 /* Parts of an open axis that begin at its front, step over places, or run backwards. */
 static void parts_of_open_axes(void **state)
 {
@@ -363,6 +393,7 @@ int main(void)
         cmocka_unit_test(windows_of_any_height),
         cmocka_unit_test(rows_that_were_dropped_are_asked_for),
         cmocka_unit_test(images_of_another_size),
+        cmocka_unit_test(sizes_beyond_reason),
         cmocka_unit_test(images_scaled),
         cmocka_unit_test(parts_of_open_axes),
         cmocka_unit_test(pads_of_open_axes),
