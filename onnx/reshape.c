@@ -209,9 +209,9 @@ static bool is_asked(const ot_onnx_node *n, const ot_onnx_value *value, const op
             of[node->behind] = true;
     }
     o.of = of;
-    const bool asks = ot_dims_agree(1, is, 1, asked, is_divided, &o);
+    const bool agree = ot_dims_agree(1, is, 1, asked, is_divided, &o);
     free(of);
-    return asks;
+    return agree;
 }
 
 /* The most that this dim is divided by in the shape; 1: it is not. */
