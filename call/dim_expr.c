@@ -343,8 +343,22 @@ int ot_dim_terms(const optune_dim *dim, ot_dim_term term[OT_DIM_TERMS])
     return n;
 }
 
-/* What it is times `over` where no quotient has a remainder. */
-static ot_sum *whole(ot_making *m, const ot_sum *s, int64_t *over)
+/* A product of dims, and who knows what divides them. */
+typedef struct exactly {
+    int n;
+    const optune_dim *dim;
+    ot_dim_divided *divided;
+    const void *arg;
+} exactly;
+
+static bool divides(const exactly *e, const ot_atom *a)
+{
+    const optune_dim dim = called_so(a->over);
+    return !e->divided || (dim.name[0] && e->divided(e->arg, &dim, a->by));
+}
+
+/* What it is times `over` where no quotient that is known to have none has a remainder. */
+static ot_sum *whole(ot_making *m, const exactly *e, const ot_sum *s, int64_t *over)
 {
     ot_sum *all = ot_sum_number(m, 0);
     *over = 1;
@@ -353,11 +367,13 @@ static ot_sum *whole(ot_making *m, const ot_sum *s, int64_t *over)
         int64_t below = 1, by;
         for (int f = 0; f < s->term[i].n && product; f++) {
             const ot_atom *a = s->term[i].factor[f];
-            const ot_sum *factor =
-                a->over ? whole(m, a->over, &by) : ot_sum_of_name(m, a->text);
+            const bool opened = a->over && divides(e, a);
+            const ot_sum *factor = opened    ? whole(m, e, a->over, &by)
+                                   : a->over ? ot_sum_divide(m, a->over, a->by)
+                                             : ot_sum_of_name(m, a->text);
             product = ot_sum_multiply(m, product, factor);
-            if (a->over && (__builtin_mul_overflow(below, by, &below) ||
-                            __builtin_mul_overflow(below, a->by, &below)))
+            if (opened && (__builtin_mul_overflow(below, by, &below) ||
+                           __builtin_mul_overflow(below, a->by, &below)))
                 return NULL;
         }
         all = ot_sum_multiply(m, all, ot_sum_number(m, below));
@@ -368,25 +384,26 @@ static ot_sum *whole(ot_making *m, const ot_sum *s, int64_t *over)
     return s ? all : NULL;
 }
 
-static ot_sum *whole_product(ot_making *m, int n, const optune_dim *dim, int64_t *over)
+static ot_sum *whole_product(ot_making *m, const exactly *e, int64_t *over)
 {
     ot_sum *all = ot_sum_number(m, 1);
     *over = 1;
-    for (int i = 0; i < n && all; i++) {
+    for (int i = 0; i < e->n && all; i++) {
         int64_t by;
-        all = ot_sum_multiply(m, all, whole(m, of_dim(m, &dim[i]), &by));
+        all = ot_sum_multiply(m, all, whole(m, e, of_dim(m, &e->dim[i]), &by));
         if (all && __builtin_mul_overflow(*over, by, over))
             return NULL;
     }
     return all;
 }
 
-bool ot_dims_agree(int n, const optune_dim *a, int m, const optune_dim *b)
+bool ot_dims_agree(int n, const optune_dim *a, int m, const optune_dim *b,
+                   ot_dim_divided *divided, const void *arg)
 {
     ot_making making = {.p = NULL};
     int64_t over[2];
-    const ot_sum *x = whole_product(&making, n, a, &over[0]);
-    const ot_sum *y = whole_product(&making, m, b, &over[1]);
+    const ot_sum *x = whole_product(&making, &(exactly){n, a, divided, arg}, &over[0]);
+    const ot_sum *y = whole_product(&making, &(exactly){m, b, divided, arg}, &over[1]);
     x = x ? ot_sum_multiply(&making, x, ot_sum_number(&making, over[1])) : NULL;
     x = y ? ot_sum_add(&making, x, y, -over[0]) : NULL;
     const bool agree = x && ot_sum_is_number(x) && !x->n;

@@ -47,7 +47,11 @@ typedef struct ot_dim_term {
 } ot_dim_term;
 /* The terms of a dim with a name, the number last; 0: it has none. */
 int ot_dim_terms(const optune_dim *dim, ot_dim_term term[OT_DIM_TERMS]);
-/* Whether both products are one number wherever no quotient in them has a remainder. */
-bool ot_dims_agree(int n, const optune_dim *a, int m, const optune_dim *b);
+/* Whether a number divides a dim. */
+typedef bool ot_dim_divided(const void *arg, const optune_dim *dim, int64_t by);
+/* Whether both products are one number wherever no quotient in them has a remainder, of those that
+ * `divided` says so of; NULL: of all. */
+bool ot_dims_agree(int n, const optune_dim *a, int m, const optune_dim *b,
+                   ot_dim_divided *divided, const void *arg);
 
 #endif

@@ -341,22 +341,37 @@ static double scaled(double part, double scale)
     return all < 0x1p24 ? (double)(float)all : all;
 }
 
-/* The list of sizes as dims, and as numbers where all are; how many, likewise. */
+/* False: it is none, and the node has failed. */
+static bool is_size(ot_onnx_node *n, double size)
+{
+    const bool is = size >= 1 && size <= (double)OPTUNE_MAX_DIM;
+    if (!is)
+        ot_onnx_refuse(n, "'sizes' has %.17g", size);
+    return is;
+}
+
+/* The list of sizes as dims, and as numbers where these are; how many, likewise. */
 static int sizes_at(ot_onnx_node *n, double size[OPTUNE_MAX_RANK], optune_dim to[OT_ONNX_LIST])
 {
     const value *given = ot_onnx_in(n, 3);
     if (given && given->sizes) {
         const int count = ot_onnx_sizes_of(given, to);
-        for (int k = 0; k < count && k < OPTUNE_MAX_RANK; k++)
+        if (count < 0 || count > OPTUNE_MAX_RANK)
+            return ot_onnx_refuse(n, "'sizes' is no list of at most %d integers",
+                                  OPTUNE_MAX_RANK);
+        for (int k = 0; k < count; k++) {
             size[k] = (double)to[k].min;
-        return count < 0 || count > OPTUNE_MAX_RANK
-                   ? ot_onnx_refuse(n, "'sizes' is no list of at most %d integers",
-                                    OPTUNE_MAX_RANK)
-                   : count;
+            if (optune_dim_known(&to[k]) && !is_size(n, size[k]))
+                return n->err->status;
+        }
+        return count;
     }
     const int count = numbers(n, 3, "sizes", size);
-    for (int k = 0; k < count; k++)
-        to[k] = (optune_dim){.min = (int64_t)size[k], .max = (int64_t)size[k]};
+    for (int k = 0; k < count; k++) {
+        if (!is_size(n, size[k]))
+            return n->err->status;
+        to[k] = optune_dim_of((int64_t)size[k]);
+    }
     return count;
 }
 
@@ -402,8 +417,7 @@ static int lines_of(ot_onnx_node *n, const how *h, const value *x, int rank, lin
     if (kept >= 0 && crops(h))
         kept = take_parts(n, count, axis);
     for (int k = 0; k < count && kept >= 0; k++) {
-        if ((axis[k]->in < 0 || axis[k]->open) && (axis[k]->scale > 0 || !n_scales) &&
-            (n_scales || !optune_dim_known(&to[k]) || to[k].min > 0))
+        if ((axis[k]->in < 0 || axis[k]->open) && (axis[k]->scale > 0 || n_sizes))
             continue;
         const double part = (double)axis[k]->in * (axis[k]->to - axis[k]->from);
         const double out = n_scales ? floor(scaled(part, scale[k])) : size[k];
@@ -477,6 +491,10 @@ static int resize(ot_onnx_node *n)
     if (resized && widen(n, &h, &x) < 0)
         return n->err->status;
     for (int d = 0; d < rank && x; d++) {
+        const int64_t out = l[d].open ? l[d].dim.min : l[d].out;
+        if (is_resized(&l[d]) && out > MOST_OUT)
+            return ot_onnx_refuse(n, "axis %d would become %lld, more than %d", d,
+                                  (long long)out, (int)MOST_OUT);
         if (l[d].open)
             x = ot_onnx_repeats(&h, l[d].scale, rank) ? ot_onnx_repeat_open(n, x, d, l[d].scale)
                                                       : resize_open(n, &h, x, d, &l[d]);
@@ -484,9 +502,6 @@ static int resize(ot_onnx_node *n)
             continue;
         if (l[d].in < 1)
             return ot_onnx_refuse(n, "there is nothing along axis %d", d);
-        if (l[d].out > MOST_OUT)
-            return ot_onnx_refuse(n, "axis %d would become %lld, more than %d", d,
-                                  (long long)l[d].out, (int)MOST_OUT);
         x = h.smooth && l[d].scale < 1 ? shrink_axis(n, &h, x, d, &l[d])
                                        : resize_axis(n, &h, x, d, &l[d]);
     }

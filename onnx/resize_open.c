@@ -16,44 +16,37 @@ static const optune_dtype f64 = {.code = OPTUNE_DTYPE_FLOAT, .bits = 64, .lanes 
 
 enum { MOST_OVER = 64, MOST_TIMES = 64 };
 
-/* What is computed of, [1] each: both sizes and what a step is. */
+/* What is computed of, [1] each: both sizes and what a step is, of both unless it is told. */
 typedef struct line {
     value *in, *last, *out, *scale;
+    bool told;
 } line;
 
 static value *with(ot_onnx_node *n, const char *op, value *a, double b)
 {
     value *number = a ? ot_onnx_number(n, a, b) : NULL;
-    return number ? ot_onnx_2(n, op, a, number) : NULL;
-}
-
-static value *both(ot_onnx_node *n, const char *op, value *a, value *b)
-{
-    return a && b ? ot_onnx_2(n, op, a, b) : NULL;
-}
-
-static value *one(ot_onnx_node *n, const char *op, value *a)
-{
-    return a ? ot_onnx_1(n, op, a) : NULL;
+    return ot_onnx_2(n, op, a, number);
 }
 
 /* Where each element of the output lies in the input. */
 static value *positions(ot_onnx_node *n, const ot_onnx_how *h, const line *l, value *at)
 {
-    value *all = both(n, "multiply", l->in, l->scale);
+    value *all = ot_onnx_2(n, "multiply", l->in, l->scale);
     value *half =
-        with(n, "subtract", both(n, "divide", with(n, "add", at, 0.5), l->scale), 0.5);
+        with(n, "subtract", ot_onnx_2(n, "divide", with(n, "add", at, 0.5), l->scale), 0.5);
     if (!strcmp(h->where, "asymmetric"))
-        return both(n, "divide", at, l->scale);
+        return ot_onnx_2(n, "divide", at, l->scale);
     if (!strcmp(h->where, "align_corners")) /* of one element the only place is 0 */
-        return both(n, "divide", both(n, "multiply", at, l->last),
-                    with(n, "maximum", with(n, "subtract", all, 1), 1));
+        return ot_onnx_2(n, "divide", ot_onnx_2(n, "multiply", at, l->last),
+                         with(n, "maximum", with(n, "subtract", l->told ? all : l->out, 1), 1));
     if (!strcmp(h->where, "pytorch_half_pixel"))
-        return both(n, "multiply", half, with(n, "minimum", with(n, "subtract", l->out, 1), 1));
+        return ot_onnx_2(n, "multiply", half,
+                         with(n, "minimum", with(n, "subtract", l->out, 1), 1));
     if (!strcmp(h->where, "half_pixel_symmetric")) {
-        value *beside = with(n, "add", one(n, "negative", both(n, "divide", l->out, all)), 1);
-        return both(n, "add", half,
-                    both(n, "multiply", with(n, "multiply", l->in, 0.5), beside));
+        value *beside =
+            with(n, "add", ot_onnx_1(n, "negative", ot_onnx_2(n, "divide", l->out, all)), 1);
+        return ot_onnx_2(n, "add", half,
+                         ot_onnx_2(n, "multiply", with(n, "multiply", l->in, 0.5), beside));
     }
     return half;
 }
@@ -61,12 +54,12 @@ static value *positions(ot_onnx_node *n, const ot_onnx_how *h, const line *l, va
 static value *nearest(ot_onnx_node *n, const ot_onnx_how *h, double scale, value *x)
 {
     if (h->outwards && scale > 0 && scale < 1)
-        return one(n, "ceil", x);
+        return ot_onnx_1(n, "ceil", x);
     if (!strcmp(h->nearest, "floor") || !strcmp(h->nearest, "ceil"))
-        return one(n, h->nearest, x);
+        return ot_onnx_1(n, h->nearest, x);
     return !strcmp(h->nearest, "round_prefer_ceil")
-               ? one(n, "floor", with(n, "add", x, 0.5 + ot_onnx_middle))
-               : one(n, "ceil", with(n, "subtract", x, 0.5 + ot_onnx_middle));
+               ? ot_onnx_1(n, "floor", with(n, "add", x, 0.5 + ot_onnx_middle))
+               : ot_onnx_1(n, "ceil", with(n, "subtract", x, 0.5 + ot_onnx_middle));
 }
 
 /* Cubic convolution's weight of elements this far away, all of them within 1 or all beyond. */
@@ -76,15 +69,15 @@ static value *cubic(ot_onnx_node *n, double a, value *d, bool near)
     value *sum = with(n, "multiply", d, by[near][3]);
     for (int k = 2; k >= 0 && sum; k--) {
         sum = by[near][k] != 0 ? with(n, "add", sum, by[near][k]) : sum;
-        sum = k ? both(n, "multiply", sum, d) : sum;
+        sum = k ? ot_onnx_2(n, "multiply", sum, d) : sum;
     }
     return sum;
 }
 
 static value *weigh(ot_onnx_node *n, const ot_onnx_how *h, value *x, value *where, int t)
 {
-    value *far = one(n, "abs", both(n, "subtract", x, where));
-    return *h->mode == 'l' ? with(n, "add", one(n, "negative", far), 1)
+    value *far = ot_onnx_1(n, "abs", ot_onnx_2(n, "subtract", x, where));
+    return *h->mode == 'l' ? with(n, "add", ot_onnx_1(n, "negative", far), 1)
                            : cubic(n, h->cubic, far, t == 1 || t == 2);
 }
 
@@ -93,12 +86,12 @@ static void leave_out(ot_onnx_node *n, int taps, value *const *inside, value **w
 {
     value *sum = NULL;
     for (int t = 0; t < taps; t++) {
-        value *is = inside[t] ? ot_onnx_as(n, inside[t], f64) : NULL;
-        weight[t] = both(n, "multiply", weight[t], is);
-        sum = t ? both(n, "add", sum, weight[t]) : weight[t];
+        value *is = ot_onnx_as(n, inside[t], f64);
+        weight[t] = ot_onnx_2(n, "multiply", weight[t], is);
+        sum = t ? ot_onnx_2(n, "add", sum, weight[t]) : weight[t];
     }
     for (int t = 0; t < taps; t++)
-        weight[t] = both(n, "divide", weight[t], sum);
+        weight[t] = ot_onnx_2(n, "divide", weight[t], sum);
 }
 
 int ot_onnx_taps_open(ot_onnx_node *n, const ot_onnx_how *h, const optune_dim *in,
@@ -109,25 +102,25 @@ int ot_onnx_taps_open(ot_onnx_node *n, const ot_onnx_how *h, const optune_dim *i
     const int taps = *h->mode == 'n' ? 1 : *h->mode == 'l' ? 2 : 4;
     const optune_dtype dtype = taps == 1 ? f32 : f64; /* as positions are computed elsewhere */
     value *inside[OT_ONNX_RESIZE_TAPS];
-    line l = {.in = ot_onnx_length_open(n, in, dtype),
-              .out = ot_onnx_length_open(n, out, dtype)};
+    line l = {.in = ot_onnx_as(n, ot_onnx_length_open(n, in, i64), dtype),
+              .out = ot_onnx_as(n, ot_onnx_length_open(n, out, i64), dtype),
+              .told = scale > 0};
     l.last = with(n, "subtract", l.in, 1);
     l.scale =
-        scale > 0 && l.in ? ot_onnx_number(n, l.in, scale) : both(n, "divide", l.out, l.in);
-    value *at = ot_onnx_count_open(n, &zero, out, dtype);
-    value *x = at && l.last && l.scale ? positions(n, h, &l, at) : NULL;
-    x = x ? ot_onnx_as(n, x, f64) : NULL;
-    value *low = taps > 1 ? one(n, "floor", x) : NULL;
-    value *last = l.last ? ot_onnx_as(n, l.last, f64) : NULL;
+        l.told && l.in ? ot_onnx_number(n, l.in, scale) : ot_onnx_2(n, "divide", l.out, l.in);
+    value *at = ot_onnx_as(n, ot_onnx_count_open(n, &zero, out, i64), dtype);
+    value *x = ot_onnx_as(n, positions(n, h, &l, at), f64);
+    value *low = taps > 1 ? ot_onnx_1(n, "floor", x) : NULL;
+    value *last = ot_onnx_as(n, l.last, f64);
     for (int t = 0; t < taps; t++) {
         const int beside = t - (taps == 4);
         value *where = taps == 1 ? nearest(n, h, scale, x)
                        : beside  ? with(n, "add", low, beside)
                                  : low;
-        value *there = both(n, "minimum", with(n, "maximum", where, 0), last);
+        value *there = ot_onnx_2(n, "minimum", with(n, "maximum", where, 0), last);
         weight[t] = taps > 1 ? weigh(n, h, x, where, t) : NULL;
-        inside[t] = h->exclude ? both(n, "equal", there, where) : NULL;
-        index[t] = there ? ot_onnx_as(n, there, i64) : NULL;
+        inside[t] = h->exclude ? ot_onnx_2(n, "equal", there, where) : NULL;
+        index[t] = ot_onnx_as(n, there, i64);
         if (!index[t] || (taps > 1 && !weight[t]))
             return n->err->status;
     }

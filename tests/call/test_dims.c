@@ -273,6 +273,80 @@ static void test_random_ones_keep_their_value(void **state)
     assert_true(met > EXPRESSIONS);
 }
 
+/* Dims as they stand in a tensor's type. */
+static optune_tensor dims_of(const char *text)
+{
+    optune_err err = {0};
+    const char *end;
+    optune_tensor type;
+    check_ok(ot_tensor_parse(text, &type, &end, &err));
+    return type;
+}
+
+static void test_terms(void **state)
+{
+    (void)state;
+    ot_dim_term term[OT_DIM_TERMS];
+    const optune_tensor type = dims_of("f32[?3*n*((h+1)/4)+n-2,?n,7]");
+    assert_int_equal(ot_dim_terms(&type.dim[0], term), 3);
+    for (int i = 0; i < 3; i++) {
+        const int quotient = term[i].n == 2 && term[i].by[1] == 4;
+        assert_int_equal(term[i].times, term[i].n == 2 ? 3 : term[i].n == 1 ? 1 : -2);
+        assert_int_equal(term[i].n == 0, i == 2); /* the number is the last */
+        if (term[i].n == 1)
+            assert_string_equal(term[i].factor[0].name, "n");
+        if (term[i].n == 2) {
+            assert_string_equal(term[i].factor[quotient].name, "h+1");
+            assert_int_equal(term[i].by[quotient], 4);
+            assert_string_equal(term[i].factor[!quotient].name, "n");
+            assert_int_equal(term[i].by[!quotient], 1);
+        }
+    }
+    assert_int_equal(ot_dim_terms(&type.dim[1], term), 1);
+    assert_string_equal(term[0].factor[0].name, "n");
+    assert_int_equal(ot_dim_terms(&type.dim[2], term), 1);
+    assert_int_equal(term[0].n, 0);
+    assert_int_equal(term[0].times, 7);
+    assert_int_equal(ot_dim_terms(&(optune_dim){.min = 0, .max = 9}, term), 0);
+}
+
+static bool by_four(const void *name, const optune_dim *dim, int64_t by)
+{
+    return !strcmp(dim->name, name) && 4 % by == 0;
+}
+
+/* Whether dims of both are the same product if no quotient has a remainder, if 4 divides h, and if
+ * nothing is known to be divided. */
+static void check_agree(const char *a, const char *b, bool all, bool some, bool none)
+{
+    const optune_tensor x = dims_of(a), y = dims_of(b);
+    assert_int_equal(ot_dims_agree(x.rank, x.dim, y.rank, y.dim, NULL, NULL), all);
+    assert_int_equal(ot_dims_agree(y.rank, y.dim, x.rank, x.dim, NULL, NULL), all);
+    assert_int_equal(ot_dims_agree(x.rank, x.dim, y.rank, y.dim, by_four, "h"), some);
+    assert_int_equal(ot_dims_agree(x.rank, x.dim, y.rank, y.dim, by_four, "-"), none);
+}
+
+static void test_products_agree(void **state)
+{
+    (void)state;
+    check_agree("f32[?h,?w]", "f32[?h*w]", true, true, true);
+    check_agree("f32[]", "f32[1]", true, true, true);
+    check_agree("f32[?h,6]", "f32[2,?h,3]", true, true, true);
+    check_agree("f32[?h]", "f32[?w]", false, false, false);
+    check_agree("f32[?h+w]", "f32[?h*w]", false, false, false);
+    check_agree("f32[?h/4,4]", "f32[?h]", true, true, false);
+    check_agree("f32[?h/2,2]", "f32[?h]", true, true, false);
+    check_agree("f32[?h/8,8]", "f32[?h]", true, false, false);
+    check_agree("f32[?h/4,?w/4,16]", "f32[?h,?w]", true, false, false);
+    check_agree("f32[?h/4,?w/4,4]", "f32[?h,?w/4]", true, true, false);
+    check_agree("f32[?h/4,?w/4]", "f32[?(h/4)*(w/4)]", true, true, true);
+    check_agree("f32[?b,?h]", "f32[?b*(h/2),2]", true, true, false);
+    check_agree("f32[?(b*h)/2,2]", "f32[?b,?h]", true, false, false);
+    check_agree("f32[?h/4+1,4]", "f32[?h+4]", true, true, false);
+    check_agree("f32[?h/4+1,4]", "f32[?h]", false, false, false);
+    check_agree("f32[?:0..9]", "f32[?:0..9]", false, false, false);
+}
+
 static bool of_symbols(const void *arg, const char *name, optune_dim *is)
 {
     const ot_symbols *s = arg;
@@ -358,6 +432,8 @@ int main(void)
         cmocka_unit_test(test_what_is_learned_goes_in),
         cmocka_unit_test(test_random_ones_keep_their_value),
         cmocka_unit_test(test_relations_keep_their_word),
+        cmocka_unit_test(test_terms),
+        cmocka_unit_test(test_products_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  */
 #include "support/onnx_open.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "answer/answer.h"
@@ -125,6 +126,83 @@ static void windows_of_any_image(void **state)
     refused_at(path, 8, 10, 3);
 }
 
+/* Divided sizes beside a -1, which would hide what is left over: there a run is refused. */
+static void remainders_are_refused(void **state)
+{
+    (void)state;
+    ot_text g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,b,t,4");
+    onnx_ints(&g, "left", 1, (const int64_t[]){-1});
+    onnx_ints(&g, "two", 1, (const int64_t[]){2});
+    dims_of(&g, "x", 3);
+    onnx_node(&g, "Div", "", "x2 two", "half", NULL);
+    onnx_node(&g, "Mul", "", "x1 half", "halves", NULL);
+    reshaped(&g, "x", "halves two left", "y");
+    onnx_output(&g, "y");
+    const char *path = onnx_saved(&g);
+    onnx_same_at(path, (const optune_binding[]){{"b", 3}, {"t", 6}}, 2);
+    onnx_same_at(path, (const optune_binding[]){{"b", 2}, {"t", 64}}, 2);
+    refused_at(path, 2, 3, 4);
+    refused_at(path, 1, 3, 4);
+
+    onnx_input(&g, "x", ONNX_FLOAT, "1,h,w,1");
+    onnx_ints(&g, "left", 1, (const int64_t[]){-1});
+    onnx_ints(&g, "two", 1, (const int64_t[]){2});
+    dims_of(&g, "x", 2);
+    onnx_node(&g, "Div", "", "x1 two", "half", NULL);
+    onnx_node(&g, "Mul", "", "half two", "even", NULL);
+    reshaped(&g, "x", "even left", "y");
+    onnx_output(&g, "y");
+    path = onnx_saved(&g);
+    onnx_same_at(path, (const optune_binding[]){{"h", 6}, {"w", 5}}, 2);
+    refused_at(path, 5, 4, 1);
+    refused_at(path, 5, 5, 1);
+}
+
+/* [1,h,8,3] in windows of 4 by 4 as [1,h/4,4,2,4,3], and back to [-1,h,8,3]. */
+static void windows_of_any_height(void **state)
+{
+    (void)state;
+    ot_text g = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "1,h,8,3");
+    onnx_ints(&g, "left", 1, (const int64_t[]){-1});
+    onnx_ints(&g, "four", 1, (const int64_t[]){4});
+    onnx_ints(&g, "two", 1, (const int64_t[]){2});
+    dims_of(&g, "x", 4);
+    onnx_node(&g, "Div", "", "x1 four", "h4", NULL);
+    reshaped(&g, "x", "x0 h4 four two four x3", "cut");
+    onnx_node(&g, "Relu", "", "cut", "windows", NULL);
+    reshaped(&g, "windows", "left x1 x2 x3", "y");
+    onnx_output(&g, "y");
+    const char *path = onnx_saved(&g);
+    onnx_same_at(path, (const optune_binding[]){{"h", 4}}, 1);
+    onnx_same_at(path, (const optune_binding[]){{"h", 12}}, 1);
+    refused_at(path, 6, 8, 3);
+}
+
+/* Every other row, twice, is as many as there were if these are even: nothing here asks that, as
+ * what is cut beside it goes elsewhere. */
+static void rows_that_were_dropped_are_asked_for(void **state)
+{
+    (void)state;
+    ot_text g = {0}, attrs = {0};
+    onnx_input(&g, "x", ONNX_FLOAT, "n,h,3");
+    onnx_ints(&g, "left", 1, (const int64_t[]){-1});
+    onnx_ints(&g, "one", 1, (const int64_t[]){1});
+    onnx_ints(&g, "two", 1, (const int64_t[]){2});
+    onnx_ints(&g, "end", 1, (const int64_t[]){INT64_MAX});
+    dims_of(&g, "x", 3);
+    onnx_node(&g, "Div", "", "x1 two", "half", NULL);
+    reshaped(&g, "x", "x0 half two x2", "cut");
+    onnx_node(&g, "Slice", "", "x one end one two", "odd", NULL);
+    onnx_node(&g, "Unsqueeze", "", "odd two", "row", NULL);
+    onnx_node(&g, "Concat", "", "row row", "rows", (attr_int(&attrs, "axis", 2), &attrs));
+    reshaped(&g, "rows", "x0 x1 left", "y");
+    onnx_output(&g, "cut");
+    onnx_output(&g, "y");
+    onnx_refused(&g, "Reshape 'y': it needs the value of dim 'h'");
+}
+
 static void resize(ot_text *g, const char *mode, const char *where, const char *nearest,
                    const char *in)
 {
@@ -142,6 +220,8 @@ static const char *const how[][3] = {
     {"nearest", "half_pixel", "round_prefer_floor"},
     {"nearest", "half_pixel", "round_prefer_ceil"},
     {"nearest", "align_corners", "round_prefer_floor"},
+    {"nearest", "align_corners", "floor"},
+    {"nearest", "align_corners", "ceil"},
     {"linear", "half_pixel", "floor"},
     {"linear", "align_corners", "floor"},
     {"linear", "pytorch_half_pixel", "floor"},
@@ -154,8 +234,9 @@ static const char *const how[][3] = {
 static void images_of_another_size(void **state)
 {
     (void)state;
-    static const int64_t size[][4] = {{1, 1, 1, 1},  {5, 1, 3, 8},   {1, 6, 7, 1},
-                                      {9, 8, 4, 16}, {13, 7, 13, 7}, {4, 6, 11, 31}};
+    static const int64_t size[][4] = {{1, 1, 1, 1},    {5, 1, 3, 8},    {1, 6, 7, 1},
+                                      {9, 8, 4, 16},   {13, 7, 13, 7},  {4, 6, 11, 31},
+                                      {13, 11, 7, 13}, {50, 11, 15, 29}};
     for (int i = 0; i < OT_COUNT(how); i++) {
         ot_text g = {0}, attrs = {0};
         onnx_input(&g, "x", ONNX_FLOAT, "1,2,h,w");
@@ -197,6 +278,35 @@ static void images_scaled(void **state)
                 onnx_same_at(path,
                              (const optune_binding[]){{"h", size[k][0]}, {"w", size[k][1]}}, 2);
         }
+}
+
+/* Of an open axis as of any: tables are made for each, and no size is beyond what a dim can be. */
+static void sizes_beyond_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t size;
+        const char *why;
+    } all[] = {
+        {1 << 26, "axis 1 would become 67108864, more than 4194304"},
+        {INT64_MAX, "'sizes' has 9.2233720368547758e+18"},
+        {0, "'sizes' has 0"},
+        {-3, "'sizes' has -3"},
+    };
+    static const double none[][2] = {{1, NAN}, {1, 1e300}};
+    ot_text g = {0};
+    for (int i = 0; i < OT_COUNT(all); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,h");
+        onnx_ints(&g, "sizes", 2, (const int64_t[]){1, all[i].size});
+        resize(&g, "linear", "half_pixel", "floor", "x - - sizes");
+        onnx_refused(&g, all[i].why);
+    }
+    for (int i = 0; i < OT_COUNT(none); i++) {
+        onnx_input(&g, "x", ONNX_FLOAT, "1,h");
+        onnx_initializer(&g, "sizes", ONNX_DOUBLE, "2", none[i], sizeof none[i]);
+        resize(&g, "linear", "half_pixel", "floor", "x - - sizes");
+        onnx_refused(&g, i ? "'sizes' has 1.0000000000000001e+300" : "'sizes' has nan");
+    }
 }
 
 /* Parts of an open axis that begin at its front, step over places, or run backwards. */
@@ -277,9 +387,16 @@ static void tables_for_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_taken_apart), cmocka_unit_test(windows_of_any_image),
-        cmocka_unit_test(images_of_another_size),   cmocka_unit_test(images_scaled),
-        cmocka_unit_test(parts_of_open_axes),       cmocka_unit_test(pads_of_open_axes),
+        cmocka_unit_test(products_are_taken_apart),
+        cmocka_unit_test(windows_of_any_image),
+        cmocka_unit_test(remainders_are_refused),
+        cmocka_unit_test(windows_of_any_height),
+        cmocka_unit_test(rows_that_were_dropped_are_asked_for),
+        cmocka_unit_test(images_of_another_size),
+        cmocka_unit_test(sizes_beyond_reason),
+        cmocka_unit_test(images_scaled),
+        cmocka_unit_test(parts_of_open_axes),
+        cmocka_unit_test(pads_of_open_axes),
         cmocka_unit_test(tables_for_images),
     };
     return cmocka_run_group_tests(tests, onnx_make_folder, onnx_drop_folder);
