@@ -11,7 +11,10 @@
 
 static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
 
-enum { MOST_PADS = 1 << 24 }; /* a table of places */
+enum {
+    MOST_PADS = 1 << 24, /* a table of places */
+    MOST_IN_FRONT = 16, /* elements that every run is to have, where a part ends behind them */
+};
 
 static bool is_it(const void *arg, const char *name, optune_dim *is)
 {
@@ -54,9 +57,15 @@ static bool bounded(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool mos
     const int64_t limit = most ? by + 1 : by;
     if (most ? dim->max <= by : dim->min >= by)
         return true;
-    if (*dim->name && !only_name(dim, name)) /* of several names it is bounded itself */
-        return ot_graph_narrow(n->m->g, dim, most ? dim->min : by, most ? by : dim->max,
+    if (*dim->name && !only_name(dim, name)) { /* of several names it is what values have */
+        if (most && dim->min >= by) { /* it would be a number, which no value is asked for */
+            ot_onnx_ask(n, dim, -1);
+            return false;
+        }
+        return (ot_onnx_has_line(n, dim) || ot_onnx_ones_along(n, dim, i64, 1, 0)) &&
+               ot_graph_narrow(n->m->g, dim, most ? dim->min : by, most ? by : dim->max,
                                n->err) >= 0;
+    }
     if (!only_name(dim, name) || at_value(dim, high) < limit ||
         (most && at_value(dim, low) >= limit)) {
         ot_onnx_ask(n, dim, -1);
@@ -96,8 +105,10 @@ static ot_onnx_value *count_up(ot_onnx_node *n, const optune_dim *dim, optune_dt
     return ot_onnx_call(n, "cumsum", 1, &all, "axis=0, exclusive=true");
 }
 
-ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
-                                  optune_dtype dtype)
+/* From one to before another; `by_end`: of a value as long as `to`, so that each run is asked for
+ * the limits that it has. */
+static ot_onnx_value *count_between(ot_onnx_node *n, const optune_dim *from,
+                                    const optune_dim *to, bool by_end, optune_dtype dtype)
 {
     const optune_dim *const ends[] = {to, from};
     optune_dim length = {.min = 0, .max = OPTUNE_DIM_MAX};
@@ -107,12 +118,18 @@ ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const
     }
     optune_dim_compute(&length, 2, ends, (const int64_t[]){1, -1}, 0, 1);
     ot_onnx_value *all = count_up(n, &length, dtype), *first;
-    if (ot_onnx_has_line(n, from) || optune_dim_known(&length))
+    if (!by_end && (ot_onnx_has_line(n, from) || optune_dim_known(&length)))
         first = ot_onnx_length_open(n, from, dtype);
     else
         first = ot_onnx_2(n, "subtract", ot_onnx_length_open(n, to, dtype),
                           ot_onnx_length_open(n, &length, dtype));
     return ot_onnx_2(n, "add", all, first);
+}
+
+ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
+                                  optune_dtype dtype)
+{
+    return count_between(n, from, to, false, dtype);
 }
 
 static bool same(const optune_dim *a, const optune_dim *b)
@@ -131,7 +148,8 @@ ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
         ot_onnx_ask(n, to, -1);
         return NULL;
     }
-    ot_onnx_value *places = ot_onnx_count_open(n, from, to, i64);
+    char only[OPTUNE_DIM_NAME_SIZE];
+    ot_onnx_value *places = count_between(n, from, to, !only_name(to, only), i64);
     return ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){value, places}, "axis=%d", axis);
 }
 
@@ -139,13 +157,12 @@ bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int
                       int64_t to, int64_t step)
 {
     const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
-    const bool to_end = to >= OPTUNE_MAX_DIM;
-    if (from < -OPTUNE_MAX_DIM) /* before the first, as far as a dim reaches */
-        from = 0;
-    if (to < -OPTUNE_MAX_DIM || from > OPTUNE_MAX_DIM || from < -OPTUNE_MAX_DIM || step < 1 ||
-        (from < 0 && to >= 0 && !to_end))
-        return ot_onnx_ask(n, &dim, axis) >= 0;
+    const bool to_end = to >= dim.max;
     const int64_t before = from < 0 ? -from : from, behind = to < 0 ? -to : 0;
+    if (from <= INT32_MIN || from >= INT32_MAX || to <= INT32_MIN || step < 1 ||
+        (from < 0 && to >= 0 && !to_end) ||
+        (to > MOST_IN_FRONT && !to_end && dim.min < to)) /* fewer would be all there are */
+        return ot_onnx_ask(n, &dim, axis) >= 0;
     int64_t least = before + behind; /* where both ends are within the dim, in this order */
     if (to >= 0 && !to_end)
         least = to;
