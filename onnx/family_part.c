@@ -138,16 +138,16 @@ static int cuts_of(ot_onnx_node *n, ot_onnx_value **data, cuts *c)
     return OPTUNE_OK;
 }
 
-/* Limits beyond what 32 bits hold, or the last that they do, are the ends of an open axis. */
+/* Limits from the last number of 32 bits on are the ends of an open axis. */
 static void limits_of_open(cuts *c, int i)
 {
-    if (c->from[i] <= INT32_MIN)
+    if (c->from[i] <= -INT32_MAX)
         c->from[i] = 0;
     else if (c->from[i] >= INT32_MAX && c->step[i] < 0)
         c->from[i] = -1;
     if (c->to[i] >= INT32_MAX)
         c->to[i] = OPTUNE_DIM_MAX;
-    else if (c->to[i] <= INT32_MIN)
+    else if (c->to[i] <= -INT32_MAX)
         c->to[i] = -OPTUNE_DIM_MAX;
 }
 

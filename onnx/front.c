@@ -13,7 +13,7 @@ static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 
 
 enum {
     MOST_PADS = 1 << 24, /* a table of places */
-    MOST_IN_FRONT = 16, /* elements that every run is to have, where a part ends behind them */
+    MOST_IN_FRONT = 16,  /* elements that every run is to have, where a part ends behind them */
 };
 
 static bool is_it(const void *arg, const char *name, optune_dim *is)
@@ -159,7 +159,7 @@ bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int
     const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
     const bool to_end = to >= dim.max;
     const int64_t before = from < 0 ? -from : from, behind = to < 0 ? -to : 0;
-    if (from <= INT32_MIN || from >= INT32_MAX || to <= INT32_MIN || step < 1 ||
+    if (from <= -INT32_MAX || from >= INT32_MAX || to <= INT32_MIN || step < 1 ||
         (from < 0 && to >= 0 && !to_end) ||
         (to > MOST_IN_FRONT && !to_end && dim.min < to)) /* fewer would be all there are */
         return ot_onnx_ask(n, &dim, axis) >= 0;
