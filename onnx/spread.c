@@ -151,10 +151,12 @@ static ot_onnx_value *ones_of_sum(ot_onnx_node *n, const optune_dim *dim, int de
             return NULL;
     }
     ot_onnx_value *all = parts ? ot_onnx_join(n, 0, parts, part) : NULL;
-    if (all && less)
-        all = ot_onnx_cut_open(n, all, 0, less, OPTUNE_DIM_MAX, 1)
+    if (all && less) {
+        const optune_dim sum = ot_onnx_type(n->m, all)->dim[0];
+        all = ot_onnx_confine(n, &sum, less, false)
                   ? ot_onnx_part(n, all, 0, less, OPTUNE_MAX_DIM)
                   : NULL;
+    }
     return all && !strcmp(ot_onnx_type(n->m, all)->dim[0].name, dim->name) ? all : NULL;
 }
 
