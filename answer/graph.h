@@ -279,8 +279,9 @@ ot_program_figures ot_program_figures_of(const optune_program *p);
 /* program_shapes.c: in front of an open group: true types of what it reads are known, those of what
  * it writes become known, and its kernel is set to them. */
 int ot_program_shapes(optune_program *p, int group, optune_err *err);
-/* program_sizes.c: a size for each dim of the variables, in the middle of its range; `given` has
- * room for their types. *sized: some were ranges. ETYPE: one has no bound. */
+/* program_sizes.c: a size for each dim of the variables, in the middle of its range, or below it
+ * where what is computed of them has a limit; `given` has room for their types. *sized: some were
+ * ranges. ETYPE: one has no bound. */
 int ot_graph_choose_sizes(const optune_graph *g, optune_tensor *given, bool *sized,
                           optune_err *err);
 /* What was computed of a graph with ranges: a line for each input, { "type", "range" } each. */

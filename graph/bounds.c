@@ -61,21 +61,27 @@ static void add_once(const char *word, int n, ot_text *to)
     ot_text_release(&one);
 }
 
-/* "?n, ?h, ": what can be bound of a type's dims, each name once; `all`: of ranges, too. */
+/* "?n, ?h, ": the names in a dim, each once. */
+static void add_names_in(const optune_dim *dim, ot_text *to)
+{
+    const char *text = optune_dim_text(dim), *name;
+    char word[OPTUNE_DIM_NAME_SIZE + 1] = "?";
+    for (int n; (name = ot_dim_next_name(text, &n)); text = name + n) {
+        snprintf(word + 1, sizeof word - 1, "%.*s", n, name);
+        add_once(word, (int)strlen(word), to);
+    }
+}
+
+/* What can be bound of a type's dims; `all`: of ranges, too. */
 static void add_names(const optune_tensor *type, bool all, ot_text *to)
 {
     for (int d = 0; d < type->rank; d++) {
         const optune_dim *dim = &type->dim[d];
-        const char *text = optune_dim_text(dim), *name;
-        char word[OPTUNE_DIM_NAME_SIZE + 1] = "?";
         if (optune_dim_known(dim) || (!all && dim->max != OPTUNE_DIM_MAX))
             continue;
-        if (!*text)
+        if (!*optune_dim_text(dim))
             add_once("those that are written ? by a name, as ?m", 41, to);
-        for (int n; (name = ot_dim_next_name(text, &n)); text = name + n) {
-            snprintf(word + 1, sizeof word - 1, "%.*s", n, name);
-            add_once(word, (int)strlen(word), to);
-        }
+        add_names_in(dim, to);
     }
 }
 
@@ -143,5 +149,24 @@ int ot_graph_need_bound(const optune_graph *g, int node, int output, optune_err 
     const int status = ot_graph_fail(g, node, -1, OPTUNE_ETYPE, ot_text_str(&text), err);
     ot_text_release(&text);
     ot_text_release(&why);
+    return status;
+}
+
+int ot_graph_within(const optune_tensor *type, const optune_tensor *is, optune_err *err)
+{
+    ot_text text = {0}, names = {0};
+    bool within = true;
+    for (int d = 0; d < type->rank && type->rank == is->rank; d++)
+        if (ot_graph_say_bounds(is, type, d, &text)) {
+            within = false;
+            add_names_in(&type->dim[d], &names);
+        }
+    if (names.n)
+        ot_text_printf(&text, ": give inputs sizes, or dims ranges with --bind, that fit (%s)",
+                       names_of(&names));
+    const int status =
+        within ? OPTUNE_OK : optune_fail(err, OPTUNE_ETYPE, "its size%s", ot_text_str(&text));
+    ot_text_release(&text);
+    ot_text_release(&names);
     return status;
 }

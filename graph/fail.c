@@ -79,15 +79,3 @@ bool ot_graph_say_bounds(const optune_tensor *given, const optune_tensor *type, 
         ot_text_printf(to, " to %lld", (long long)dim->max);
     return true;
 }
-
-int ot_graph_within(const optune_tensor *type, const optune_tensor *is, optune_err *err)
-{
-    ot_text text = {0};
-    bool within = true;
-    for (int d = 0; d < type->rank && type->rank == is->rank; d++)
-        within = !ot_graph_say_bounds(is, type, d, &text) && within;
-    const int status =
-        within ? OPTUNE_OK : optune_fail(err, OPTUNE_ETYPE, "its size%s", ot_text_str(&text));
-    ot_text_release(&text);
-    return status;
-}

@@ -162,9 +162,6 @@ void ot_graph_say_types(const optune_tensor *given, const optune_tensor *type, o
  * size is not known. */
 bool ot_graph_say_bounds(const optune_tensor *given, const optune_tensor *type, int d,
                          ot_text *to);
-/* ETYPE where a size that a run finds is not within what the graph has as this value's type: that
- * may be less than what the sizes of its inputs allow, as that of a table's front is. */
-int ot_graph_within(const optune_tensor *type, const optune_tensor *is, optune_err *err);
 /* ---- build.c ----------------------------------------------------------------------------- */
 optune_graph *ot_graph_new(void);
 void ot_graph_name_all(optune_graph *g); /* gives names to nodes without one */
@@ -196,6 +193,9 @@ void ot_graph_note_bound(optune_graph *g, const char *name, int64_t value);
 bool ot_graph_unbounded(const optune_graph *g, const optune_tensor *type, ot_text *why);
 /* ETYPE, at the node's place: its output of this number is such a value. */
 int ot_graph_need_bound(const optune_graph *g, int node, int output, optune_err *err);
+/* ETYPE where a size that a run finds is not within what the graph has as this value's type: that
+ * may be less than what the sizes of its inputs allow, as that of a table's front is. */
+int ot_graph_within(const optune_tensor *type, const optune_tensor *is, optune_err *err);
 
 /* infer.c: one call, whose inputs are known already; its outputs become so. */
 int ot_graph_infer_call(optune_graph *g, int node, optune_err *err);

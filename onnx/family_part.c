@@ -138,6 +138,19 @@ static int cuts_of(ot_onnx_node *n, ot_onnx_value **data, cuts *c)
     return OPTUNE_OK;
 }
 
+/* Limits from the last number of 32 bits on are the ends of an open axis. */
+static void limits_of_open(cuts *c, int i)
+{
+    if (c->from[i] <= -INT32_MAX)
+        c->from[i] = 0;
+    else if (c->from[i] >= INT32_MAX && c->step[i] < 0)
+        c->from[i] = -1;
+    if (c->to[i] >= INT32_MAX)
+        c->to[i] = OPTUNE_DIM_MAX;
+    else if (c->to[i] <= -INT32_MAX)
+        c->to[i] = -OPTUNE_DIM_MAX;
+}
+
 static int slice(ot_onnx_node *n)
 {
     ot_onnx_value *data = ot_onnx_need(n, 0);
@@ -154,6 +167,8 @@ static int slice(ot_onnx_node *n)
     }
     for (int i = 0; i < c.n; i++) {
         const int d = c.axis[i];
+        if (dim[d] < 0)
+            limits_of_open(&c, i);
         if (c.from[i] == 0 && c.to[i] >= ot_onnx_type(n->m, data)->dim[d].max && c.step[i] == 1)
             continue; /* all of it */
         if (dim[d] < 0 && c.step[i] == -1 && c.from[i] == -1 && c.to[i] < -OPTUNE_MAX_DIM) {
@@ -167,7 +182,7 @@ static int slice(ot_onnx_node *n)
             if (!ot_onnx_cut_open(n, data, d, c.from[i], c.to[i], c.step[i]))
                 return n->err->status;
             from[d] = c.from[i];
-            to[d] = c.to[i] < OPTUNE_MAX_DIM ? c.to[i] : OPTUNE_MAX_DIM;
+            to[d] = c.to[i] < ot_onnx_type(n->m, data)->dim[d].max ? c.to[i] : OPTUNE_MAX_DIM;
             continue;
         }
         if (!ot_onnx_dims_at(n, data, 1u << d, dim))

@@ -11,67 +11,10 @@
 
 static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
 
-enum { MOST_PADS = 1 << 24 }; /* a table of places */
-
-static bool is_it(const void *arg, const char *name, optune_dim *is)
-{
-    (void)name;
-    *is = *(const optune_dim *)arg;
-    return true;
-}
-
-/* What a dim of one name is where that is `value`; INT64_MAX: beyond bounds. */
-static int64_t at_value(const optune_dim *dim, int64_t value)
-{
-    const optune_dim is = optune_dim_of(value);
-    if (!ot_dim_computed(dim))
-        return value;
-    optune_dim to = *dim;
-    return ot_dim_settle(&to, is_it, &is) && optune_dim_known(&to) ? to.min : INT64_MAX;
-}
-
-/* The one name that a dim is, or is computed of; false: there are several, or none. */
-static bool only_name(const optune_dim *dim, char only[OPTUNE_DIM_NAME_SIZE])
-{
-    const char *text = optune_dim_text(dim), *name;
-    *only = 0;
-    for (int length; (name = ot_dim_next_name(text, &length)); text = name + length) {
-        char word[OPTUNE_DIM_NAME_SIZE];
-        snprintf(word, sizeof word, "%.*s", length, name);
-        if (*only && strcmp(only, word) != 0)
-            return false;
-        memcpy(only, word, sizeof word);
-    }
-    return *only;
-}
-
-/* From now on no run has more of this dim, or fewer: `most` is true of how many. False: the node
- * has failed. */
-static bool bounded(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool most)
-{
-    char name[OPTUNE_DIM_NAME_SIZE];
-    int64_t low = 0, high = OPTUNE_MAX_DIM; /* the largest whose dim is less than `limit` */
-    const int64_t limit = most ? by + 1 : by;
-    if (most ? dim->max <= by : dim->min >= by)
-        return true;
-    if (*dim->name && !only_name(dim, name)) /* of several names it is bounded itself */
-        return ot_graph_narrow(n->m->g, dim, most ? dim->min : by, most ? by : dim->max,
-                               n->err) >= 0;
-    if (!only_name(dim, name) || at_value(dim, high) < limit ||
-        (most && at_value(dim, low) >= limit)) {
-        ot_onnx_ask(n, dim, -1);
-        return false;
-    }
-    while (low < high) {
-        const int64_t middle = low + (high - low + 1) / 2;
-        if (at_value(dim, middle) < limit)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    const int64_t least = at_value(dim, low) < limit ? low + 1 : low;
-    return optune_graph_bound(n->m->g, name, most ? 0 : least, most ? low : -1, n->err) >= 0;
-}
+enum {
+    MOST_PADS = 1 << 24, /* a table of places */
+    MOST_IN_FRONT = 16,  /* elements that every run is to have, where a part ends behind them */
+};
 
 ot_onnx_value *ot_onnx_length_open(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype)
 {
@@ -96,8 +39,10 @@ static ot_onnx_value *count_up(ot_onnx_node *n, const optune_dim *dim, optune_dt
     return ot_onnx_call(n, "cumsum", 1, &all, "axis=0, exclusive=true");
 }
 
-ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
-                                  optune_dtype dtype)
+/* From one to before another; `by_end`: of a value as long as `to`, so that each run is asked for
+ * the limits that it has. */
+static ot_onnx_value *count_between(ot_onnx_node *n, const optune_dim *from,
+                                    const optune_dim *to, bool by_end, optune_dtype dtype)
 {
     const optune_dim *const ends[] = {to, from};
     optune_dim length = {.min = 0, .max = OPTUNE_DIM_MAX};
@@ -107,12 +52,18 @@ ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const
     }
     optune_dim_compute(&length, 2, ends, (const int64_t[]){1, -1}, 0, 1);
     ot_onnx_value *all = count_up(n, &length, dtype), *first;
-    if (ot_onnx_has_line(n, from) || optune_dim_known(&length))
+    if (!by_end && (ot_onnx_has_line(n, from) || optune_dim_known(&length)))
         first = ot_onnx_length_open(n, from, dtype);
     else
         first = ot_onnx_2(n, "subtract", ot_onnx_length_open(n, to, dtype),
                           ot_onnx_length_open(n, &length, dtype));
     return ot_onnx_2(n, "add", all, first);
+}
+
+ot_onnx_value *ot_onnx_count_open(ot_onnx_node *n, const optune_dim *from, const optune_dim *to,
+                                  optune_dtype dtype)
+{
+    return count_between(n, from, to, false, dtype);
 }
 
 static bool same(const optune_dim *a, const optune_dim *b)
@@ -125,13 +76,17 @@ ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
 {
     const optune_dim *has = &ot_onnx_type(n->m, value)->dim[axis];
     const bool known = optune_dim_known(has);
+    char only[OPTUNE_DIM_NAME_SIZE];
+    const bool one = ot_onnx_only_name(to, only);
     if (!known && same(has, to) && optune_dim_known(from) && from->min == 0)
         return value;
-    if (known ? has->min < 1 || !bounded(n, to, has->min, true) : !same(has, to)) {
+    if (known && !one && !ot_onnx_has_line(n, to) && !ot_onnx_ones_along(n, to, i64, 1, 0))
+        return NULL; /* that which is bounded */
+    if (known ? has->min < 1 || !ot_onnx_confine(n, to, has->min, true) : !same(has, to)) {
         ot_onnx_ask(n, to, -1);
         return NULL;
     }
-    ot_onnx_value *places = ot_onnx_count_open(n, from, to, i64);
+    ot_onnx_value *places = count_between(n, from, to, !one, i64);
     return ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){value, places}, "axis=%d", axis);
 }
 
@@ -139,13 +94,12 @@ bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int
                       int64_t to, int64_t step)
 {
     const optune_dim dim = ot_onnx_type(n->m, value)->dim[axis];
-    const bool to_end = to >= OPTUNE_MAX_DIM;
-    if (from < -OPTUNE_MAX_DIM) /* before the first, as far as a dim reaches */
-        from = 0;
-    if (to < -OPTUNE_MAX_DIM || from > OPTUNE_MAX_DIM || from < -OPTUNE_MAX_DIM || step < 1 ||
-        (from < 0 && to >= 0 && !to_end))
-        return ot_onnx_ask(n, &dim, axis) >= 0;
+    const bool to_end = to >= dim.max;
     const int64_t before = from < 0 ? -from : from, behind = to < 0 ? -to : 0;
+    if (from <= -INT32_MAX || from >= INT32_MAX || to <= INT32_MIN || step < 1 ||
+        (from < 0 && to >= 0 && !to_end) ||
+        (to > MOST_IN_FRONT && !to_end && dim.min < to)) /* fewer would be all there are */
+        return ot_onnx_ask(n, &dim, axis) >= 0;
     int64_t least = before + behind; /* where both ends are within the dim, in this order */
     if (to >= 0 && !to_end)
         least = to;
@@ -154,7 +108,7 @@ bool ot_onnx_cut_open(ot_onnx_node *n, const ot_onnx_value *value, int axis, int
     else if (to_end &&
              from < step) /* one that is shorter has nothing there, by the same formula */
         least = 0;
-    return bounded(n, &dim, least, false);
+    return ot_onnx_confine(n, &dim, least, false);
 }
 
 /* These places of an axis, counted from its end where they are below 0: from one on as many as
@@ -183,7 +137,7 @@ ot_onnx_value *ot_onnx_pad_open(ot_onnx_node *n, ot_onnx_value *value, int axis,
         ot_onnx_ask(n, &dim, axis);
         return NULL;
     }
-    if (!bounded(n, &dim, step == 0 ? 1 : more + (step < 0), false))
+    if (!ot_onnx_confine(n, &dim, step == 0 ? 1 : more + (step < 0), false))
         return NULL;
     if (before)
         part[parts++] = places_from(n, value, axis,

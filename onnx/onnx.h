@@ -662,6 +662,13 @@ bool ot_onnx_has_line(const ot_onnx_node *n,
 ot_onnx_value *ot_onnx_spread(ot_onnx_node *n, ot_onnx_value *value, int rank,
                               const optune_dim *dim);
 
+/* ---- confine.c --------------------------------------------------------------------------- */
+/* The one name that a dim is, or is computed of; false: there are several, or none. */
+bool ot_onnx_only_name(const optune_dim *dim, char only[OPTUNE_DIM_NAME_SIZE]);
+/* From now on no run has more of this dim than `by`, or fewer: `most` says which. One of several
+ * names has to be some value's, of which each run asks. False: the node has failed. */
+bool ot_onnx_confine(ot_onnx_node *n, const optune_dim *dim, int64_t by, bool most);
+
 /* ---- front.c: the front of an axis, as long as what only a run knows ------------------------- */
 /* Numbers from one dim on to before another: 0, 1 ... of which the first of both is a number or
  * itself one that only a run knows. Some value has what is needed, as for ot_onnx_ones_along. */

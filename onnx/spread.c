@@ -20,25 +20,41 @@ static int dim_of(const optune_tensor *type, const optune_dim *dim)
     return -1;
 }
 
-/* The first place along each other axis: a part of those whose extents are numbers, else what an
- * index takes, as how long a part of an open one is only a run knows. */
+/* The first place along each other axis that has one at each run: a part of those whose extents are
+ * numbers, else what an index takes, as how long a part of an open one is only a run knows. */
 static ot_onnx_value *line_in(ot_onnx_node *n, ot_onnx_value *whole, const optune_tensor *of,
                               int axis)
 {
     static const optune_dtype i64 = {.code = OPTUNE_DTYPE_INT, .bits = 64, .lanes = 1};
-    const optune_tensor type = *of, one = {.dtype = i64, .rank = 1, .dim = {optune_dim_of(1)}};
+    const optune_tensor one = {.dtype = i64, .rank = 1, .dim = {optune_dim_of(1)}};
     ot_onnx_value *first = NULL;
     if (ot_onnx_room(n->m, &one, &first, n->err) < 0) /* it is 0 */
         return NULL;
-    for (int d = 0; d < type.rank && whole; d++) {
-        if (d == axis || (type.dim[d].min == 1 && type.dim[d].max == 1))
+    for (int d = 0; d < of->rank && whole; d++) {
+        if (d == axis || of->dim[d].min < 1 || of->dim[d].max == 1)
             continue;
-        whole = type.dim[d].min > 0 && optune_dim_known(&type.dim[d])
+        whole = optune_dim_known(&of->dim[d])
                     ? ot_onnx_part(n, whole, d, 0, 1)
                     : ot_onnx_call(n, "take", 2, (ot_onnx_value *const[]){whole, first},
                                    "axis=%d", d);
     }
     return whole;
+}
+
+/* Over axes that may have no place: a sum, which is there even of nothing. */
+static ot_onnx_value *over_empty(ot_onnx_node *n, ot_onnx_value *all, const optune_tensor *of,
+                                 int axis)
+{
+    ot_text axes = {0};
+    for (int d = 0; d < of->rank; d++)
+        if (d != axis && of->dim[d].min < 1)
+            ot_text_printf(&axes, "%s%d", axes.n ? "," : "", d);
+    if (all && axes.n) {
+        all = ot_onnx_call(n, "sum", 1, &all, "axis=[%s], keepdims=true", ot_text_str(&axes));
+        all = all ? ot_onnx_1(n, "ones_like", all) : NULL;
+    }
+    ot_text_release(&axes);
+    return all;
 }
 
 /* Whether every other axis has a first place at each run. */
@@ -135,7 +151,12 @@ static ot_onnx_value *ones_of_sum(ot_onnx_node *n, const optune_dim *dim, int de
             return NULL;
     }
     ot_onnx_value *all = parts ? ot_onnx_join(n, 0, parts, part) : NULL;
-    all = all && less ? ot_onnx_part(n, all, 0, less, OPTUNE_MAX_DIM) : all;
+    if (all && less) {
+        const optune_dim sum = ot_onnx_type(n->m, all)->dim[0];
+        all = ot_onnx_confine(n, &sum, less, false)
+                  ? ot_onnx_part(n, all, 0, less, OPTUNE_MAX_DIM)
+                  : NULL;
+    }
     return all && !strcmp(ot_onnx_type(n->m, all)->dim[0].name, dim->name) ? all : NULL;
 }
 
@@ -146,11 +167,13 @@ static ot_onnx_value *ones_of(ot_onnx_node *n, const optune_dim *dim, int depth)
     const optune_tensor *type = find_line(n, dim, &node, &axis);
     if (!type)
         return ones_of_sum(n, dim, depth);
+    const optune_tensor of = *type; /* it moves as the graph grows */
     ot_onnx_value *line = ot_onnx_new(n->m);
     line->node = node;
-    line = line_in(n, line, type, axis);
-    line = line ? ot_onnx_1(n, "ones_like", line) : NULL;
-    return ot_onnx_as(n, line ? ot_onnx_reshape(n, line, 1, (const int64_t[]){-1}) : NULL, f32);
+    line = line_in(n, line, &of, axis);
+    line = line ? ot_onnx_as(n, ot_onnx_1(n, "ones_like", line), f32) : NULL;
+    line = over_empty(n, line, &of, axis);
+    return line ? ot_onnx_reshape(n, line, 1, (const int64_t[]){-1}) : NULL;
 }
 
 ot_onnx_value *ot_onnx_ones_along(ot_onnx_node *n, const optune_dim *dim, optune_dtype dtype,

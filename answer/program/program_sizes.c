@@ -15,36 +15,65 @@ static int64_t size_in(const optune_dim *dim)
     return middle;
 }
 
-/* A name's size: of the range that the first variable with it has. */
-static bool size_of(const void *graph, const char *name, optune_dim *is)
+/* Sizes nearer to the lower ends, by halves, the more often they were tried. */
+typedef struct choice {
+    const optune_graph *g;
+    int halved;
+} choice;
+
+static int64_t chosen(const choice *c, const optune_dim *dim)
 {
-    const optune_graph *g = graph;
-    for (int i = 0; i < optune_graph_inputs(g); i++) {
-        const optune_tensor *type = optune_graph_input_type(g, i);
+    return dim->min + ((size_in(dim) - dim->min) >> c->halved);
+}
+
+/* A name's size: of the range that the first variable with it has. */
+static bool size_of(const void *arg, const char *name, optune_dim *is)
+{
+    const choice *c = arg;
+    for (int i = 0; i < optune_graph_inputs(c->g); i++) {
+        const optune_tensor *type = optune_graph_input_type(c->g, i);
         for (int d = 0; d < type->rank; d++)
             if (strcmp(type->dim[d].name, name) == 0) {
-                *is = optune_dim_of(size_in(&type->dim[d]));
+                *is = optune_dim_of(chosen(c, &type->dim[d]));
                 return true;
             }
     }
     return false;
 }
 
+/* Whether all that is computed of them is within its own range. */
+static bool all_fit(const choice *c)
+{
+    for (int id = 0; id < c->g->n; id++)
+        for (int o = 0; o < c->g->node[id].n_out; o++)
+            for (int d = 0; d < c->g->node[id].out[o].rank; d++) {
+                optune_dim dim = c->g->node[id].out[o].dim[d];
+                if (ot_dim_computed(&dim) && !ot_dim_settle(&dim, size_of, c))
+                    return false;
+            }
+    return true;
+}
+
 int ot_graph_choose_sizes(const optune_graph *g, optune_tensor *given, bool *sized,
                           optune_err *err)
 {
+    enum { HALVES = 41 }; /* of what a dim may have at most: then all is at the lower ends */
+    choice c = {.g = g};
     *sized = false;
+    for (int i = 0; i < optune_graph_inputs(g); i++)
+        OT_RETURN_UNLESS_OK(ot_graph_need_bound(g, optune_graph_input_node(g, i), 0, err));
+    while (c.halved < HALVES && !all_fit(&c))
+        c.halved++;
     for (int i = 0; i < optune_graph_inputs(g); i++) {
         optune_tensor *type = &given[i];
         *type = *optune_graph_input_type(g, i);
         const int node = optune_graph_input_node(g, i);
-        OT_RETURN_UNLESS_OK(ot_graph_need_bound(g, node, 0, err));
         for (int d = 0; d < type->rank; d++) {
             optune_dim *dim = &type->dim[d];
             *sized = *sized || !optune_dim_known(dim);
-            if (ot_dim_computed(dim) && !ot_dim_settle(dim, size_of, g))
+            if (ot_dim_computed(dim) && !ot_dim_settle(dim, size_of, &c))
                 return ot_graph_fail(g, node, -1, OPTUNE_ETYPE, "no sizes fit its dims", err);
-            *dim = optune_dim_of(size_in(dim));
+            *dim = optune_dim_of(chosen(&c, dim));
         }
     }
     return OPTUNE_OK;
