@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What emitted code asks of the library that it is linked with. Functions that only one major version
- * has are asked for of that version alone, so that a linker finds them in archives, too, and names
- * what is missing: a macro says which version that is.
+ * What emitted code asks of the library that it is linked with. Functions that only one major
+ * version has are asked for of that version alone, so that a linker finds them in archives, too,
+ * and names what is missing: a macro says which version that is.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 
 #include "answer/emit/source.h"
 
-/* The major version of the library that kernels are built for: that of the one here, else the newest
- * that any function of theirs is of. 0: what they call is in all. */
+/* The major version of the library that a kernel is built for: that of the one here, else the
+ * newest that any function of its is of. 0: what it calls is in all. */
 static int library_version(const ot_source *e)
 {
     const optune_target_row *row = ot_target_find(e->task.target->kind);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that call a library whose versions have other functions, over stand-ins for oneDNN 2 and 3
- * (tests/data/fake_dnnl.c): each is measured with what it has, and emitted code is linked with its
- * version's functions or not at all.
+ * Kernels that call a library whose versions have other functions, over stand-ins for oneDNN 2 and
+ * 3 (tests/data/fake_dnnl.c): each is measured with what it has, and emitted code is linked with
+ * its version's functions or not at all.
  */
 #include "support/tuning.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stand-in for oneDNN's convolutions: right and slow, with the numbers of its formats by version.
- * Left to choose, it takes a layout of its own (the first dim is the innermost), so that tensors are
- * reordered. It aborts where the real one would be undefined: a descriptor that is none, an object
- * destroyed twice. Macros: VERSION (2, 3; others have neither's functions), NO_CPU (as a build for
- * GPUs alone), REFUSES (every descriptor), LACKS (a function that all versions have).
+ * Left to choose, it takes a layout of its own (the first dim is the innermost), so that tensors
+ * are reordered. It aborts where the real one would be undefined: a descriptor that is none, an
+ * object destroyed twice. Macros: VERSION (2, 3; others have neither's functions), NO_CPU (as a
+ * build for GPUs alone), REFUSES (every descriptor), LACKS (a function that all versions have).
  *
  * Build: cc -shared -fPIC -DVERSION=3 -o libdnnl.so.3 tests/data/fake_dnnl.c
  */
