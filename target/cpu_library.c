@@ -25,20 +25,48 @@ typedef struct library {
     const char *symbol;  /* that any of them has */
     const char *file[8]; /* tried in order, fast ones first */
     const char *package;
+    int oldest, newest; /* major versions whose functions are called; 0: any */
+    /* NULL: what is loaded can be called. */
+    bool (*starts)(void *handle, const ot_library_identity *is, ot_text *why);
 } library;
 
+/* A build for GPUs alone has all functions and no engine for the CPU. */
+static bool onednn_starts(void *handle, const ot_library_identity *is, ot_text *why)
+{
+    enum { CPU = 1 };
+    int (*create)(void **engine, int kind, size_t index), (*destroy)(void *engine);
+    int (*set_verbose)(int level);
+    void *engine = NULL;
+    int status = -1;
+    if (!getenv("ONEDNN_VERBOSE") && !getenv("DNNL_VERBOSE") &&
+        ot_library_bind(handle, "dnnl_set_verbose", &set_verbose))
+        set_verbose(0); /* from 3 on errors are printed unasked */
+    if (ot_library_bind(handle, "dnnl_engine_create", &create) &&
+        ot_library_bind(handle, "dnnl_engine_destroy", &destroy) &&
+        (status = create(&engine, CPU, 0)) == 0)
+        destroy(engine);
+    ot_text_clear(why);
+    ot_text_printf(why, "%s cannot start: its engine for the CPU has status %d", is->file,
+                   status);
+    return status == 0;
+}
+
 static const library known[] = {
-    {"cblas",
-     "OPTUNE_CBLAS",
-     "cblas_sgemm",
-     {"libopenblas.so.0", "libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4",
-      "libflexiblas.so.3", "libcblas.so.3", "libblas.so.3"},
-     "libopenblas0-pthread"},
-    {"dnnl", /* some distributions name it by its minor version, too: there the plain name serves */
-     "OPTUNE_DNNL",
-     "dnnl_version",
-     {"libdnnl.so.3", "libdnnl.so", "libdnnl.so.2"},
-     "libdnnl-dev"},
+    {.name = "cblas",
+     .path = "OPTUNE_CBLAS",
+     .symbol = "cblas_sgemm",
+     .file = {"libopenblas.so.0", "libmkl_rt.so.3", "libmkl_rt.so.2", "libblis.so.4",
+              "libflexiblas.so.3", "libcblas.so.3", "libblas.so.3"},
+     .package = "libopenblas0-pthread"},
+    /* Some distributions name it by its minor version, too: there the plain name serves. */
+    {.name = "dnnl",
+     .path = "OPTUNE_DNNL",
+     .symbol = "dnnl_version",
+     .file = {"libdnnl.so.3", "libdnnl.so", "libdnnl.so.2"},
+     .package = "libdnnl-dev",
+     .oldest = 2,
+     .newest = 3,
+     .starts = onednn_starts},
 };
 
 static const library *find_known(const char *name, optune_err *err)
@@ -92,10 +120,15 @@ static bool usable(const library *lib, void *handle, const ot_library_identity *
     char wide[64];
     snprintf(wide, sizeof wide, "%s64_", lib->symbol);
     const bool there = ot_library_function(handle, lib->symbol) != NULL;
-    if (there && !is->wide_integers)
+    const int major = atoi(is->version);
+    const bool known_version = !lib->newest || (major >= lib->oldest && major <= lib->newest);
+    if (there && !is->wide_integers && known_version)
         return true;
     ot_text_clear(why);
-    if (there || ot_library_function(handle, wide))
+    if (there && !known_version)
+        ot_text_printf(why, "%s is %s %s; versions %d to %d are called", is->file, is->name,
+                       is->version, lib->oldest, lib->newest);
+    else if (there || ot_library_function(handle, wide))
         ot_text_printf(why, "%s takes 64-bit sizes; its build with 32-bit ones is called",
                        is->file);
     else
@@ -103,8 +136,8 @@ static bool usable(const library *lib, void *handle, const ot_library_identity *
     return false;
 }
 
-/* The file that the environment names and no other; else the first that is not the reference
- * BLAS, which counts only where nothing else does. */
+/* The file that the environment names and no other; else the first that can be called and is not
+ * the reference BLAS, which counts only where nothing else does. */
 static void *open_first(const library *lib, ot_library_identity *is, ot_library_look *look,
                         optune_err *err)
 {
@@ -123,7 +156,13 @@ static void *open_first(const library *lib, ot_library_identity *is, ot_library_
             ot_library_look_opened(look, is);
         else if (look)
             ot_library_look_failed(look, file, ot_text_str(&why));
-        if (handle && !usable(lib, handle, is, &why)) {
+        bool good = handle && usable(lib, handle, is, &why);
+        if (good && lib->starts && !lib->starts(handle, is, &why)) {
+            good = false;
+            if (look) /* what kept it from that may be gone tomorrow */
+                look->told = false;
+        }
+        if (handle && !good) {
             ot_text_printf(&tried, " (%s)", why.s);
             dlclose(handle);
             handle = NULL;

@@ -141,9 +141,10 @@ static void add_contract(const generation *g, ot_text *to)
             break;
         }
     for (int i = 0; i < g->table->n; i++)
-        if (g->kernel_of[i] == i && g->kernel[i].impl->library)
-            ot_text_printf(to, " * Row %d calls the library '%s' and is linked with it.\n", i,
-                           g->kernel[i].impl->library);
+        if (g->kernel_of[i] == i && g->kernel[i].impl->library) {
+            ot_text_printf(to, " * Row %d ", i);
+            ot_source_linked(&g->kernel[i], to);
+        }
     ot_text_release(&call);
 }
 

@@ -32,9 +32,10 @@ static void add_contract(const ot_source *e, ot_text *to)
     ot_text_printf(to, "/*\n * %s\n * computed by %s %s\n *\n", ot_text_str(&call),
                    e->impl->name, ot_text_str(&config));
     ot_source_build(e, to);
-    if (e->impl->library)
-        ot_text_printf(to, " * It calls the library '%s' and is linked with it.\n",
-                       e->impl->library);
+    if (e->impl->library) {
+        ot_text_add(to, " * It ");
+        ot_source_linked(e, to);
+    }
     ot_text_release(&call);
     ot_text_release(&config);
 }
@@ -49,6 +50,19 @@ static int restored_from(const optune_plan *plan, int output)
             return stage->arg[0].index;
     }
     return -1;
+}
+
+static void add_failures(const ot_source *e, ot_text *to)
+{
+    for (int m = 0; m < e->plan->n_modules; m++) {
+        ot_text name = {0};
+        if (ot_source_failure(e, m, &name))
+            ot_text_printf(to,
+                           "/* What the library refused in _init or _run, the first of it; "
+                           "empty: nothing. */\nextern char %s[];\n",
+                           name.s);
+        ot_text_release(&name);
+    }
 }
 
 static void add_header(const ot_source *e, ot_text *to)
@@ -86,9 +100,10 @@ static void add_header(const ot_source *e, ot_text *to)
         "NULL. */\n"
         "void %s_init(void *workspace, const void *const *input);\n"
         "void %s_run(void *workspace, const void *const *input, void *const *output);\n"
-        "void %s_close(void *workspace);\n\n"
-        "#ifdef __cplusplus\n}\n#endif\n#endif\n",
+        "void %s_close(void *workspace);\n",
         (long long)e->workspace, n, n, n, n, n, n);
+    add_failures(e, to);
+    ot_text_add(to, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 
 static void add_source(const ot_source *e, ot_text *to)
@@ -173,8 +188,8 @@ static json_t *plan_json(const ot_source *e, const char *tier)
             const optune_arg *arg = &stage->arg[a];
             json_t *item = json_pack("{s:s}", "kind", kinds[arg->kind]);
             if (arg->kind == OPTUNE_ARG_SYMBOL)
-                json_object_update_new(item, json_pack("{s:s, s:b}", "symbol", arg->symbol,
-                                                       "optional", arg->value != 0));
+                json_object_update_new(item, json_pack("{s:s, s:I}", "symbol", arg->symbol,
+                                                       "version", (json_int_t)arg->value));
             else if (arg->kind == OPTUNE_ARG_FUNCTION)
                 json_object_update_new(item, json_pack("{s:s, s:i}", "function", arg->symbol,
                                                        "module", arg->index));

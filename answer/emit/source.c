@@ -106,19 +106,23 @@ void ot_source_prototypes(const ot_source *e, ot_text *to)
     for (int i = 0, at; (function = function_at(e->plan, i, &at)); i++)
         if (!is_repeated(e->plan, i))
             ot_text_printf(to, "void %s_m%d_%s(void *const *arg);\n", e->name, at, function);
-    for (int s = 0; s < e->plan->n_stages; s++)
-        for (int a = 0; a < e->plan->stage[s].n_args; a++) {
-            const optune_arg *arg = &e->plan->stage[s].arg[a];
-            bool said = arg->kind != OPTUNE_ARG_SYMBOL;
-            for (int k = 0; k <= s && !said; k++)
-                for (int b = 0; b < (k < s ? e->plan->stage[k].n_args : a) && !said; b++)
-                    said = e->plan->stage[k].arg[b].kind == OPTUNE_ARG_SYMBOL &&
-                           !strcmp(e->plan->stage[k].arg[b].symbol, arg->symbol);
-            if (!said)
-                ot_text_printf(to, "extern void %s(void);\n", arg->symbol);
-            if (!said && arg->value) /* what is missing then links, as NULL */
-                ot_text_printf(to, "#pragma weak %s\n", arg->symbol);
-        }
+    ot_source_symbols(e, to);
+}
+
+static bool names_failure(const char *source)
+{
+    return strstr(source, "char ot_failure[") != NULL;
+}
+
+bool ot_source_failure(const ot_source *e, int module, ot_text *to)
+{
+    ot_text source = {0};
+    ot_plan_source(&e->task, e->plan, module, &source);
+    const bool says = names_failure(ot_text_str(&source));
+    if (says)
+        ot_text_printf(to, "%s_m%d_ot_failure", e->name, module);
+    ot_text_release(&source);
+    return says;
 }
 
 static void add_dim_name(const char *name, size_t n, const ot_source_names *names, ot_text *to)
@@ -402,6 +406,8 @@ void ot_source_module(const ot_source *e, int module, ot_text *to)
         if (at == module)
             rename_one(e, module, function, to);
     rename_repeated(e, module, to);
+    if (names_failure(ot_text_str(&source)))
+        rename_one(e, module, "ot_failure", to);
     ot_text_add(to, ot_text_str(&source));
     ot_text_release(&source);
 }

@@ -48,6 +48,13 @@ void ot_source_module_apart(const ot_source *kernel, int module, ot_text *to);
 /* All modules, leaving neither macros nor names behind but those of its stages. */
 void ot_source_apart(const ot_source *kernel, ot_text *to);
 void ot_source_prototypes(const ot_source *kernel, ot_text *to);
+/* linked.c: declarations of the library's functions. */
+void ot_source_symbols(const ot_source *kernel, ot_text *to);
+/* Of a kernel with a library: "calls the library 'dnnl' and is linked with it, ...\n". */
+void ot_source_linked(const ot_source *kernel, ot_text *to);
+/* The text in which a module says what its library refused, by the name that ot_source_module and
+ * ot_source_apart give it; false: it says nothing. */
+bool ot_source_failure(const ot_source *kernel, int module, ot_text *to);
 /* The calls of one phase, as statements over `workspace`, `packed` where it is shared, `input`,
  * `output` and the dims. */
 void ot_source_phase(const ot_source *kernel, optune_phase phase, ot_text *to);

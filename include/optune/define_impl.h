@@ -248,7 +248,7 @@ typedef enum optune_arg_kind {
     OPTUNE_ARG_INT,     /* value; CPU bodies receive a pointer to it, GPU bodies 64 bits */
     OPTUNE_ARG_FLOAT,   /* real; GPU bodies receive a float */
     OPTUNE_ARG_SYMBOL,  /* symbol: a function of the implementation's library, by name; value:
-                         * whether it may be missing */
+                         * the library's one major version that has it; 0: all have */
     OPTUNE_ARG_DIM,     /* optune_dim_arg, optune_output_dim_arg; its run-time value, as INT */
     OPTUNE_ARG_TENSOR_MAP, /* index: what optune_plan_tensor_map returned */
     OPTUNE_ARG_FUNCTION,   /* symbol: a function of module `index`, see optune_function_arg */
@@ -278,9 +278,9 @@ typedef struct optune_arg {
     ((optune_arg){.kind = OPTUNE_ARG_DIMS, .index = (i), .value = (n)})
 #define optune_int_arg(v) ((optune_arg){.kind = OPTUNE_ARG_INT, .value = (v)})
 #define optune_symbol_arg(s) ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .symbol = (s)})
-/* The same of a function that only some versions of the library have: NULL where it is missing. */
-#define optune_optional_symbol_arg(s)                                                          \
-    ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .value = 1, .symbol = (s)})
+/* The same of a function that only major version `v` of the library has; NULL where it is not. */
+#define optune_version_symbol_arg(s, v)                                                        \
+    ((optune_arg){.kind = OPTUNE_ARG_SYMBOL, .value = (v), .symbol = (s)})
 #define optune_tensor_map_arg(i) ((optune_arg){.kind = OPTUNE_ARG_TENSOR_MAP, .index = (i)})
 /* On CPUs: the address of another module's function, an entry point like that of a stage. A module
  * is compiled once for all configs that define the same macros in it, so what few knobs decide
@@ -390,7 +390,7 @@ OPTUNE_API void optune_plan_in_place(optune_plan *plan);
 #undef optune_dims_arg
 #undef optune_int_arg
 #undef optune_symbol_arg
-#undef optune_optional_symbol_arg
+#undef optune_version_symbol_arg
 #undef optune_tensor_map_arg
 #undef optune_function_arg
 #define optune_input_arg(i) (optune_arg{OPTUNE_ARG_INPUT, (int)(i), 0, 0, nullptr})
@@ -402,7 +402,7 @@ OPTUNE_API void optune_plan_in_place(optune_plan *plan);
     (optune_arg{OPTUNE_ARG_DIMS, (int)(i), (int64_t)(n), 0, nullptr})
 #define optune_int_arg(v) (optune_arg{OPTUNE_ARG_INT, 0, (int64_t)(v), 0, nullptr})
 #define optune_symbol_arg(s) (optune_arg{OPTUNE_ARG_SYMBOL, 0, 0, 0, (s)})
-#define optune_optional_symbol_arg(s) (optune_arg{OPTUNE_ARG_SYMBOL, 0, 1, 0, (s)})
+#define optune_version_symbol_arg(s, v) (optune_arg{OPTUNE_ARG_SYMBOL, 0, (int64_t)(v), 0, (s)})
 #define optune_tensor_map_arg(i)                                                               \
     (optune_arg{OPTUNE_ARG_TENSOR_MAP, (int)(i), 0, 0, nullptr})
 #define optune_function_arg(m, f) (optune_arg{OPTUNE_ARG_FUNCTION, (int)(m), 0, 0, (f)})

@@ -109,9 +109,9 @@ static void plan(const optune_task *task, const optune_config *config, optune_pl
     for (int i = 0; i < FUNCTIONS; i++)
         setup.arg[NUMBERS + i] = optune_symbol_arg(functions[i]);
     for (int i = 0; i < OF_2; i++)
-        setup.arg[NUMBERS + FUNCTIONS + i] = optune_optional_symbol_arg(version2[i]);
+        setup.arg[NUMBERS + FUNCTIONS + i] = optune_version_symbol_arg(version2[i], 2);
     for (int i = 0; i < OF_3; i++)
-        setup.arg[NUMBERS + FUNCTIONS + OF_2 + i] = optune_optional_symbol_arg(version3[i]);
+        setup.arg[NUMBERS + FUNCTIONS + OF_2 + i] = optune_version_symbol_arg(version3[i], 3);
     optune_plan_stage(plan, &setup);
     optune_plan_stage(plan, &(optune_stage){.phase = OPTUNE_TIMED,
                                             .module = module,

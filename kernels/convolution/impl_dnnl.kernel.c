@@ -82,6 +82,7 @@ typedef struct state {
     functions f;
     handle engine, stream, convolution;
     tensor data, weight, out;
+    int ready; /* all of them are there */
 } state;
 
 /* ---- what the versions do differently ---- */
@@ -109,9 +110,9 @@ static int describe(const functions *f, descriptor *d, const i64 *dims, format f
                : f->memory_desc_init_by_tag(d->word, rank, dims, F32, of_2[format]);
 }
 
-static const void *address_of(const descriptor *d)
+static const void *address_of(const functions *f, const descriptor *d)
 {
-    return d->object ? (const void *)d->object : d->word;
+    return f->memory_desc_create_with_tag ? (const void *)d->object : d->word;
 }
 
 static void forget(const functions *f, descriptor *d)
@@ -128,18 +129,20 @@ static int convolution_desc(const state *s, handle *desc, int algorithm, int pla
     const i64 before[12] = {PT, PL}, after[12] = {PB, PR};
     descriptor src, wei, dst;
     operation op;
-    describe(f, &src, in, plain ? format_of(IN_BLOCK) : ANY);
-    describe(f, &wei, weight, ANY);
-    describe(f, &dst, out, plain ? format_of(OUT_BLOCK) : ANY);
-    int status;
-    if (f->convolution_create) {
+    src.object = wei.object = dst.object = 0;
+    int status = describe(f, &src, in, plain ? format_of(IN_BLOCK) : ANY);
+    if (!status)
+        status = describe(f, &wei, weight, ANY);
+    if (!status)
+        status = describe(f, &dst, out, plain ? format_of(OUT_BLOCK) : ANY);
+    if (!status && f->convolution_create) {
         status = f->convolution_create(desc, s->engine, FORWARD_INFERENCE, algorithm,
-                                       address_of(&src), address_of(&wei), 0, address_of(&dst),
-                                       strides, dilates, before, after, 0);
-    } else {
-        status = f->convolution_init(&op, FORWARD_INFERENCE, algorithm, address_of(&src),
-                                     address_of(&wei), 0, address_of(&dst), strides, dilates,
-                                     before, after);
+                                       address_of(f, &src), address_of(f, &wei), 0,
+                                       address_of(f, &dst), strides, dilates, before, after, 0);
+    } else if (!status) {
+        status = f->convolution_init(&op, FORWARD_INFERENCE, algorithm, address_of(f, &src),
+                                     address_of(f, &wei), 0, address_of(f, &dst), strides,
+                                     dilates, before, after);
         if (!status)
             status = f->primitive_desc_create(desc, &op, 0, s->engine, 0);
     }
@@ -151,25 +154,30 @@ static int convolution_desc(const state *s, handle *desc, int algorithm, int pla
 
 /* ---- both ---- */
 
-/* `to_inner`: data flows from the caller, in this format, to oneDNN. */
-static void connect(state *s, tensor *t, const i64 *dims, format format, const void *inner,
-                    int to_inner)
+/* `to_inner`: data flows from the caller, in this format, to oneDNN. The library's status. */
+static int connect(state *s, tensor *t, const i64 *dims, format format, const void *inner,
+                   int to_inner)
 {
     const functions *f = &s->f;
     descriptor d;
-    handle desc;
-    describe(f, &d, dims, format);
-    const void *const outer = address_of(&d);
-    f->memory_create(&t->outer, outer, s->engine, 0);
+    handle desc = 0;
+    int status = describe(f, &d, dims, format);
+    const void *const outer = address_of(f, &d);
+    if (!status)
+        status = f->memory_create(&t->outer, outer, s->engine, 0);
     t->inner = t->outer;
-    if (!f->memory_desc_equal(outer, inner)) {
-        f->memory_create(&t->inner, inner, s->engine, ALLOCATE);
-        f->reorder_create(&desc, to_inner ? outer : inner, s->engine, to_inner ? inner : outer,
-                          s->engine, 0);
-        f->primitive_create(&t->reorder, desc);
-        f->primitive_desc_destroy(desc);
+    if (!status && !f->memory_desc_equal(outer, inner)) {
+        status = f->memory_create(&t->inner, inner, s->engine, ALLOCATE);
+        if (!status)
+            status = f->reorder_create(&desc, to_inner ? outer : inner, s->engine,
+                                       to_inner ? inner : outer, s->engine, 0);
+        if (!status)
+            status = f->primitive_create(&t->reorder, desc);
+        if (desc)
+            f->primitive_desc_destroy(desc);
     }
     forget(f, &d);
+    return status;
 }
 
 static void reorder(state *s, const tensor *t, int to_inner)
@@ -206,7 +214,7 @@ void setup(void *const *arg)
     const i64 in[12] = {N, CI, H, W}, out[12] = {N, CO, OH, OW};
     const i64 oihw[12] = {CO, CI, KH, KW}, goihw[12] = {GROUPS, CO_G, CI_G, KH, KW};
     const i64 *weight = GROUPS > 1 ? goihw : oihw;
-    handle desc;
+    handle desc = 0;
     rc = convolution_desc(s, &desc, algorithm, plain, in, weight, out);
     if (rc)
         rc = convolution_desc(s, &desc, AUTO, plain, in, weight, out);
@@ -216,16 +224,23 @@ void setup(void *const *arg)
         rc = f->primitive_create(&s->convolution, desc);
     if (rc) {
         fail("dnnl_primitive_create", rc, "oneDNN has no such convolution", "");
-        return;
+    } else {
+        rc = connect(s, &s->data, in, format_of(IN_BLOCK),
+                     f->primitive_desc_query_md(desc, QUERY_SRC, 0), 1);
+        if (!rc)
+            rc = connect(s, &s->weight, weight, GROUPS > 1 ? GOIHW : OIHW,
+                         f->primitive_desc_query_md(desc, QUERY_WEIGHTS, 0), 1);
+        if (!rc)
+            rc = connect(s, &s->out, out, format_of(OUT_BLOCK),
+                         f->primitive_desc_query_md(desc, QUERY_DST, 0), 0);
+        if (rc)
+            fail("dnnl_memory_create", rc, "oneDNN cannot take the tensors",
+                 "memory must be left for it");
     }
-    connect(s, &s->data, in, format_of(IN_BLOCK),
-            f->primitive_desc_query_md(desc, QUERY_SRC, 0), 1);
-    connect(s, &s->weight, weight, GROUPS > 1 ? GOIHW : OIHW,
-            f->primitive_desc_query_md(desc, QUERY_WEIGHTS, 0), 1);
-    connect(s, &s->out, out, format_of(OUT_BLOCK),
-            f->primitive_desc_query_md(desc, QUERY_DST, 0), 0);
-    f->primitive_desc_destroy(desc);
-    if (WEIGHT_CONST) {
+    if (desc)
+        f->primitive_desc_destroy(desc);
+    s->ready = !rc;
+    if (s->ready && WEIGHT_CONST) {
         f->memory_set_data_handle(s->weight.outer, arg[1]);
         reorder(s, &s->weight, 1);
         f->stream_wait(s->stream);
@@ -236,7 +251,7 @@ void setup(void *const *arg)
 void run(void *const *arg)
 {
     state *s = arg[0];
-    if (!s->convolution)
+    if (!s->ready)
         return;
     const functions *f = &s->f;
     f->memory_set_data_handle(s->data.outer, arg[1]);

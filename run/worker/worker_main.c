@@ -7,6 +7,7 @@
  * compiler is a library: `optune-worker --compile TARGET ...`, or without more words for requests
  * on its stdin. It dies with its parent, and nothing it does outlives it.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,19 @@
 #include "run/worker.h"
 #include "target/driver.h"
 
+/* What the library prints is not the answer. */
 static int describe(const char *lib)
 {
     char text[OPTUNE_TEXT_SIZE];
     optune_err err = {0};
-    if (ot_cpu_library_describe(lib, text, sizeof text, &err) < 0) {
+    const int answer = dup(STDOUT_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (answer >= 0 && nowhere >= 0)
+        dup2(nowhere, STDOUT_FILENO);
+    const int status = ot_cpu_library_describe(lib, text, sizeof text, &err);
+    fflush(stdout);
+    if (answer >= 0)
+        dup2(answer, STDOUT_FILENO);
+    if (status < 0) {
         puts(err.text);
         return 4;
     }

@@ -106,6 +106,56 @@ static void test_refused(void **state)
     check_contains(text, "64-bit");
 }
 
+/* What the worker says of oneDNN, and whether it has one. */
+static bool ask_onednn(ot_text *said)
+{
+    optune_err err = {0};
+    char *argv[] = {(char *)OT_WORKER, (char *)"--library", (char *)"dnnl", NULL};
+    ot_text_clear(said);
+    return ot_run_program(argv, 20, said, &err) >= 0;
+}
+
+/* A build that cannot start, and one of a version that nobody calls, hide none that serves. */
+static void test_passed_over(void **state)
+{
+    (void)state;
+    char value[256];
+    ot_text said = {0};
+    const char *const before = getenv("LD_LIBRARY_PATH");
+    char *const path = before ? ot_strdup(before) : NULL;
+    const char *const gpu = stand_in_build(dir, "fake_dnnl.c", "libdnnl.so.3", "-DNO_CPU");
+    const char *const old = stand_in_build(dir, "fake_dnnl.c", "libdnnl.so", "-DVERSION=1");
+    stand_in_build(dir, "fake_dnnl.c", "libdnnl.so.2", "-DVERSION=2");
+    setenv("LD_LIBRARY_PATH", dir, 1);
+    setenv("ONEDNN_VERBOSE", "1", 1);
+    assert_true(ask_onednn(&said));
+    assert_true(ot_lines_get(said.s, "library", value, sizeof value));
+    assert_string_equal(value, "oneDNN 2.91.7");
+    assert_null(strstr(said.s, "verbose")); /* what a library prints */
+
+    stand_in_build(dir, "fake_dnnl.c", "libdnnl.so.2", "-DNO_CPU");
+    assert_false(ask_onednn(&said));
+    check_contains(said.s, "libdnnl.so.3 (");
+    check_contains(said.s, "cannot start: its engine for the CPU has status 2");
+    check_contains(said.s, "libdnnl.so is oneDNN 1.91.7; versions 2 to 3 are called");
+
+    setenv("OPTUNE_DNNL", gpu, 1);
+    assert_false(ask_onednn(&said));
+    check_contains(said.s, "OPTUNE_DNNL");
+    check_contains(said.s, "cannot start");
+    setenv("OPTUNE_DNNL", old, 1);
+    assert_false(ask_onednn(&said));
+    check_contains(said.s, "versions 2 to 3");
+    unsetenv("OPTUNE_DNNL");
+    unsetenv("ONEDNN_VERBOSE");
+    if (path)
+        setenv("LD_LIBRARY_PATH", path, 1);
+    else
+        unsetenv("LD_LIBRARY_PATH");
+    free(path);
+    ot_text_release(&said);
+}
+
 /* ---- kernels ----------------------------------------------------------------------------- */
 
 static void test_cores(void **state)
@@ -254,7 +304,7 @@ int main(void)
         cmocka_unit_test(test_names),     cmocka_unit_test(test_digest),
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_cores),
         cmocka_unit_test(test_corrected), cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_of_files),
+        cmocka_unit_test(test_of_files),  cmocka_unit_test(test_passed_over),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
