@@ -75,7 +75,7 @@ bool ot_epilogue_is_half(const optune_task *task)
  * one must know them. */
 static bool body_takes(const optune_task *task, const optune_impl *impl)
 {
-    return !ot_epilogue_is_half(task) || strstr(ot_impl_source(impl), "EPILOGUE_BRAIN");
+    return !ot_epilogue_is_half(task) || ot_impl_has(impl, OT_BODY_BRAIN);
 }
 
 static bool one(const optune_dim *dim)

@@ -189,8 +189,14 @@ void ot_strategy_origin(const optune_strategy *strategy, ot_text *to);
 void ot_registry_of_plugin(const char *name);
 /* registry.c: the generic implementation of an op; NULL: it has none. */
 const optune_impl *ot_generic_of(const optune_op *op);
-/* Whether its body runs a team of threads. */
-bool ot_impl_runs_team(const optune_impl *impl);
+/* What its body has, which is kilobytes of text: looked for once. */
+typedef enum ot_body_fact {
+    OT_BODY_TEAM,        /* it runs a team of threads */
+    OT_BODY_STORES,      /* tensors by the words of kernels/common/stored.kernel.h */
+    OT_BODY_STORES_SOME, /* so that some of them may be of 16 bits and others not */
+    OT_BODY_BRAIN        /* it knows expressions of 16-bit floats in its registers */
+} ot_body_fact;
+bool ot_impl_has(const optune_impl *impl, ot_body_fact fact);
 /* How much there is, and going back to it, so that a plugin is added whole or not
  * at all. */
 typedef struct ot_registry_mark {

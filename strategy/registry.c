@@ -32,14 +32,13 @@ static ot_rows generics = {.kind = "generic implementation", .name = offsetof(op
 
 /* What would take a walk through tables or a body to find out of an implementation: found when
  * first asked for and kept. */
-enum { UNKNOWN, NO, YES };
 typedef struct impl_facts {
     const char *name;
     const optune_impl *impl;
     _Atomic(const optune_impl *)
-        row;             /* the pattern's, or itself; NULL: the next is not known */
-    const ot_body *body; /* what the build wrote about the row; NULL: a plugin's */
-    atomic_int team;     /* whether its body runs a team of threads */
+        row;                /* the pattern's, or itself; NULL: the next is not known */
+    const ot_body *body;    /* what the build wrote about the row; NULL: a plugin's */
+    atomic_uint asked, has; /* of its body, a bit for each of ot_body_fact */
 } impl_facts;
 static ot_rows facts = {.kind = "implementation", .name = offsetof(impl_facts, name)};
 
@@ -684,16 +683,25 @@ const char *ot_impl_source(const optune_impl *impl)
     return row->source ? ot_body_text(row) : body && body->source ? body->source : "";
 }
 
-bool ot_impl_runs_team(const optune_impl *impl)
+static bool source_has(const char *source, ot_body_fact fact)
+{
+    static const char *const words[] = {[OT_BODY_STORES] = "#define STORED_TENSORS",
+                                        [OT_BODY_STORES_SOME] = "#define STORED_SOME",
+                                        [OT_BODY_BRAIN] = "EPILOGUE_BRAIN"};
+    return fact == OT_BODY_TEAM ? ot_team_runs(source) : strstr(source, words[fact]) != NULL;
+}
+
+bool ot_impl_has(const optune_impl *impl, ot_body_fact fact)
 {
     impl_facts own;
     impl_facts *known = (impl_facts *)facts_of(impl, &own);
-    int team = atomic_load(&known->team);
-    if (team == UNKNOWN) {
-        team = ot_team_runs(ot_impl_source(impl)) ? YES : NO;
-        atomic_store(&known->team, team);
+    const unsigned bit = 1u << fact;
+    if (!(atomic_load(&known->asked) & bit)) {
+        if (source_has(ot_impl_source(impl), fact))
+            atomic_fetch_or(&known->has, bit);
+        atomic_fetch_or(&known->asked, bit); /* behind what it says */
     }
-    return team == YES;
+    return atomic_load(&known->has) & bit;
 }
 
 /* Of rows that the build wrote none for: made when first asked for and kept. A plugin's covers the

@@ -27,7 +27,7 @@ static bool may_choose(const optune_space *space)
            task->device->threads > 1 && !impl->library && !impl->task_args && !space->where &&
            ot_call_static(task->call) && ot_call_bytes(task->call) <= MOST_BYTES &&
            ot_call_flops(task->call) <= MOST_FLOPS && space->n_knobs < OPTUNE_MAX_KNOBS &&
-           ot_space_knob(space, knob_name) < 0 && ot_impl_runs_team(impl);
+           ot_space_knob(space, knob_name) < 0 && ot_impl_has(impl, OT_BODY_TEAM);
 }
 
 void ot_team_space(optune_space *space)

@@ -189,12 +189,12 @@ static bool in_floats(const optune_plan *plan, const ot_module *m)
 bool ot_stored_close(const optune_task *task, optune_plan *plan)
 {
     const optune_call *call = task->call;
-    const char *source = ot_impl_source(plan->impl);
     half_floats h = {0};
     bool stored = plan->problem.status >= 0 && tensors(call) < 64 && half_floats_of(call, &h) &&
                   (call->n_epilogues == 0 || plan->fused);
-    stored = stored && strstr(source, "#define STORED_TENSORS") &&
-             (!h.others || (call->n_epilogues == 0 && strstr(source, "#define STORED_SOME")));
+    stored =
+        stored && ot_impl_has(plan->impl, OT_BODY_STORES) &&
+        (!h.others || (call->n_epilogues == 0 && ot_impl_has(plan->impl, OT_BODY_STORES_SOME)));
     for (int m = 0; m < plan->n_modules && stored; m++)
         stored = in_floats(plan, &plan->module[m]);
     for (int m = 0; m < plan->n_modules && stored; m++) {

@@ -66,7 +66,26 @@ static void test_as_in_tree(void **state)
     check_ok(ot_impl_add(&row, &err));
     assert_string_equal(ot_impl_source(&row), ot_impl_source(inner));
     assert_string_not_equal(ot_impl_digest(&row), ot_impl_digest(inner));
-    assert_int_equal(ot_impl_runs_team(&row), ot_impl_runs_team(inner));
+    for (ot_body_fact fact = OT_BODY_TEAM; fact <= OT_BODY_BRAIN; fact++)
+        for (int again = 0; again < 2; again++)
+            assert_int_equal(ot_impl_has(&row, fact), ot_impl_has(inner, fact));
+    assert_true(ot_impl_has(&row, OT_BODY_TEAM) && ot_impl_has(&row, OT_BODY_STORES));
+}
+
+static void test_what_a_body_has(void **state)
+{
+    (void)state;
+    static const optune_impl none = ROW("body_bare", "/* PARALLEL_FOR */\nint own;\n"),
+                             some = ROW("body_words", "PARALLEL_FOR\n#define STORED_SOME 1\n");
+    optune_err err = {0};
+    check_ok(ot_impl_add(&none, &err));
+    check_ok(ot_impl_add(&some, &err));
+    for (int again = 0; again < 2; again++)
+        for (ot_body_fact fact = OT_BODY_TEAM; fact <= OT_BODY_BRAIN; fact++) {
+            assert_false(ot_impl_has(&none, fact));
+            assert_int_equal(ot_impl_has(&some, fact),
+                             fact == OT_BODY_TEAM || fact == OT_BODY_STORES_SOME);
+        }
 }
 
 static void test_a_condition_is_the_compilers(void **state)
@@ -193,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_files_are_put_in_place_once),
+        cmocka_unit_test(test_what_a_body_has),
         cmocka_unit_test(test_as_in_tree),
         cmocka_unit_test(test_a_condition_is_the_compilers),
         cmocka_unit_test(test_what_is_included_says_for_whom),
