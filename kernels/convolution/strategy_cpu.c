@@ -40,13 +40,15 @@ static bool winograd(const optune_task *task, conv2d_shape *s, char *why)
 }
 
 /* Whether saved multiply-adds pay for transforms, and for reading code that no other layer has:
- * each thread has enough of them, more where the stride is 2, which saves less, and of wider
- * kernels. Of points, which are up to nine times as many as weights, each meets pixels enough. */
+ * each thread has enough of them, more where the stride is 2, which saves less, of wider kernels,
+ * and of 16-bit floats, which others may multiply as they are. Of points, which are up to nine
+ * times as many as weights, each meets pixels enough. */
 static bool pays(const optune_task *task, const conv2d_shape *s, char *why)
 {
     const double pixels = (double)(s->n * s->oh * s->ow), pairs = (double)s->ci * (double)s->co;
     const double sums = pixels * pairs * (double)(s->kh * s->kw) / (double)host_threads(task);
-    const double least = s->sh * s->sw > 1 ? 64e6 : s->kh * s->kw > 9 ? 8e6 : 4e6;
+    const bool plain = task->call->input[CONV2D_DATA].dtype.bits == 32 && s->kh * s->kw <= 9;
+    const double least = s->sh * s->sw > 1 ? 64e6 : plain ? 4e6 : 8e6;
     if (!task->call->input[CONV2D_WEIGHT].is_const)
         return optune_refuse(why, "it would transform its weight in each run");
     if (pairs < 256)
