@@ -74,15 +74,15 @@ static bool same(const optune_dim *a, const optune_dim *b)
 ot_onnx_value *ot_onnx_stretch(ot_onnx_node *n, ot_onnx_value *value, int axis,
                                const optune_dim *from, const optune_dim *to)
 {
-    const optune_dim *has = &ot_onnx_type(n->m, value)->dim[axis];
-    const bool known = optune_dim_known(has);
+    const optune_dim has = ot_onnx_type(n->m, value)->dim[axis];
+    const bool known = optune_dim_known(&has);
     char only[OPTUNE_DIM_NAME_SIZE];
     const bool one = ot_onnx_only_name(to, only);
-    if (!known && same(has, to) && optune_dim_known(from) && from->min == 0)
+    if (!known && same(&has, to) && optune_dim_known(from) && from->min == 0)
         return value;
     if (known && !one && !ot_onnx_has_line(n, to) && !ot_onnx_ones_along(n, to, i64, 1, 0))
         return NULL; /* that which is bounded */
-    if (known ? has->min < 1 || !ot_onnx_confine(n, to, has->min, true) : !same(has, to)) {
+    if (known ? has.min < 1 || !ot_onnx_confine(n, to, has.min, true) : !same(&has, to)) {
         ot_onnx_ask(n, to, -1);
         return NULL;
     }
