@@ -205,6 +205,8 @@ static void test_registers(void **state)
     static const char conv[] = "conv2d(f32[32,256,28,28], f32[256,256,3,3], padding=[1])";
     static const char bytes[] = "quantized_conv2d(u8[32,28,28,48], i8[256,48,3,3], i32[256], "
                                 "f32[256], padding=[1])";
+    static const char whole_taps[] = "quantized_conv2d(u8[32,28,28,256], i8[256,256,3,3], "
+                                     "i32[256], f32[256], padding=[1])";
     static const struct {
         const char *target, *impl, *workload;
         knobs k;
@@ -280,6 +282,11 @@ static void test_registers(void **state)
          bytes,
          {{BLOCK(128, 32, 8), THREAD(16, 8), STAGES(1), UNROLL(8), {"split_k", 1}}},
          false},
+        {"cuda -arch=sm_80", /* all in one tap */
+         "quantized_conv2d_tile.gpu",
+         whole_taps,
+         {{BLOCK(128, 32, 8), THREAD(16, 8), STAGES(1), UNROLL(8), {"split_k", 1}}},
+         true},
         {"cuda -arch=sm_80",
          "quantized_conv2d_tile.gpu",
          bytes,

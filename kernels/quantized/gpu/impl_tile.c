@@ -57,7 +57,7 @@ static qconv_gpu_parts parts_of(const qconv_gpu *q, const optune_config *config)
 }
 
 /* Registers of the chunks of 16 bytes that a thread stages: where the pixel of each looks and which
- * of its taps are inside; and where the tap at hand is, which all share where a tile lies in one. */
+ * of its taps are inside; and where the tap at hand is, once where a tile lies in one. */
 static int64_t kept_of(const qconv_gpu *q, const gpu_tile *t)
 {
     enum { PIXEL = 2, TAP = 4 };
