@@ -203,6 +203,10 @@ static void test_registers(void **state)
     (void)state;
     static const char dense[] = "dense(f32[4096,4096], f32[4096,4096])";
     static const char conv[] = "conv2d(f32[32,256,28,28], f32[256,256,3,3], padding=[1])";
+    static const char bytes[] = "quantized_conv2d(u8[32,28,28,48], i8[256,48,3,3], i32[256], "
+                                "f32[256], padding=[1])";
+    static const char whole_taps[] = "quantized_conv2d(u8[32,28,28,256], i8[256,256,3,3], "
+                                     "i32[256], f32[256], padding=[1])";
     static const struct {
         const char *target, *impl, *workload;
         knobs k;
@@ -272,6 +276,21 @@ static void test_registers(void **state)
          "conv2d_implicit_gemm.gpu",
          conv,
          {{BLOCK(128, 256, 8), THREAD(4, 16), STAGES(2), UNROLL(4), {"split_k", 1}}},
+         true},
+        {"cuda -arch=sm_80", /* 536; eight chunks of pixels, each in a tap of its own */
+         "quantized_conv2d_tile.gpu",
+         bytes,
+         {{BLOCK(128, 32, 8), THREAD(16, 8), STAGES(1), UNROLL(8), {"split_k", 1}}},
+         false},
+        {"cuda -arch=sm_80", /* all in one tap */
+         "quantized_conv2d_tile.gpu",
+         whole_taps,
+         {{BLOCK(128, 32, 8), THREAD(16, 8), STAGES(1), UNROLL(8), {"split_k", 1}}},
+         true},
+        {"cuda -arch=sm_80",
+         "quantized_conv2d_tile.gpu",
+         bytes,
+         {{BLOCK(128, 128, 8), THREAD(8, 16), STAGES(1), UNROLL(8), {"split_k", 1}}},
          true},
     };
     for (int i = 0; i < OT_COUNT(table); i++) {

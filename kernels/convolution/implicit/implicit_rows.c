@@ -92,7 +92,7 @@ bool implicit_valid(const optune_task *task, const conv2d_shape *s, const optune
     if (split * implicit_outputs(s) * p.elem > INT64_C(1) << 30 && split > 1)
         return optune_refuse(why, "more than 1 GiB of partial sums");
     return gpu_tile_unrolls(task, &t, optune_config_int(config, "unroll_k"), why) &&
-           gpu_tile_valid(task, &t, p.m, p.n, p.elem, 0, why);
+           gpu_tile_valid(task, &t, p.m, p.n, p.elem, 0, 0, why);
 }
 
 void implicit_fallback(const optune_task *task, const conv2d_shape *s,

@@ -103,7 +103,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
     if (!fits(&s, tile, &t))
         return optune_refuse(why, TOO_LARGE);
     return gpu_tile_unrolls(task, &t, optune_config_int(config, "unroll_k"), why) &&
-           gpu_tile_valid(task, &t, z.p, s.co, conv2d_elem(&s), 0, why);
+           gpu_tile_valid(task, &t, z.p, s.co, conv2d_elem(&s), 0, 0, why);
 }
 
 /* Of the product for each point, padded as its blocks ask, and of what passes through memory. */

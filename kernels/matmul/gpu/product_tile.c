@@ -66,7 +66,7 @@ int64_t gpu_tile_registers(const optune_task *task, const gpu_tile *t, int64_t d
 }
 
 bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64_t n,
-                    int64_t elem, int64_t pad, char *why)
+                    int64_t elem, int64_t pad, int64_t kept, char *why)
 {
     if (t->tm > t->bm || t->tn > t->bn)
         return optune_refuse(why, "a thread computes more than its block");
@@ -80,7 +80,7 @@ bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64
         return optune_refuse(why, "a thread stages more than 64 elements");
     const int64_t staged = host_ceil((t->bm + t->bn) * t->bk, threads);
     return gpu_fits(task, block, gpu_tile_shared(t, elem, pad),
-                    gpu_tile_registers(task, t, t->bk, elem, elem / 4 * staged), why);
+                    gpu_tile_registers(task, t, t->bk, elem, elem / 4 * staged) + kept, why);
 }
 
 void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,
@@ -295,7 +295,7 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
                 if (p->staging == GPU_STAGE_TURNED &&
                     p->elem / 4 * (t.bm + t.bn) * bk > 24 * gpu_tile_threads(&t))
                     break;
-                if (!gpu_tile_valid(task, &t, p->m, p->n, p->elem, 0, NULL))
+                if (!gpu_tile_valid(task, &t, p->m, p->n, p->elem, 0, 0, NULL))
                     break;
                 const double cycles = gpu_tile_cost(task, p, &t, parts);
                 if (cycles < least) {
@@ -311,7 +311,7 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
     const int64_t blocks = host_ceil(p->m, 128) * host_ceil(p->n, 128) * p->batches;
     if (best.tm * best.tn == 64 && best.bm * best.bn == 64 * 128 && *split == 1 &&
         blocks >= 2 * cores_of(task) &&
-        gpu_tile_valid(task, &large, p->m, p->n, p->elem, 0, NULL))
+        gpu_tile_valid(task, &large, p->m, p->n, p->elem, 0, 0, NULL))
         return large;
     gpu_tile one = best;
     one.stages = 1;

@@ -59,9 +59,10 @@ bool gpu_tile_ahead(const optune_task *task, const gpu_tile *t, int64_t depth, i
 int64_t gpu_tile_registers(const optune_task *task, const gpu_tile *t, int64_t depth,
                            int64_t elem, int64_t staged);
 
-/* Whether the tile suits a product of m x n whose elements have `elem` bytes. */
+/* Whether the tile suits a product of m x n whose elements have `elem` bytes, and whose threads
+ * keep so many registers from tile to tile beside what gpu_tile_registers counts. */
 bool gpu_tile_valid(const optune_task *task, const gpu_tile *t, int64_t m, int64_t n,
-                    int64_t elem, int64_t pad, char *why);
+                    int64_t elem, int64_t pad, int64_t kept, char *why);
 
 /* BM BN BK TM TN CM CN STAGES UNROLL_K */
 void gpu_tile_define(optune_plan *plan, int module, const gpu_tile *t,

@@ -56,6 +56,15 @@ static qconv_gpu_parts parts_of(const qconv_gpu *q, const optune_config *config)
                              .splits = optune_config_int(config, "split_k")};
 }
 
+/* Registers of the chunks of 16 bytes that a thread stages: where the pixel of each looks and which
+ * of its taps are inside; and where the tap at hand is, once where a tile lies in one. */
+static int64_t kept_of(const qconv_gpu *q, const gpu_tile *t)
+{
+    enum { PIXEL = 2, TAP = 4 };
+    const int64_t chunks = host_ceil(t->bm * t->bk / WORD, gpu_tile_threads(t));
+    return PIXEL * chunks + TAP * (q->s.ci_g % (t->bk * WORD) == 0 ? 1 : chunks);
+}
+
 static bool valid(const optune_task *task, const optune_config *config, char *why)
 {
     const qconv_gpu q = shape_of(task);
@@ -68,7 +77,7 @@ static bool valid(const optune_task *task, const optune_config *config, char *wh
                              parts.splits);
     return qconv_gpu_parts_fit(&q, &parts, why) &&
            gpu_tile_unrolls(task, &t, optune_config_int(config, "unroll_k"), why) &&
-           gpu_tile_valid(task, &t, q.pixels, q.s.co_g, WORD, 0, why);
+           gpu_tile_valid(task, &t, q.pixels, q.s.co_g, WORD, 0, kept_of(&q, &t), why);
 }
 
 static void fallback(const optune_task *task, const optune_space *space, optune_config *config)

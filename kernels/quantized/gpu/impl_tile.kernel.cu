@@ -38,23 +38,30 @@
 #define IN_TILE(v) (CHUNKS % THREADS == 0 || (v) < CHUNKS)
 #define OF_PIXEL(v) ((v) % BM)
 #define OF_DEPTH(v) ((v) / BM * 16)
+/* Where a tile lies in one tap all chunks look from the same place, and how far behind it a chunk
+ * is belongs to where its pixel looks. */
+#define LOOKS (ONE_TAP ? 1 : OWN)
+#define LOOK_OF(i) (ONE_TAP ? 0 : (i))
+#define LOOK_DEPTH(v) (ONE_TAP ? 0 : OF_DEPTH(v))
 
-/* Tile `step`, and on to the next; `look` is a thread's for each chunk. */
+/* Tile `step`, and on to the next. */
 INLINE void fetch_pixels(GLOBAL const unsigned char *RESTRICT data, const own p[OWN],
-                         taps look[OWN], int step, int thread, words_4 next[OWN], bool on)
+                         taps look[LOOKS], int step, int thread, words_4 next[OWN], bool on)
 {
     UNROLL
     for (int i = 0; i < OWN; i++) {
-        const int v = thread + i * THREADS;
-        if (on && IN_TILE(v) && taps_inside(&look[i], &p[i])) {
-            next[i] = *(GLOBAL const words_4 *)(look[i].input + p[i].at);
+        const taps *from = &look[LOOK_OF(i)];
+        if (on && IN_TILE(thread + i * THREADS) && taps_inside(from, &p[i])) {
+            next[i] = *(GLOBAL const words_4 *)(from->input + p[i].at);
         } else {
             UNROLL
             for (int w = 0; w < 4; w++)
                 next[i].v[w] = ZEROS;
         }
-        taps_step(&look[i], data, step + 1, OF_DEPTH(v));
     }
+    UNROLL
+    for (int i = 0; i < LOOKS; i++)
+        taps_step(&look[i], data, step + 1, LOOK_DEPTH(thread + i * THREADS));
 }
 
 INLINE void store_pixels(LOCAL int *tile, int thread, const words_4 next[OWN])
@@ -85,7 +92,7 @@ convolve(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *
         (GLOBAL const int *)packed + (INDEX)group * WORDS * CO_PAD + n0;
     GLOBAL const unsigned char *RESTRICT const input = data + group * CI_PAD;
     own p[OWN];
-    taps look[OWN];
+    taps look[LOOKS];
     words_4 next_a[OWN];
     tile_vec next_b[TILE_VECS(BN)];
     int acc[TM][TN];
@@ -94,7 +101,8 @@ convolve(GLOBAL const unsigned char *RESTRICT data, GLOBAL const unsigned char *
     for (int i = 0; i < OWN; i++) {
         const int v = thread + i * THREADS;
         p[i] = own_of(m0 + OF_PIXEL(v));
-        look[i] = taps_of(input, first * DEPTH, OF_DEPTH(v));
+        p[i].at += ONE_TAP ? OF_DEPTH(v) : 0;
+        look[LOOK_OF(i)] = taps_of(input, first * DEPTH, LOOK_DEPTH(v));
     }
 
 #define FETCH_TILES(s, on)                                                                     \
