@@ -47,7 +47,8 @@ static bool pays(const optune_task *task, const conv2d_shape *s, char *why)
 {
     const double pixels = (double)(s->n * s->oh * s->ow), pairs = (double)s->ci * (double)s->co;
     const double sums = pixels * pairs * (double)(s->kh * s->kw) / (double)host_threads(task);
-    const bool plain = task->call->input[CONV2D_DATA].type.dtype.bits == 32 && s->kh * s->kw <= 9;
+    const bool plain =
+        task->call->input[CONV2D_DATA].type.dtype.bits == 32 && s->kh * s->kw <= 9;
     const double least = s->sh * s->sw > 1 ? 64e6 : plain ? 4e6 : 8e6;
     if (!task->call->input[CONV2D_WEIGHT].is_const)
         return optune_refuse(why, "it would transform its weight in each run");
