@@ -105,6 +105,10 @@ static void test_untuned(void **state)
     static const char conv[] =
         CONV("32,28,28,256", "256,256,3,3", "256", ",padding=[1,1],zero=114");
     assert_int_equal(untuned("quantized_conv2d_mma.cuda", conv, "warp_n"), 64);
+    /* A thread stores 16 channels at once; the rest is the estimate's. */
+    assert_int_equal(untuned("quantized_conv2d_tile.gpu", conv, "thread_m"), 8);
+    assert_int_equal(untuned("quantized_conv2d_tile.gpu", conv, "thread_n"), 16);
+    assert_int_equal(untuned("quantized_conv2d_tile.gpu", conv, "stages"), 2);
 }
 
 int main(void)

@@ -257,7 +257,7 @@ static const row rows[] = {
      {CLEAN,
       {"share", AT_LEAST, 0.88, 0},
       {"asynchronous", AT_LEAST, 600, 0},
-      {"shared.least", AT_LEAST, 45, 30},
+      {"shared.least", AT_LEAST, 45, 26},
       {"shared.median", AT_LEAST, 100, 0},
       {"narrow", AT_MOST, 0, 0}}},
     {"quantized_conv2d",

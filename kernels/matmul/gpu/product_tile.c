@@ -278,6 +278,7 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
         /* Staging vectors has pixels and planes in registers, too. */
         if (shape[i].tm * shape[i].tn > 64 && (p->staging == GPU_STAGE_VECTORS || p->elem > 4))
             continue;
+        const bool turns = shape[i].tm >= p->columns && shape[i].tn < p->columns;
         const int64_t steps = gpu_tile_straight(task) / (shape[i].tm * shape[i].tn);
         const int64_t unroll = steps >= 8 ? 8 : steps >= 4 ? 4 : 1;
         for (int64_t bk = 8; bk <= (copies ? 8 : 32); bk *= 2)
@@ -285,8 +286,8 @@ gpu_tile gpu_tile_best(const optune_task *task, const gpu_product *p, int64_t *s
                 const gpu_tile t = {.bm = shape[i].bm,
                                     .bn = shape[i].bn,
                                     .bk = bk,
-                                    .tm = shape[i].tm,
-                                    .tn = shape[i].tn,
+                                    .tm = turns ? shape[i].tn : shape[i].tm,
+                                    .tn = turns ? shape[i].tm : shape[i].tn,
                                     .stages = copies ? 4 : 2,
                                     .unroll = copies ? 0 : unroll};
                 if (parts > 1 && p->k < 4 * bk * parts)

@@ -87,6 +87,9 @@ typedef struct gpu_product {
      * multiplies fewer of its rows than of the other's; else, as with 0, it is turned on its
      * way, one by one. */
     int64_t copies[2];
+    /* Columns that a thread stores at once where it has as many: a tile that gives a thread as many
+     * rows, and fewer columns, is taken the other way round. 0: how many does not matter. */
+    int64_t columns;
     int64_t looked; /* times that a fetch of x asks where its element lies */
     int64_t
         bytes; /* that the call reads and writes at least; 0: of both operands and the sums */

@@ -27,6 +27,7 @@ static gpu_product product_of(const qconv_gpu *q)
         .most_splits = MOST_SPLITS,
         .elem = WORD,
         .staging = GPU_STAGE_TURNED,
+        .columns = 16, /* bytes */
         .looked = q->laid ? 0 : 1,
         .bytes = q->pixels * q->s.groups * q->s.co_g + q->s.n * q->s.h * q->s.w * q->s.ci +
                  q->s.groups * q->s.co_g * q->depth,
@@ -85,12 +86,7 @@ static void fallback(const optune_task *task, const optune_space *space, optune_
     const qconv_gpu q = shape_of(task);
     const gpu_product p = product_of(&q);
     int64_t split;
-    gpu_tile t = gpu_tile_best(task, &p, &split);
-    if (t.tm == 16 && t.tn == 8) { /* a thread's channels are 16 bytes the other way round */
-        t.tm = 8;
-        t.tn = 16;
-        t.stages = 1;
-    }
+    const gpu_tile t = gpu_tile_best(task, &p, &split);
     gpu_tile_choose(config, space, &t);
     do {
         optune_config_choose_int(config, space, "split_k", split);
