@@ -62,8 +62,8 @@ int ot_env_open_mdb(const char *path, const char *source, unsigned flags, MDB_en
 int ot_env_fail(const env *e, int rc, const char *doing, optune_err *err);
 void ot_env_drop_snapshot(ot_snapshot *reader);
 /* tables.c, all returning a status: */
-int ot_env_create(env *e,
-                  optune_err *err); /* where there is no data file; under the write lock */
+/* Where there is no data file; under the write lock. */
+int ot_env_create(env *e, optune_err *err);
 int ot_env_check_schema(env *e, const ot_bytes *value, optune_err *err);
 /* 1: it may not read, as a process of its number does. */
 int ot_env_load_tables(env *e, unsigned flags, optune_err *err);

@@ -23,6 +23,25 @@ static int open_tables(env *e, MDB_txn *txn, unsigned flags)
     return rc;
 }
 
+/* Those that are missing, and which schema they are of. */
+static int make_tables(env *e)
+{
+    MDB_txn *txn = NULL;
+    uint32_t schema = SCHEMA;
+    MDB_val key = value_of((ot_bytes){"schema", 6});
+    MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
+    int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
+    if (rc == 0)
+        rc = open_tables(e, txn, MDB_CREATE);
+    if (rc == 0)
+        rc = mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
+    if (rc == 0)
+        rc = mdb_txn_commit(txn);
+    else if (txn)
+        mdb_txn_abort(txn);
+    return rc;
+}
+
 /* Makes an environment with its tables elsewhere and moves its data file into place: a data
  * file that is there is complete, whenever the process that made it was killed. */
 int ot_env_create(env *e, optune_err *err)
@@ -32,22 +51,10 @@ int ot_env_create(env *e, optune_err *err)
     ot_text_printf(&made, "%s/data.mdb", fresh.s);
     ot_text_printf(&final, "%s/data.mdb", e->path);
     ot_remove_tree(fresh.s);
-    MDB_txn *txn = NULL;
-    uint32_t schema = SCHEMA;
-    MDB_val key = value_of((ot_bytes){"schema", 6});
-    MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
     int rc =
         mkdir(fresh.s, 0777) == 0 ? ot_env_open_mdb(fresh.s, NULL, MDB_NOLOCK, &e->mdb) : errno;
     if (rc == 0)
-        rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
-    if (rc == 0)
-        rc = open_tables(e, txn, MDB_CREATE);
-    if (rc == 0)
-        rc = mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
-    if (rc == 0)
-        rc = mdb_txn_commit(txn);
-    else if (txn)
-        mdb_txn_abort(txn);
+        rc = make_tables(e);
     if (e->mdb)
         mdb_env_close(e->mdb);
     e->mdb = NULL;
@@ -123,24 +130,12 @@ int ot_env_load_as_twin(env *e, optune_err *err)
 /* What an older version did not make yet; from then on it would misread what is written. */
 int ot_env_add_tables(env *e, optune_err *err)
 {
-    MDB_txn *txn = NULL;
-    uint32_t schema = SCHEMA;
-    MDB_val key = value_of((ot_bytes){"schema", 6});
-    MDB_val value = value_of((ot_bytes){&schema, sizeof schema});
     if (!e->absent[OT_TABLE_FORGOTTEN] && !e->absent[OT_TABLE_QUARANTINE] &&
         !e->absent[OT_TABLE_SHARED] && !e->absent[OT_TABLE_HINT] &&
         !e->absent[OT_TABLE_SUMMARY])
         return OPTUNE_OK;
     OT_RETURN_UNLESS_OK(ot_write_lock_take(e->write_lock, NULL, err));
-    int rc = mdb_txn_begin(e->mdb, NULL, 0, &txn);
-    if (rc == 0)
-        rc = open_tables(e, txn, MDB_CREATE);
-    if (rc == 0)
-        rc = mdb_put(txn, e->table[OT_TABLE_META], &key, &value, 0);
-    if (rc == 0)
-        rc = mdb_txn_commit(txn);
-    else if (txn)
-        mdb_txn_abort(txn);
+    const int rc = make_tables(e);
     ot_write_lock_give(e->write_lock);
     return rc ? ot_env_fail(e, rc, "write to", err) : OPTUNE_OK;
 }

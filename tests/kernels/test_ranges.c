@@ -481,6 +481,16 @@ static void on_cuda(void **state)
     ranges_are_right("cuda");
 }
 
+/* For what is arithmetic alone. */
+static const optune_target one_core_target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
+static const optune_device one_core = {.kind = "cpu",
+                                       .cores = 1,
+                                       .threads = 1,
+                                       .vector_bytes = 32,
+                                       .vector_registers = 16,
+                                       .l1 = 32 << 10,
+                                       .l2 = 1 << 20};
+
 /* No scratch is as large as an operand whose largest size nobody may have. */
 static void wide_operands(void **state)
 {
@@ -498,15 +508,7 @@ static void wide_operands(void **state)
          NULL},
     };
     static optune_call call;
-    const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
-    const optune_device device = {.kind = "cpu",
-                                  .cores = 1,
-                                  .threads = 1,
-                                  .vector_bytes = 32,
-                                  .vector_registers = 16,
-                                  .l1 = 32 << 10,
-                                  .l2 = 1 << 20};
-    const optune_task task = {&call, &target, &device};
+    const optune_task task = {&call, &one_core_target, &one_core};
     for (int i = 0; i < OT_COUNT(packed); i++) {
         optune_space *space;
         optune_config config;
@@ -533,15 +535,7 @@ static void few_rows(void **state)
     static const char text[] = "attention(f32[1,8,%d,128], f32[1,8,?k:1..270000,128], "
                                "f32[1,8,?k:1..270000,128])";
     static optune_call call;
-    const optune_target target = {.kind = "cpu", .n_keys = 1, .key = {"cpu"}};
-    const optune_device device = {.kind = "cpu",
-                                  .cores = 1,
-                                  .threads = 1,
-                                  .vector_bytes = 32,
-                                  .vector_registers = 16,
-                                  .l1 = 32 << 10,
-                                  .l2 = 1 << 20};
-    const optune_task task = {&call, &target, &device};
+    const optune_task task = {&call, &one_core_target, &one_core};
     const optune_impl *impl = ot_impl_find("attention_tiles.cpu");
     optune_plan *plan = ot_alloc(sizeof *plan);
     for (int rows = 1; rows <= 3; rows++) {
